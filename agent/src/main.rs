@@ -1,0 +1,2 @@
+mod record;
+fn main() { println!("{}", record::SCHEMA); }

@@ -1,0 +1,290 @@
+//! The one schema between the agent and the front. Everything that crosses the stream is
+//! defined here and nowhere else: `tare-agent schema` prints it as JSON Schema, and the
+//! front's structs are generated from that.
+//!
+//! One JSON object a line. The front writes [`Job`]s; the agent answers each with any number
+//! of [`Record`]s and then exactly one `done` that counts them. A stream that ends without
+//! its `done` is a failed trial. Metrics, kernels and their parameters are data
+//! (`tare-agent describe`), not part of the schema.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Version of this schema; front and agent refuse each other when it differs.
+pub const SCHEMA: u32 = 1;
+
+/// What the front asks of a resident agent.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Job {
+    /// Execute one trial for the workers of this instance.
+    Trial(Trial),
+    /// Measure the instrument itself: clocks and launch overhead, answered by facts.
+    MeasureSelf { id: u64 },
+    /// Observer only: a trial is about to start; read counters and reset peaks.
+    Watch(Watch),
+    /// Observer only: the trial is over; answer with what the kernel stamped meanwhile.
+    Collect { id: u64, trial: u64 },
+}
+
+/// One trial: a workload executed by some workers, a number of iterations each.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trial {
+    /// Echoed by every record that answers this job.
+    pub id: u64,
+    /// Number of the trial in the experiment.
+    pub trial: u64,
+    /// Names the session in the launcher's marker (24 bits).
+    pub nonce: u32,
+    pub workload: Workload,
+    /// The workers that run in this instance.
+    pub workers: Vec<Worker>,
+    /// Measured iterations of each worker.
+    pub iterations: u32,
+    /// Unmeasured iterations of each worker before them.
+    pub warmup: u32,
+    pub process: Process,
+    pub tail: Tail,
+    /// Where workers of all instances meet; absent: every worker goes on by itself.
+    pub rendezvous: Option<Rendezvous>,
+    /// Wall-clock limit of one iteration; what exceeds it is killed and stored as timed out.
+    pub timeout_ns: Option<u64>,
+    /// How long descendants that outlive the root process may go on before they are killed.
+    pub linger_ns: u64,
+    /// Open a per-task kernel event on each launched process (where no observer watches the CPUs).
+    pub observe: bool,
+    /// Identity of the launched process, where it is not the agent's own.
+    pub user: Option<User>,
+}
+
+/// What is executed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Workload {
+    Kernel {
+        name: String,
+        parameters: BTreeMap<String, u64>,
+        /// Executions of the kernel inside one timed region.
+        repetitions: u64,
+        /// Seed of the generated input.
+        seed: u64,
+    },
+    Command {
+        argv: Vec<String>,
+        /// Complete environment of the command.
+        environment: BTreeMap<String, String>,
+        directory: Option<String>,
+        /// File to read as standard input; absent: /dev/null.
+        input: Option<String>,
+        /// Where to keep standard output and error; absent: dropped.
+        capture: Option<Capture>,
+    },
+}
+
+/// Standard output and error of one iteration, kept as
+/// `DIRECTORY/TRIAL.WORKER.ITERATION.{out,err}`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    pub directory: String,
+    /// Bytes kept of each stream; the rest is read and dropped.
+    pub limit_bytes: u64,
+}
+
+/// One of several instances of the workload that run side by side.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Worker {
+    /// Number of the worker in the trial, over all instances.
+    pub worker: u32,
+    /// CPUs that the worker may use; absent: whatever it inherits.
+    pub cpus: Option<Vec<u32>>,
+}
+
+/// Whether every iteration is a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Process {
+    Fresh,
+    /// All iterations in one process; kernels only.
+    Same,
+}
+
+/// What a worker does after its last measured iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Tail {
+    /// Keep the load on with unmeasured iterations until all workers have finished.
+    Loaded,
+    /// Stop, as STABILITY's scripts did.
+    Stop,
+}
+
+/// A file of shared memory in which the workers of all instances meet.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rendezvous {
+    /// Path as the agent sees it. The front makes it anew, zeroed, for every trial.
+    pub path: String,
+    /// Workers that meet.
+    pub parties: u32,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct User {
+    pub uid: u32,
+    pub gid: u32,
+    pub groups: Vec<u32>,
+}
+
+/// What the observer keeps an eye on during a trial.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Watch {
+    pub id: u64,
+    pub trial: u64,
+    pub nonce: u32,
+    /// Control groups, as the host sees them, whose counters are differenced over the trial:
+    /// for platforms whose own groups are read-only to the agent inside.
+    pub groups: Vec<WatchedGroup>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WatchedGroup {
+    /// The worker that the group holds; absent where several share it.
+    pub worker: Option<u32>,
+    /// Host pid of a member; its groups in all hierarchies are found in /proc.
+    pub pid: u32,
+}
+
+/// What the agent answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "record", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Record {
+    /// The agent is there. First record of every stream.
+    Hello(Hello),
+    /// Something that holds for the instance: rights, clocks, overheads.
+    Fact(Fact),
+    /// One value of one metric of one worker in one iteration.
+    Sample(Sample),
+    /// Something went wrong.
+    Fault(Fault),
+    /// A job is answered.
+    Done(Done),
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    pub schema: u32,
+    pub version: String,
+    pub boot_id: Option<String>,
+    /// Agent's process id in its own namespace.
+    pub pid: u32,
+    pub uid: u32,
+    /// CLOCK_MONOTONIC and CLOCK_REALTIME read back to back.
+    pub monotonic_ns: i64,
+    pub realtime_ns: i64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fact {
+    pub id: Option<u64>,
+    pub name: String,
+    pub value: Value,
+    pub unit: Option<String>,
+    /// Where it was read, or how it was measured.
+    pub source: String,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Value {
+    Flag(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+}
+
+/// Absent values are not sent: no sample means "could not be had", never zero.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sample {
+    pub id: u64,
+    pub trial: u64,
+    /// Absent: the value belongs to the whole trial.
+    pub worker: Option<u32>,
+    /// Absent: the value belongs to the whole of the worker's trial. Counts from 0 over
+    /// warm-up, measured and tail iterations alike.
+    pub iteration: Option<u32>,
+    pub phase: Phase,
+    /// A name that `tare-agent describe` explains; its suffix is its unit.
+    pub metric: String,
+    pub source: String,
+    pub value: Quantity,
+}
+
+/// Integer where the metric is one (nanoseconds, bytes, counts).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Quantity {
+    Integer(i64),
+    Number(f64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    Warmup,
+    Measured,
+    /// Kept the load on while others still measured; never used as a value.
+    Tail,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    pub id: u64,
+    pub trial: Option<u64>,
+    pub worker: Option<u32>,
+    pub iteration: Option<u32>,
+    pub kind: FaultKind,
+    /// What happened and why, for a person.
+    pub message: String,
+    /// End of the command's standard error, where it was captured.
+    pub evidence: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FaultKind {
+    /// The command ended with a code other than 0.
+    Exit,
+    /// A signal ended it.
+    Signal,
+    /// It exceeded its time and was killed.
+    Timeout,
+    /// The kernel killed it for want of memory.
+    OutOfMemory,
+    /// It could not be started: not found, not executable, bad directory.
+    Launch,
+    /// The job itself was wrong: unknown kernel, parameter out of range, unreadable line.
+    Job,
+    /// Not a failure of the trial: two sources disagree, descendants were killed, records were
+    /// lost and a fallback took their place.
+    Warning,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Done {
+    pub id: u64,
+    /// Records sent in answer to the job, this one not counted.
+    pub records: u64,
+}

@@ -1,0 +1,58 @@
+"""Build the agent with the package: one static binary, placed inside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+HINT = (
+    "tare's agent is written in Rust: install a current cargo (https://rustup.rs; "
+    "on Debian 12: apt install cargo-web) and a C linker (apt install gcc libc6-dev)."
+)
+
+
+class AgentBuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Compile `agent/` for this machine and copy the binary into `tare/bin`."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Run before files are collected, for wheels and editable installs alike."""
+        root = Path(self.root)
+        cargo = shutil.which("cargo") or str(Path.home() / ".cargo/bin/cargo")
+        try:
+            host = self._host(cargo)
+            # An explicit target keeps the static flags away from build scripts and macros.
+            subprocess.run(
+                [cargo, "build", "--release", "--locked", "--target", host],
+                cwd=root / "agent",
+                env={**os.environ, "RUSTFLAGS": "-C target-feature=+crt-static"},
+                check=True,
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise RuntimeError(f"the agent could not be built: {error}. {HINT}") from error
+        target = Path(os.environ.get("CARGO_TARGET_DIR", root / "agent/target"))
+        binary = root / "src/tare/bin/tare-agent"
+        binary.parent.mkdir(exist_ok=True)
+        # A running agent must not see its file change under it: replace, never overwrite.
+        fresh = binary.with_suffix(".new")
+        shutil.copy2(target / host / "release/tare-agent", fresh)
+        fresh.replace(binary)
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = False
+        build_data["tag"] = f"py3-none-{_platform_tag()}"
+
+    @staticmethod
+    def _host(cargo: str) -> str:
+        rustc = Path(cargo).with_name("rustc")
+        command = [str(rustc) if rustc.exists() else "rustc", "-vV"]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        return next(line.split()[1] for line in lines.splitlines() if line.startswith("host:"))
+
+
+def _platform_tag() -> str:
+    machine = os.uname().machine
+    return f"linux_{machine}"

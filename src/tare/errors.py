@@ -1,0 +1,53 @@
+"""What can go wrong, as exceptions; the command line alone turns them into exit codes."""
+
+from __future__ import annotations
+
+
+class TareError(Exception):
+    """What happened and why, with what to type next.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and why.
+    hint : str, optional
+        What to do about it; a line to type where there is one.
+    """
+
+    #: Exit codes start at 10, since 0 to 2 are verdicts.
+    exit_code = 10
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ExperimentError(TareError):
+    """The question cannot be understood: an experiment file or an option is wrong."""
+
+    exit_code = 11
+
+
+class PlatformError(TareError):
+    """A platform or a load is missing, or cannot be started."""
+
+    exit_code = 12
+
+
+class AgentError(TareError):
+    """The agent did not start, ended early, or sent what cannot be read."""
+
+    exit_code = 13
+
+
+class StoreError(TareError):
+    """Results cannot be read or written: wrong folder, other version, disk full."""
+
+    exit_code = 14
+
+
+class TrialError(TareError):
+    """Every trial that was asked for failed, so there is nothing to conclude."""
+
+    exit_code = 15

@@ -1,0 +1,123 @@
+"""The question as data: an experiment file in TOML, parsed and validated.
+
+Everything here is a value; nothing is started, looked up on the machine, or written.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+#: Factors that tare itself knows how to set; any other becomes a placeholder in the command
+#: (``{name}``) and an environment variable (``TARE_NAME``).
+KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size")
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``[[workload]]``: a kernel with its parameters, or a command."""
+
+    name: str
+    kernel: str | None = None
+    #: Parameters of the kernel, e.g. {"size": 65536}.
+    parameters: dict[str, int] = {}
+    #: Executions inside one timed region; None: calibrated once, on bare, then frozen.
+    repetitions: int | None = None
+    command: tuple[str, ...] | None = None
+    environment: dict[str, str] = {}
+    directory: str | None = None
+    input: str | None = None
+    #: Keep standard output and error of every iteration.
+    capture: bool = False
+    timeout_s: float | None = None
+
+
+class LoadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``[loads.NAME]``: a kind of load with its parameters."""
+
+    kind: str
+    parameters: dict[str, int | float | str] = {}
+
+
+class SizeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One ``[sizes.NAME]``: cores and memory given to each instance of the platform."""
+
+    cores: int | None = None
+    memory_bytes: int | None = None
+
+
+class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When enough is enough: a fixed n, or a precision within a budget."""
+
+    #: Fixed number of trials per cell, decided beforehand; None: by precision.
+    trials: int | None = None
+    #: Target half-width of the median's interval, relative.
+    precision: float = 0.02
+    #: Time for measuring, shared over all cells; outranks the precision.
+    budget_s: float = 600.0
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A question: workloads, factors with levels, order, stopping rule."""
+
+    name: str
+    question: str
+    workloads: tuple[WorkloadSpec, ...]
+    #: Levels of each factor, as written: ``platform`` (stacks), ``workers`` (counts or
+    #: ("topology",)), ``pinning``, ``load`` (names of loads), ``size`` (names of sizes), others.
+    factors: dict[str, tuple[Any, ...]]
+    loads: dict[str, LoadSpec] = {}
+    sizes: dict[str, SizeSpec] = {}
+    #: Options of platform layers by layer name, e.g. {"docker": {"image": "…"}}.
+    platforms: dict[str, dict[str, Any]] = {}
+    #: The metric that the stopping rule and the answers are about; None: kernel_cpu_ns where
+    #: every workload is a kernel, otherwise wall_ns.
+    metric: str | None = None
+    seed: int = 1
+    order: Literal["blocks", "sequential"] = "blocks"
+    stopping: Stopping = Stopping()
+    #: Margin of practical importance for "is it different?".
+    margin: float = 0.02
+    #: Shift of the mean and growth of the spread beyond which workers disturb each other.
+    parallel_shift: float = 0.05
+    parallel_growth: float = 0.50
+    iterations: int = 1
+    warmup: int = 0
+    process: Literal["fresh", "same"] = "fresh"
+    tail: Literal["loaded", "stop"] = "loaded"
+    instances: Literal["own", "shared"] = "own"
+    fresh: Literal["platform", "trial"] = "platform"
+    #: Seconds between trials.
+    rest_s: float = 0.0
+    #: How long descendants of a command may outlive it.
+    linger_s: float = 1.0
+    #: Number of generated inputs that trials cycle through (kernels): 1 keeps one input.
+    inputs: int = 1
+    skip_missing: bool = False
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload at one level of every factor."""
+
+    #: Number of the cell in the order of the experiment file, from 0.
+    cell: int
+    workload: WorkloadSpec
+    platform: str = "bare"
+    workers: int = 1
+    pinning: Literal["none", "spread", "compact"] = "none"
+    load: str = "none"
+    size: str = "all"
+    #: Levels of the user's own factors.
+    others: dict[str, str] = {}
+
+    def levels(self) -> dict[str, str]:
+        """Every factor with its level as a string, ``workload`` first."""
+        return {
+            "workload": self.workload.name,
+            "platform": self.platform,
+            "workers": str(self.workers),
+            "pinning": self.pinning,
+            "load": self.load,
+            "size": self.size,
+            **self.others,
+        }

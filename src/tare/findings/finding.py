@@ -1,0 +1,63 @@
+"""What a finding is: an answer with its evidence, as data that the report only lays out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+#: How sure the answer is; the report colours by it, and always with the word beside it.
+Verdict = Literal["yes", "no", "undecided", "told", "nothing to compare"]
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of a table."""
+
+    key: str
+    title: str
+    #: Unit of the numbers as stored ("ns", "bytes", "%", "1"); None for words.
+    unit: str | None = None
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of evidence; absent values are None, never zero."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[dict[str, Any], ...]
+    note: str | None = None
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """One number that an answer rests on."""
+
+    name: str
+    #: The levels that it belongs to, e.g. {"platform": "docker", "workers": "2"}.
+    levels: dict[str, str]
+    value: float | None
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    method: str
+    #: Trials (not samples) behind it.
+    n: int
+    trials: tuple[int, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer with its estimate, unit, interval, method, and the trials it rests on."""
+
+    name: str
+    question: str
+    #: One to three sentences, complete in themselves.
+    answer: str
+    verdict: Verdict
+    #: "metric (source)" of the values, e.g. "kernel_cpu_ns (self)".
+    basis: str | None = None
+    estimates: tuple[Estimate, ...] = ()
+    tables: tuple[Table, ...] = ()
+    #: What weakens the answer or could not be compared, and why; each a sentence.
+    caveats: tuple[str, ...] = ()
+    #: Names of the charts (registry) that show it.
+    charts: tuple[str, ...] = ()

@@ -1,0 +1,111 @@
+"""The journal: the truth of an experiment, append-only, one JSON object a line.
+
+One file per session, ``journal/SESSION.ndjson``; flushed to the disk once a trial. The agent's
+records (:mod:`tare.record`) are kept as they came, between the ``trial`` and the ``ended`` that
+frame them; everything else is written by the front and defined here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tare import record
+
+#: Version of the journal's and the store's layout.
+VERSION = 1
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="session"):
+    """The first line of every file: one uninterrupted stretch."""
+
+    version: int
+    session: int
+    #: Names what the session makes on the machine: ``tare-NAME-…``.
+    name: str
+    nonce: int
+    boot_id: str | None
+    #: UTC, ISO 8601.
+    started: str
+    tare: str
+    agent_digest: str
+    argv: tuple[str, ...]
+
+
+class MachineFact(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="machine"):
+    """A fact of the machine or of a platform instance."""
+
+    name: str
+    value: bool | int | float | str
+    unit: str | None = None
+    source: str
+    #: Absent: the machine; otherwise the stack that the instance belongs to.
+    platform: str | None = None
+
+
+class TrialStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="trial"):
+    """A trial begins; the agent's records follow."""
+
+    trial: int
+    block: int
+    #: Place in the block.
+    position: int
+    cell: int
+    levels: dict[str, str]
+    seed: int
+    repetitions: int | None
+    #: CPUs of each worker; None: not pinned.
+    cpus: tuple[tuple[int, ...] | None, ...]
+    monotonic_ns: int
+    #: Not used for any value: finding the repetitions, or filling caches.
+    calibration: bool = False
+
+
+class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="ended"):
+    """A trial is over: ``ok``, or ``failed`` with the reason."""
+
+    trial: int
+    status: str
+    reason: str | None = None
+    monotonic_ns: int
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stop"):
+    """Why a cell stopped and what it reached."""
+
+    cell: int
+    trials: int
+    #: "fixed", "target", "budget", "cap", "failed", "interrupted".
+    reason: str
+    target: float | None = None
+    reached: float | None = None
+    more_trials: int | None = None
+    more_seconds: float | None = None
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="note"):
+    """Something to be told with the answer, such as a platform that was left out."""
+
+    message: str
+    detail: dict[str, Any] = {}
+
+
+class SessionEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="closed"):
+    """The last line of a session that was not killed."""
+
+    ended: str
+    reason: str
+
+
+Line = (
+    Session
+    | MachineFact
+    | TrialStart
+    | TrialEnd
+    | Stop
+    | Note
+    | SessionEnd
+    | record.Sample
+    | record.Fault
+)

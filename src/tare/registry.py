@@ -1,0 +1,76 @@
+"""The registry: every unit is one file with one self-describing constant ``UNIT``.
+
+Help, documentation, validation and contract tests are derived from what is scanned here, so a
+new unit needs no line anywhere else. A unit that fails to import fails loudly.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import Any
+
+import msgspec
+
+#: The packages that are scanned, and the noun of what they hold.
+KINDS = {
+    "workloads": "workload",
+    "platforms": "platform",
+    "loads": "load",
+    "statistics": "statistic",
+    "findings": "finding",
+    "report.charts": "chart",
+}
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+    """One parameter of a unit."""
+
+    name: str
+    meaning: str
+    unit: str | None = None
+    default: int | float | str | bool | None = None
+    #: Inclusive range, or the allowed values.
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] | None = None
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """What a unit says of itself; the constant of every unit's file has one as ``.description``."""
+
+    name: str
+    #: One line: what it is.
+    title: str
+    #: The question that it answers, or what it is there for.
+    question: str
+    parameters: tuple[Parameter, ...] = ()
+    #: Where the method or the design comes from.
+    source: str | None = None
+
+
+@cache
+def scan(kind: str) -> dict[str, Any]:
+    """Import every unit of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        A key of ``KINDS``, that is, a package below ``tare``.
+
+    Returns
+    -------
+    dict
+        Unit by name, in order of name. A unit is the ``UNIT`` of its file and has a
+        ``description``.
+    """
+    package = importlib.import_module(f"tare.{kind}")
+    units: dict[str, Any] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        loaded = importlib.import_module(f"{package.__name__}.{module.name}")
+        unit = getattr(loaded, "UNIT", None)
+        if unit is None:
+            continue  # the package's own plumbing, such as findings/finding.py
+        units[unit.description.name] = unit
+    return dict(sorted(units.items()))

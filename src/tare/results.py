@@ -1,0 +1,143 @@
+"""The results of an experiment as data frames: what statistics, findings and reports read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tare.experiment import Experiment
+
+#: Sources of one and the same quantity, best first.
+SOURCES = ("self", "perf_cpu", "perf_task", "cgroup", "reaped", "rusage", "around", "isolate")
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that an experiment has stored so far.
+
+    Attributes
+    ----------
+    experiment : Experiment
+        The question.
+    trial_table : DataFrame
+        One row a trial: ``trial, session, block, position, cell, status, reason`` and one
+        column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
+        levels are strings.
+    sample_table : DataFrame
+        One row a sample: ``trial, worker, iteration, phase, metric, source, value``;
+        worker and iteration are absent (NA) where the value belongs to the whole trial.
+    facts : DataFrame
+        ``session, instance, platform, name, value, unit, source``.
+    sessions : DataFrame
+        ``session, started, ended, boot_id, nonce``.
+    faults : DataFrame
+        ``trial, worker, iteration, kind, message, evidence``.
+    stops : DataFrame
+        Why each cell stopped: ``cell, trials, reason, target, reached, more_trials, more_seconds``.
+    notes : list of str
+        What was left out, and other things to be told with the answer.
+    """
+
+    experiment: Experiment
+    trial_table: pd.DataFrame
+    sample_table: pd.DataFrame
+    facts: pd.DataFrame
+    sessions: pd.DataFrame
+    faults: pd.DataFrame
+    stops: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def factors(self) -> list[str]:
+        """The factors, ``workload`` first, in the order of the experiment."""
+        return [c for c in self.trial_table.columns if c not in _TRIAL_COLUMNS]
+
+    @property
+    def varied(self) -> list[str]:
+        """The factors that have more than one level here."""
+        return [f for f in self.factors if self.trial_table[f].nunique(dropna=False) > 1]
+
+    def trials(self) -> pd.DataFrame:
+        """One row a trial, failed ones included (``status``)."""
+        return self.trial_table
+
+    def samples(self) -> pd.DataFrame:
+        """One row a sample, with the levels of its trial."""
+        return self.sample_table.merge(self.trial_table, on="trial", how="left")
+
+    def sources(self, metric: str) -> list[str]:
+        """Sources that *every* good trial has for a metric, best first.
+
+        The instrument must not be confounded with the platform: cells are compared only on a
+        source that is common to all of them.
+        """
+        good = set(self.trial_table.loc[self.trial_table["status"] == "ok", "trial"])
+        s = self.sample_table
+        s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(good)]
+        per_source = s.groupby("source")["trial"].nunique()
+        common = [str(name) for name, n in per_source.items() if n == len(good)]
+        return sorted(common, key=lambda n: SOURCES.index(n) if n in SOURCES else len(SOURCES))
+
+    def values(
+        self, metric: str, source: str | None = None, *, by_worker: bool = False
+    ) -> pd.DataFrame:
+        """Trial values: the mean over measured iterations and workers, one row a good trial.
+
+        Parameters
+        ----------
+        metric : str
+            E.g. ``kernel_cpu_ns``.
+        source : str, optional
+            By default the best that is common to all good trials.
+        by_worker : bool
+            One row per trial and worker instead: not replicates, for looking at workers only.
+
+        Returns
+        -------
+        DataFrame
+            ``trial, session, block, position, cell``, the factors and ``value``
+            (and ``worker``), in order of trial. Empty if the metric has no such source.
+        """
+        keys = ["trial", "worker"] if by_worker else ["trial"]
+        if source is None:
+            common = self.sources(metric)
+            if not common:
+                return self.trial_table.iloc[0:0].assign(value=np.array([], dtype=float))
+            source = common[0]
+        s = self.sample_table
+        s = s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
+        means = s.groupby(keys, dropna=not by_worker)["value"].mean().reset_index()
+        good = self.trial_table[self.trial_table["status"] == "ok"]
+        return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
+
+    def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:
+        """One row a cell: its levels and the number of good trials ``n``."""
+        rows = self.trial_table[self.trial_table["status"].isin(list(good))]
+        counted = rows.groupby(["cell", *self.factors], dropna=False).size()
+        return counted.rename("n").reset_index()
+
+    def fact(self, name: str, default: Any = None) -> Any:
+        """Value of a fact of the machine (the latest session's)."""
+        rows = self.facts[self.facts["name"] == name]
+        return default if rows.empty else rows["value"].iloc[-1]
+
+
+_TRIAL_COLUMNS = frozenset(
+    {
+        "trial",
+        "session",
+        "block",
+        "position",
+        "cell",
+        "status",
+        "reason",
+        "started",
+        "duration_ns",
+    }
+)
