@@ -1,0 +1,240 @@
+"""The front's end of the stream: starts nothing itself, speaks with a resident agent.
+
+A platform hands over a :class:`Channel`; an :class:`Agent` speaks jobs and records over it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import selectors
+import subprocess
+import time
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from tare import record
+from tare.errors import AgentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: A line longer than this is not a record (bounds what a peer can make us hold).
+LINE_LIMIT = 1 << 20
+
+
+@cache
+def binary() -> Path:
+    """Path of the agent that was built with this package.
+
+    Raises
+    ------
+    AgentError
+        If it is not there.
+    """
+    path = Path(__file__).with_name("bin") / "tare-agent"
+    if not os.access(path, os.X_OK):
+        raise AgentError(
+            f"the agent {path} is missing: the package was not built with it",
+            "make setup   (or: pip install .)",
+        )
+    return path
+
+
+@cache
+def digest() -> str:
+    """SHA-256 of the agent, hexadecimal."""
+    return hashlib.sha256(binary().read_bytes()).hexdigest()
+
+
+class Channel(Protocol):
+    """A two-way stream of lines to one resident agent."""
+
+    def send(self, line: bytes) -> None:
+        """Write one line (without its end). Raises AgentError if the other side is gone."""
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """Return the next line without its end, or None where the stream has ended.
+
+        Raises AgentError when nothing came in time.
+        """
+
+    def close(self) -> None:
+        """End the stream; the agent ends with it. May be called twice."""
+
+
+class LineBuffer:
+    """Cuts a byte stream into bounded lines."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Append what was read."""
+        self._data += data
+        if len(self._data) > LINE_LIMIT and b"\n" not in self._data:
+            raise AgentError(
+                f"the agent sent a line longer than {LINE_LIMIT} bytes, so this is no record stream"
+            )
+
+    def line(self) -> bytes | None:
+        """Return the next whole line without its end, or None."""
+        end = self._data.find(b"\n")
+        if end < 0:
+            return None
+        line = bytes(self._data[:end])
+        del self._data[: end + 1]
+        return line
+
+    def rest(self) -> bytes:
+        """Return what is left after the stream ended in the middle of a line."""
+        return bytes(self._data)
+
+
+class ProcessChannel:
+    """The stream of an agent that was started as a child process of the front.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        Command that starts the agent, with whatever the platform wraps around it.
+    """
+
+    def __init__(self, argv: Sequence[str], *, environment: dict[str, str] | None = None) -> None:
+        self.argv = list(argv)
+        try:
+            self.process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                # Ctrl-C is the front's to handle; the agent ends when its stream does.
+                start_new_session=True,
+                bufsize=0,
+            )
+        except OSError as error:
+            raise AgentError(f"cannot start {self.argv[0]}: {error.strerror}") from error
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._in = self.process.stdin
+        self._out = self.process.stdout
+        self._lines = LineBuffer()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._out, selectors.EVENT_READ)
+
+    def send(self, line: bytes) -> None:
+        """Write one line."""
+        try:
+            view = memoryview(line + b"\n")
+            while view:
+                view = view[self._in.write(view) :]
+        except OSError as error:
+            raise AgentError(f"the agent is gone ({self._last_words()})") from error
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """Return the next line, or None at the end."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while (line := self._lines.line()) is None:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not self._selector.select(wait):
+                raise AgentError(f"the agent did not answer within {timeout_s:g} s")
+            data = os.read(self._out.fileno(), 1 << 16)
+            if not data:
+                return None
+            self._lines.feed(data)
+        return line
+
+    def close(self) -> None:
+        """Close the agent's standard input and wait for its end; kill it if it stays."""
+        if not self._in.closed:
+            self._in.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._selector.close()
+        self._out.close()
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+    def _last_words(self) -> str:
+        try:
+            code = self.process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return "its standard input is closed"
+        assert self.process.stderr is not None
+        words = self.process.stderr.read(4096) or b""
+        said = words.decode(errors="replace").strip() or "it said nothing"
+        return f"exit code {code}: {said}"
+
+
+class Agent:
+    """A resident agent: asks jobs of it and reads the records that answer them."""
+
+    def __init__(self, channel: Channel, *, timeout_s: float = 30.0) -> None:
+        self.channel = channel
+        self._jobs = 0
+        first = self._receive(timeout_s)
+        if not isinstance(first, record.Hello):
+            raise AgentError(f"the agent's first record is not `hello` but {type(first).__name__}")
+        if first.schema != record.SCHEMA:
+            raise AgentError(
+                f"the agent speaks schema {first.schema}, this tare speaks {record.SCHEMA}",
+                "make setup   (builds the agent of this version)",
+            )
+        self.hello = first
+
+    def next_id(self) -> int:
+        """Return a fresh number for a job."""
+        self._jobs += 1
+        return self._jobs
+
+    def submit(self, job: record.Job) -> None:
+        """Send a job without waiting for its answer."""
+        self.channel.send(msgspec.json.encode(job))
+
+    def answer(self, job_id: int, timeout_s: float | None = None) -> Iterator[record.Record]:
+        """Yield the records that answer a job, up to its ``done``, which is checked, not yielded.
+
+        Raises
+        ------
+        AgentError
+            If the stream ends, or holds what is no record, before ``done``.
+        """
+        count = 0
+        while True:
+            got = self._receive(timeout_s)
+            if isinstance(got, record.Done):
+                if got.id != job_id or got.records != count:
+                    raise AgentError(
+                        f"the agent closed job {got.id} with {got.records} records, "
+                        f"but job {job_id} brought {count}"
+                    )
+                return
+            count += 1
+            yield got
+
+    def ask(self, job: record.Job, timeout_s: float | None = None) -> list[record.Record]:
+        """Send a job and return all records that answer it."""
+        self.submit(job)
+        return list(self.answer(job.id, timeout_s))
+
+    def close(self) -> None:
+        """End the agent."""
+        self.channel.close()
+
+    def _receive(self, timeout_s: float | None) -> record.Record:
+        line = self.channel.receive(timeout_s)
+        if line is None:
+            raise AgentError("the agent's stream ended before its answer was complete")
+        try:
+            return record.decode(line)
+        except msgspec.ValidationError as error:
+            raise AgentError(f"the agent sent what is no record ({error}): {line[:200]!r}") from error
+        except msgspec.DecodeError as error:
+            raise AgentError(f"the agent's stream holds garbage ({error}): {line[:200]!r}") from error
