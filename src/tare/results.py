@@ -26,7 +26,7 @@ class Results:
     experiment : Experiment
         The question.
     trial_table : DataFrame
-        One row a trial: ``trial, session, block, position, cell, status, reason`` and one
+        One row a trial: ``trial, session, block, position, cell, seed, status, reason`` and one
         column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
         levels are strings.
     sample_table : DataFrame
@@ -139,5 +139,6 @@ _TRIAL_COLUMNS = frozenset(
         "reason",
         "started",
         "duration_ns",
+        "seed",
     }
 )
