@@ -4,16 +4,30 @@
 //! back what is to be timed: a function that does the work a number of times over and returns
 //! a digest of *all* its results, so that nothing can be elided.
 
+mod bsearch;
+mod exp_double;
 mod exp_float;
+mod gray2bin;
+mod insertion_sort;
 mod null;
+mod qsort;
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// Every kernel, in order of name. A new one needs a line here and its `mod` above.
-pub const KERNELS: &[&Kernel] = &[&exp_float::KERNEL, &null::KERNEL];
+pub const KERNELS: &[&Kernel] = &[
+    &bsearch::KERNEL,
+    &exp_double::KERNEL,
+    &exp_float::KERNEL,
+    &gray2bin::KERNEL,
+    &insertion_sort::KERNEL,
+    &null::KERNEL,
+    &qsort::KERNEL,
+];
 
 /// A built-in workload, as it describes itself.
 pub struct Kernel {
@@ -131,7 +145,107 @@ fn up_to(limit: u64, random: &mut Pcg64Mcg) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64 + 1
 }
 
-/// Takes one more result into a digest, in which order matters.
+/// Sorts a fresh copy of the same input in every repetition; the copy is part of the work,
+/// about a hundredth of it at STABILITY's sizes.
+fn sorting(size: u64, seed: u64, sort: fn(&mut [u32])) -> Result<Execution, String> {
+    let input = generate(size, seed, |random| random.next_u32())?;
+    let mut items = room(size)?;
+    items.extend_from_slice(&input);
+    Ok(Box::new(move |repetitions| {
+        (0..repetitions).fold(0, |sum, _| {
+            items.copy_from_slice(black_box(&input));
+            sort(&mut items);
+            items
+                .iter()
+                .fold(sum, |sum, &item| digest(sum, u64::from(item)))
+        })
+    }))
+}
+
+/// Takes one more result into a digest, in which order and number matter: the results are the
+/// coefficients of a polynomial, taken at `FACTOR`.
 fn digest(sum: u64, result: u64) -> u64 {
-    sum.rotate_left(1).wrapping_add(result)
+    sum.wrapping_mul(FACTOR).wrapping_add(result)
+}
+
+/// Odd, so that no result is ever shifted out; its bits are those of the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: u64 = 100;
+
+    /// Every kernel, small: its first parameter is the number of its results.
+    fn small(kernel: &Kernel, seed: u64) -> Execution {
+        let given = kernel
+            .parameters
+            .iter()
+            .map(|p| (p.name.to_string(), SIZE))
+            .collect();
+        (kernel.prepare)(&given, seed).expect(kernel.name)
+    }
+
+    #[test]
+    fn names_are_found_and_sorted() {
+        assert!(KERNELS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        assert!(KERNELS
+            .iter()
+            .all(|kernel| std::ptr::eq(*kernel, find(kernel.name).unwrap())));
+        assert!(find("nothing").is_none());
+    }
+
+    #[test]
+    fn the_seed_decides_the_results() {
+        for kernel in KERNELS {
+            let digests = [1, 1, 2].map(|seed| small(kernel, seed)(1));
+            assert_eq!(digests[0], digests[1], "{}", kernel.name);
+            assert_ne!(digests[0], digests[2], "{}", kernel.name);
+        }
+    }
+
+    #[test]
+    fn repetitions_take_in_every_result_each_time() {
+        for kernel in KERNELS {
+            let results = if kernel.parameters.is_empty() {
+                1
+            } else {
+                SIZE
+            };
+            let shift = (0..results).fold(1_u64, |power, _| power.wrapping_mul(FACTOR));
+            let mut execute = small(kernel, 7);
+            let once = execute(1);
+            assert_ne!(once, 0, "{}", kernel.name);
+            assert_eq!(execute(0), 0, "{}", kernel.name);
+            let twice = once.wrapping_mul(shift).wrapping_add(once);
+            assert_eq!(execute(2), twice, "{}", kernel.name);
+            let thrice = twice.wrapping_mul(shift).wrapping_add(once);
+            assert_eq!(execute(3), thrice, "{}", kernel.name);
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_refused_with_what_is_allowed() {
+        let refusal = |kernel: &str, name: &str, value| {
+            let given = BTreeMap::from([(name.to_string(), value)]);
+            (find(kernel).unwrap().prepare)(&given, 1)
+                .err()
+                .expect("refused")
+        };
+        assert!(refusal("null", "size", 1).contains("it has: none"));
+        assert!(refusal("bsearch", "length", 1).contains("queries, size"));
+        assert!(refusal("qsort", "size", 0).contains("from 1 to"));
+        assert!(refusal("qsort", "size", 1 << 40).contains("from 1 to"));
+        assert!(room::<u64>(1 << 50).is_err_and(|why| why.contains("exceeds")));
+    }
+
+    #[test]
+    fn draws_stay_in_range_and_reach_its_ends() {
+        let mut random = Pcg64Mcg::seed_from_u64(1);
+        let draws: Vec<_> = (0..1000).map(|_| up_to(3, &mut random)).collect();
+        assert!((1..=3).all(|value| draws.contains(&value)));
+        assert!(draws.iter().all(|value| (1..=3).contains(value)));
+        assert!((0..1000).all(|_| (0.0..1.0).contains(&unit(&mut random))));
+    }
 }
