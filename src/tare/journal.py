@@ -7,11 +7,17 @@ frame them; everything else is written by the front and defined here.
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import os
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tare import record
+from tare.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Version of the journal's and the store's layout.
 VERSION = 1
@@ -109,3 +115,53 @@ Line = (
     | record.Sample
     | record.Fault
 )
+
+
+class Writer:
+    """Appends lines to the journal of one session; what was written before ``sync`` survives.
+
+    Parameters
+    ----------
+    path : Path
+        A file that does not exist yet.
+
+    Raises
+    ------
+    StoreError
+        If the file exists, or cannot be written (no room, no right).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._encoder = msgspec.json.Encoder()
+        try:
+            self._file = path.open("xb")
+        except OSError as error:
+            raise StoreError(f"cannot make the journal {path}: {error.strerror}") from error
+
+    def write(self, *lines: Line) -> None:
+        """Append lines; they are safe after the next ``sync``."""
+        try:
+            self._file.write(self._encoder.encode_lines(lines))
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def sync(self) -> None:
+        """Put everything written so far on the disk: once a trial."""
+        try:
+            self._file.flush()
+            os.fdatasync(self._file.fileno())
+        except OSError as error:
+            raise self._lost(error) from error
+
+    def close(self) -> None:
+        """Close the file; what could not be written is told by the ``sync`` before it."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def _lost(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"cannot write the journal {self._path}: {error.strerror}; "
+            "all trials before the one in flight are kept",
+            "free some room, then run the same command again with --resume",
+        )

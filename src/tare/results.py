@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tare.metrics import SOURCES
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tare.experiment import Experiment
-
-#: Sources of one and the same quantity, best first.
-SOURCES = ("self", "perf_cpu", "perf_task", "cgroup", "reaped", "rusage", "around", "isolate")
 
 
 @dataclass(frozen=True)

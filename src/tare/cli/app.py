@@ -1,0 +1,72 @@
+"""The commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from tare import __version__
+from tare.cli import cleanup, describe, experiment, export, run
+from tare.errors import TareError
+
+#: What a shell expects of a program that was interrupted.
+INTERRUPTED = 130
+#: Usage errors; 0 to 2 are verdicts.
+USAGE = 10
+
+app = typer.Typer(
+    name="tare",
+    help="Know what your platform weighs before you trust what your benchmark reads.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(context_settings={"ignore_unknown_options": False})(run.run)
+app.add_typer(experiment.app, name="experiment")
+app.command()(export.export)
+app.command()(cleanup.cleanup)
+app.command()(describe.describe)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"tare {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def enter() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except TareError as error:
+        print(f"tare: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  try: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    except click.exceptions.Abort:
+        print("tare: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        print(f"tare: {interrupt or 'interrupted'}", file=sys.stderr)
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing is left to tell it.
+        sys.stderr.close()
+        return 0
+    return code if isinstance(code, int) else 0

@@ -1,0 +1,32 @@
+"""``tare cleanup``: remove what killed sessions left."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tare.cli import output
+
+
+def cleanup(
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
+    ] = None,
+) -> None:
+    """Remove containers, control groups, files and processes that killed sessions left behind.
+
+    What belongs to a session that still runs is not touched. Example: tare cleanup
+    """
+    from tare import remnants
+
+    removed = remnants.cleanup()
+    if json is not None:
+        output.write_json({"version": 1, "removed": removed}, json)
+        if json == "-":
+            return
+    for what in removed:
+        output.out.print(f"Removed {what}", markup=False)
+    if not removed:
+        output.out.print("Nothing was left behind.")

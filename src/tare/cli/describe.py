@@ -1,0 +1,83 @@
+"""``tare describe``: what there is, from the registry."""
+
+from __future__ import annotations
+
+import json as jsonlib
+import subprocess
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tare import agent, registry
+from tare.cli import output
+from tare.errors import ExperimentError
+
+#: What can be asked for; kernels and metrics are the agent's to tell.
+KINDS = (
+    "kernels",
+    "metrics",
+    "workloads",
+    "platforms",
+    "loads",
+    "statistics",
+    "findings",
+    "charts",
+)
+
+
+def describe(
+    kind: Annotated[
+        str | None, typer.Argument(help=", ".join(KINDS) + ". Default: all.", metavar="[KIND]")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
+    ] = None,
+) -> None:
+    """Tell what kernels, metrics, platforms, loads, statistics, findings and charts there are.
+
+    Example: tare describe platforms --json -
+    """
+    if kind is not None and kind not in KINDS:
+        raise ExperimentError(
+            f"there is no kind {kind!r}", "tare describe   (one of: " + ", ".join(KINDS) + ")"
+        )
+    told = {name: _units(name) for name in ([kind] if kind else KINDS)}
+    if json is not None:
+        output.write_json({"version": 1, **told}, json)
+        if json == "-":
+            return
+    for name, units in told.items():
+        table = Table(title=name, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        columns = ["name", "works", "why", "fix"] if name == "platforms" else ["name", "title"]
+        for column in columns:
+            table.add_column(column, overflow="fold")
+        for unit in units:
+            table.add_row(*(_word(unit.get(column)) for column in columns))
+        output.out.print(table)
+
+
+def _units(kind: str) -> list[dict[str, Any]]:
+    if kind in ("kernels", "metrics"):
+        done = subprocess.run(
+            [str(agent.binary()), "describe"], capture_output=True, text=True, check=True
+        )
+        units: list[dict[str, Any]] = jsonlib.loads(done.stdout)[kind]
+        return units
+    package = "report.charts" if kind == "charts" else kind
+    described = []
+    for name, unit in registry.scan(package).items():
+        row = {"name": name, "title": unit.description.title, "question": unit.description.question}
+        if kind == "platforms":
+            from tare import platforms
+
+            found = platforms.availability(name, {}, False)
+            row |= {"works": found.works, "why": found.why, "fix": found.fix}
+        described.append(row)
+    return described
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)

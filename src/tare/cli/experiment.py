@@ -1,0 +1,141 @@
+"""``tare experiment``: a question as a file, its plan, its execution, its report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tare import conclude
+from tare.cli import output
+from tare.cli.progress import Bar
+from tare.errors import StoreError
+
+app = typer.Typer(no_args_is_help=True, help="Ask a question that is written as a file.")
+
+File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", metavar="FILE")]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-`: standard output."),
+]
+
+
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(help="File to write.", metavar="FILE")] = Path(
+        "experiment.toml"
+    ),
+) -> None:
+    """Write an experiment file to start from.
+
+    Example: tare experiment new mine.toml
+    """
+    from tare.experiment_file import template
+
+    try:
+        with file.open("x") as target:
+            target.write(template())
+    except FileExistsError as error:
+        raise StoreError(
+            f"{file} is there already, so nothing was written", "choose another name"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"cannot write {file}: {error.strerror}") from error
+    output.out.print(f"Wrote {file}. Next: tare experiment plan {file}", markup=False)
+
+
+@app.command()
+def plan(file: File, json: Json = None) -> None:
+    """Show the cells, the number of trials, and about how long they take.
+
+    Example: tare experiment plan examples/stability.toml
+    """
+    from tare.cli.planning import show_plan
+
+    show_plan(conclude.prepare(file), json)
+
+
+@app.command()
+def run(
+    file: File,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder for the results.  [default: FILE without .toml]",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the experiment in the folder.")
+    ] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Leave out platforms that are not available.")
+    ] = False,
+    as_root: Annotated[
+        bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Execute an experiment and write its report.
+
+    Example: tare experiment run examples/demo.toml --out demo-results
+    """
+    folder = out or file.with_suffix("")
+    prepared = conclude.prepare(file, skip_missing=skip_missing)
+    for note in prepared.notes:
+        output.err.print(f"Note: {note.message}", markup=False)
+    try:
+        with Bar() as bar:
+            ended = conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(
+            "interrupted; what was measured is kept. "
+            f"Go on with: tare experiment run {file} --out {folder} --resume"
+        ) from error
+    _tell(folder, ended, json)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
+    format: Annotated[
+        str, typer.Option("--format", help="html, markdown, svg or png.")
+    ] = "html",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write it.")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """Write the report of an experiment, also while it still runs.
+
+    Example: tare experiment report demo-results --format markdown
+    """
+    from tare import report as pages
+
+    written = pages.write(folder, format, out)
+    for path in written:
+        output.out.print(str(path), markup=False, soft_wrap=True)
+    if json is not None:
+        output.write_json({"written": [str(path) for path in written]}, json)
+
+
+def _tell(folder: Path, ended: str, json: str | None) -> None:
+    """Print the answers, write the page, and say where it is."""
+    from tare import report as pages
+
+    with output.err.status("working out the answers"):
+        answers = conclude.answers(folder)
+        page = pages.write(folder, "html", None)[0]
+    for line in answers.headline:
+        output.out.print(line, markup=False)
+    for finding in answers.findings:
+        output.out.print(f"\n{finding.question}", style="bold", markup=False)
+        output.out.print(f"  {finding.answer}", markup=False)
+    if ended == "budget":
+        output.out.print("\nThe budget ended before every cell had what was asked; see the report.")
+    output.out.print(f"\nReport: {page}", markup=False, soft_wrap=True)
+    if json is not None:
+        output.write_json(answers, json)

@@ -1,0 +1,59 @@
+"""What commands say: tables for people, JSON for programs, progress with time left."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from tare.errors import StoreError
+
+#: Answers go to standard output, progress and warnings to standard error.
+out = Console(soft_wrap=False, highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def write_json(value: Any, destination: str) -> None:
+    """Write a value as JSON to a file, or to standard output where it is ``-``."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    if destination == "-":
+        sys.stdout.write(text.decode() + "\n")
+        return
+    try:
+        Path(destination).write_bytes(text + b"\n")
+    except OSError as error:
+        raise StoreError(f"cannot write {destination}: {error.strerror}") from error
+
+
+def seconds(value: float) -> str:
+    """Return a duration as people say it: ``85 s``, ``4 min 10 s``, ``2 h 5 min``."""
+    if value < 1:
+        return "under 1 s"
+    whole = round(value)
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+#: Powers of ten of a second, largest first.
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+
+
+def nanoseconds(*values: float) -> list[str]:
+    """Return durations in one unit, chosen for the first, with four significant digits."""
+    scale, unit = next((t for t in _TIMES if abs(values[0]) >= t[0]), _TIMES[-1])
+    return [f"{value / scale:.4g} {unit}" for value in values]
+
+
+def size(value: float) -> str:
+    """Return bytes as people read them."""
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.4g} {unit}"
+        value /= 1024
+    return f"{value:.4g} GiB"

@@ -1,0 +1,62 @@
+"""How ``tare experiment plan`` shows a plan."""
+
+from __future__ import annotations
+
+import math
+
+from rich.table import Table
+
+from tare import plan
+from tare.cli import output
+from tare.conclude import Prepared
+
+#: A kernel's iteration as calibrated; a command's is not known beforehand.
+TYPICAL_S = 0.2
+#: Rows shown; ``--json`` has all.
+ROWS = 40
+
+
+def show_plan(prepared: Prepared, json: str | None) -> None:
+    """Print cells, trials and estimated time; write them as JSON where asked."""
+    experiment, cells = prepared.experiment, prepared.cells
+    trials = experiment.stopping.trials
+    per_block = plan.estimate(experiment, cells, TYPICAL_S)
+    if json is not None:
+        data = {
+            "version": 1,
+            "name": experiment.name,
+            "question": experiment.question,
+            "cells": [cell.levels() for cell in cells],
+            "trials_per_cell": trials,
+            "block_s": per_block,
+            "budget_s": _finite(experiment.stopping.budget_s),
+            "left_out": [note.message for note in prepared.notes],
+        }
+        output.write_json(data, json)
+        if json == "-":
+            return
+    levels = [cell.levels() for cell in cells]
+    varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
+    table = Table(title=experiment.question, title_justify="left", box=None)
+    for factor in varied:
+        table.add_column(factor)
+    for row in levels[:ROWS]:
+        table.add_row(*(row.get(factor, "") for factor in varied))
+    output.out.print(table)
+    if len(levels) > ROWS:
+        output.out.print(f"… and {len(levels) - ROWS} more cells (--json - lists all)")
+    for note in prepared.notes:
+        output.out.print(f"Left out: {note.message}", markup=False)
+    output.out.print(_sentence(len(cells), trials, per_block, experiment.stopping.budget_s))
+
+
+def _sentence(cells: int, trials: int | None, block_s: float, budget_s: float) -> str:
+    block = f"one block of all takes about {output.seconds(block_s)}"
+    if trials is not None:
+        total = min(block_s * trials, budget_s)
+        return f"{cells} cells × {trials} trials; {block}, all about {output.seconds(total)}."
+    return f"{cells} cells; {block}; budget {output.seconds(budget_s)}."
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,79 @@
+"""Progress with time left, for terminals and for logs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
+
+from tare.cli.output import err, seconds
+from tare.execute import Outcome
+from tare.experiment import Cell
+
+#: A log gets a line at most so often.
+LOG_EVERY_S = 10.0
+#: Work shorter than this needs no bar.
+SILENT_S = 1.0
+
+
+class Bar:
+    """Shows how far a session is; a context manager that leaves the terminal clean."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._bar = Progress(
+            SpinnerColumn(),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}"),
+            console=err,
+            transient=True,
+            disable=not self._live,
+        )
+        self._task: TaskID | None = None
+        self._trials: int | None = None
+        self._began = time.monotonic()
+        self._logged = self._began
+
+    def __enter__(self) -> Bar:
+        self._bar.start()
+        self._task = self._bar.add_task("starting", total=None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def stage(self, what: str) -> None:
+        """Tell what goes on before the first trial."""
+        self._show(what)
+
+    def planned(self, trials: int | None, seconds_left: float | None) -> None:
+        """Tell how many trials there will be."""
+        self._trials = trials
+        if seconds_left is not None and self._live:
+            self._show(f"about {seconds(seconds_left)}")
+
+    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
+        """Tell that a trial is over."""
+        left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
+        of = f" of {self._trials}" if self._trials else ""
+        where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])
+        failed = f" failed: {outcome.reason}" if outcome.status != "ok" else ""
+        elapsed = time.monotonic() - self._began
+        if self._task is not None and seconds_left is not None:
+            self._bar.update(self._task, completed=elapsed, total=elapsed + seconds_left)
+        self._show(f"trial {done}{of}{left} · {where}{failed}")
+
+    def _show(self, text: str) -> None:
+        now = time.monotonic()
+        if self._live and self._task is not None:
+            self._bar.update(self._task, description=text)
+        elif now - self._logged >= LOG_EVERY_S:
+            self._logged = now
+            err.print(text, markup=False)

@@ -1,0 +1,99 @@
+"""``tare run``: one command, on any platform stack."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tare.cli import output
+from tare.errors import ExperimentError
+
+
+def run(
+    command: Annotated[
+        list[str], typer.Argument(help="Command to measure, after `--`.", metavar="-- COMMAND…")
+    ],
+    platform: Annotated[
+        str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
+    ] = "bare",
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", "-n", min=1, help="A fixed number, decided beforehand."),
+    ] = None,
+    precision: Annotated[str, typer.Option(help="Stop when the median is known this well.")] = "2%",
+    budget: Annotated[str, typer.Option(help="Measure no longer than this.")] = "60 s",
+    warmup: Annotated[
+        int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
+    ] = 0,
+    workers: Annotated[int, typer.Option(min=1, help="Instances side by side.")] = 1,
+    pinning: Annotated[str, typer.Option(help="none, spread or compact.")] = "none",
+    timeout: Annotated[
+        str | None, typer.Option(help="Kill an execution that takes longer.")
+    ] = None,
+    linger: Annotated[str, typer.Option(help="How long children may outlive the command.")] = "1 s",
+    input: Annotated[
+        str | None, typer.Option("--input", metavar="FILE", help="Standard input.")
+    ] = None,
+    image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
+    as_root: Annotated[
+        bool, typer.Option("--as-root", help="Under sudo: run the command as root, not as you.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Keep journal and output here."),
+    ] = None,
+    json: Annotated[
+        str | None,
+        typer.Option(
+            "--json", metavar="FILE", help="Trials, summary, facts; `-`: standard output."
+        ),
+    ] = None,
+) -> None:
+    """Measure one command: how long it takes, and how far that can be trusted.
+
+    Example: tare run -- sleep 0.1
+    """
+    from tare import conclude, experiment_file
+    from tare.cli.progress import Bar
+    from tare.cli.summary import show, summarize
+
+    table = {
+        "experiment": {
+            "name": "run",
+            "question": f"How long does {' '.join(command)} take?",
+            "warmup": warmup,
+            "linger": linger,
+            **({"trials": trials} if trials else {"precision": precision, "budget": budget}),
+        },
+        "workload": [
+            {
+                "name": Path(command[0]).name or "command",
+                "command": [word.replace("{", "{{").replace("}", "}}") for word in command],
+                "directory": str(Path.cwd()),
+                "capture": True,
+                **({"timeout": timeout} if timeout else {}),
+                **({"input": str(Path(input).resolve())} if input else {}),
+            }
+        ],
+        "factors": {"platform": [platform], "workers": [workers], "pinning": [pinning]},
+        **({"platforms": {"docker": {"image": image}}} if image else {}),
+    }
+    if input is not None and not Path(input).is_file():
+        raise ExperimentError(f"there is no file {input} to read as standard input")
+    prepared = conclude.check(experiment_file.from_table(table, "the command line"))
+    with ExitStack() as stack:
+        folder = out or Path(tempfile.mkdtemp(prefix="tare-run-"))
+        if out is None:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        with Bar() as bar:
+            ended = conclude.execute(prepared, folder, bar, as_root=as_root, teardown=True)
+        summary = summarize(folder, ended)
+        if json is not None:
+            output.write_json(summary.as_json(), json)
+        if json != "-":
+            show(summary, out)

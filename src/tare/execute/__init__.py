@@ -1,0 +1,12 @@
+"""Execute a plan: the part with effects. Trials go in, a journal comes out.
+
+What decides (which trials, in what order, when it is enough) is handed in as pure functions;
+what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
+"""
+
+from __future__ import annotations
+
+from tare.execute.conduct import Decision, Progress, Request, conduct
+from tare.execute.trial import Outcome
+
+__all__ = ["Decision", "Outcome", "Progress", "Request", "conduct"]

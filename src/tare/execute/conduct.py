@@ -1,0 +1,327 @@
+"""Conduct one session: blocks of trials until enough is known, or the budget ends."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import tare
+from tare import agent, journal, machine, plan, record, remnants
+from tare.errors import StoreError, TrialError
+from tare.execute.budget import Budget
+from tare.execute.calibration import calibrate
+from tare.execute.observer import Observer
+from tare.execute.pool import Pool
+from tare.execute.rendezvous import Shared
+from tare.execute.tally import Tally
+from tare.execute.trial import Conductor, Outcome
+from tare.experiment import Cell
+
+#: Where the workers' shared memory and the captured output live during a session.
+MEMORY = Path("/dev/shm")
+#: Beginning a session takes this long at most where a fixed n is not worth planning.
+FEW_TRIALS = 50
+
+
+class Decision(Protocol):
+    """What the stopping rule says of one cell."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether the cell has what it needs, or never will."""
+
+    @property
+    def reason(self) -> str | None:
+        """``target`` or ``cap`` where it stops."""
+
+    @property
+    def reached(self) -> float | None:
+        """Half-width reached, relative; None: too few trials to say."""
+
+    @property
+    def more_trials(self) -> int | None:
+        """About how many trials the target still takes."""
+
+
+#: Trial values by cell, each with the block it belongs to, to a decision by cell.
+Decide = Callable[[Mapping[int, list[tuple[int, float]]]], Mapping[int, Decision]]
+
+
+class Progress(Protocol):
+    """Who wants to know how far it is."""
+
+    def stage(self, what: str) -> None:
+        """Tell what goes on before the first trial."""
+
+    def planned(self, trials: int | None, seconds: float | None) -> None:
+        """Tell how many trials there will be, and how long they take, as far as known."""
+
+    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
+        """Tell that a trial is over."""
+
+
+@dataclass
+class Request:
+    """A session to conduct.
+
+    Attributes
+    ----------
+    folder : Path
+        The experiment's folder; its journal gets one more file.
+    plan : Plan
+        Cells in the order of the experiment; with the frozen repetitions once calibrated.
+    facts : list of MachineFact
+        Of the machine.
+    decide : callable
+        The stopping rule, where the plan has no fixed n.
+    past : Past
+        What earlier sessions did.
+    """
+
+    folder: Path
+    plan: plan.Plan
+    machine: plan.Machine
+    facts: list[journal.MachineFact]
+    decide: Decide
+    progress: Progress
+    past: plan.Past
+    user: record.User | None = None
+    #: Watch context switches, so that wall time can include teardown.
+    teardown: bool = False
+    notes: list[journal.Note] = field(default_factory=list)
+
+
+def conduct(request: Request) -> str:
+    """Conduct one session to its end.
+
+    Parameters
+    ----------
+    request : Request
+        What to do and how far it is.
+
+    Returns
+    -------
+    str
+        Why it ended: ``finished``, ``budget``.
+
+    Raises
+    ------
+    TrialError
+        If every trial failed.
+    StoreError
+        If the journal cannot be written; what was synced is kept.
+    KeyboardInterrupt
+        After everything was closed and removed.
+    """
+    name = f"tare-{secrets.token_hex(3)}"
+    with ExitStack() as stack:
+        stack.enter_context(remnants.lease(name))
+        writer = journal.Writer(_journal_path(request))
+        stack.callback(writer.close)
+        session = _Session(request, name, writer, stack)
+        reason = "failed"
+        try:
+            reason = session.conduct()
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            raise
+        finally:
+            session.close(reason)
+    return reason
+
+
+def _journal_path(request: Request) -> Path:
+    folder = request.folder / "journal"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
+    return folder / f"{request.past.sessions + 1}.ndjson"
+
+
+class _Session:
+    def __init__(
+        self, request: Request, name: str, writer: journal.Writer, stack: ExitStack
+    ) -> None:
+        self.request = request
+        self.experiment = request.plan.experiment
+        self.writer = writer
+        self.number = request.past.trials
+        self.block = request.past.blocks
+        nonce = secrets.randbits(24)
+        writer.write(
+            journal.Session(
+                version=journal.VERSION,
+                session=request.past.sessions + 1,
+                name=name,
+                nonce=nonce,
+                boot_id=machine.boot_id(),
+                started=_now(),
+                tare=tare.__version__,
+                agent_digest=agent.digest(),
+                argv=tuple(sys.argv),
+            ),
+            *request.facts,
+            *request.notes,
+        )
+        request.progress.stage("starting the observer")
+        shared = Shared(MEMORY / name)
+        stack.callback(shared.close)
+        observer = Observer(nonce, teardown=request.teardown)
+        stack.callback(observer.close)
+        writer.write(*observer.facts)
+        pool = Pool(name, str(shared.folder), self.experiment, lambda told: writer.write(*told))
+        stack.callback(pool.close)
+        self.conductor = Conductor(
+            experiment=self.experiment,
+            metric=request.plan.metric,
+            folder=request.folder,
+            nonce=nonce,
+            name=name,
+            pool=pool,
+            shared=shared,
+            observer=observer,
+            user=request.user,
+            write=writer.write,
+        )
+        self.tally = Tally(request.plan.cells, request.past)
+
+    def conduct(self) -> str:
+        self._calibrate()
+        cells = self.request.plan.cells
+        groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
+        budget = Budget(self.experiment.stopping.budget_s)
+        ended = "finished"
+        for index, group in enumerate(groups):
+            # Sequential order shares what is left of the budget over the cells that are left.
+            share = budget.share(len(groups) - index)
+            if not self._group([c.cell for c in group], share):
+                ended = "budget"
+        if not self.tally.good:
+            raise TrialError(
+                "every trial failed"
+                + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
+                "the evidence is in the journal; try the command by hand first",
+            )
+        return ended
+
+    def close(self, reason: str) -> None:
+        self.writer.write(journal.SessionEnd(ended=_now(), reason=reason))
+        self.writer.sync()
+
+    def _calibrate(self) -> None:
+        request = self.request
+        frozen = calibrate(request.plan, self._calibration_trial, request.progress.stage)
+        if frozen != request.plan.repetitions:
+            request.plan = plan.freeze(request.plan, frozen)
+            plan.write(request.plan, request.folder)
+        self.writer.sync()
+
+    def _calibration_trial(self, cell: Cell, repetitions: int) -> dict[str, float]:
+        outcome = self.conductor.execute(
+            self._next_number(), 0, 0, cell, (None,), plan.input_seed(self.experiment, 0),
+            repetitions, iterations=1, calibration=True,
+        )  # fmt: skip
+        if outcome.status != "ok":
+            raise TrialError(f"{cell.workload.name} fails on bare: {outcome.reason}")
+        return outcome.values
+
+    def _group(self, cells: list[int], budget: Budget) -> bool:
+        """Run blocks over some cells; return whether they ended before the budget did."""
+        fixed = self.experiment.stopping.trials
+        first = True
+        while cells := self.tally.wanting(cells, fixed):
+            if not self._block(cells, budget):
+                self._stop(cells, "budget", self._decisions(cells))
+                return False
+            self.block += 1
+            if first and fixed is None:
+                fixed = self._affordable(cells, budget)
+                first = False
+                if fixed is not None:
+                    continue
+            failed = self.tally.hopeless(cells)
+            self._stop(failed, "failed", {})
+            if fixed is None:
+                decisions = self._decisions(cells)
+                if all(d.stop for c, d in decisions.items() if c not in failed):
+                    self._stop([c for c in cells if c not in failed], None, decisions)
+            else:
+                done = [c for c in cells if self.tally.trials[c] >= fixed and c not in failed]
+                reason = "fixed" if self.experiment.stopping.trials else "budget"
+                self._stop(done, reason, self._decisions(done))
+        return True
+
+    def _affordable(self, cells: list[int], budget: Budget) -> int | None:
+        """Return the n that fits the budget where it is below what peeking needs, else None."""
+        block_s = sum(self.tally.seconds(c) for c in cells) + len(cells) * self.experiment.rest_s
+        n = plan.fixed_trials(budget.left_s, block_s) + max(self.tally.trials[c] for c in cells)
+        few = n < FEW_TRIALS
+        self.request.progress.planned(n * len(cells) if few else None, budget.total_s)
+        return n if few else None
+
+    def _block(self, cells: list[int], budget: Budget) -> bool:
+        """Execute every cell once in the block's order; False where the budget ended within."""
+        order = plan.block_order(self.experiment, cells, self.request.past.sessions, self.block)
+        for position, number in enumerate(order):
+            if budget.over and self.tally.good:
+                return False
+            cell = self.request.plan.cells[number]
+            if self.experiment.rest_s and self.number > self.request.past.trials:
+                time.sleep(self.experiment.rest_s)
+            outcome = self.conductor.execute(
+                self._next_number(),
+                self.block,
+                position,
+                cell,
+                plan.placement(cell, self.request.machine),
+                plan.input_seed(self.experiment, self.block),
+                self.request.plan.repetitions.get(cell.workload.name),
+            )
+            self.writer.sync()
+            self.tally.add(number, self.block, outcome)
+            self.request.progress.ended(
+                cell,
+                outcome,
+                self.tally.done,
+                self.tally.seconds_left(cells, self.experiment, budget),
+            )
+        return True
+
+    def _next_number(self) -> int:
+        self.number += 1
+        return self.number
+
+    def _decisions(self, cells: list[int]) -> Mapping[int, Decision]:
+        values = self.tally.values(cells)
+        return self.request.decide(values) if values else {}
+
+    def _stop(
+        self, cells: list[int], reason: str | None, decisions: Mapping[int, Decision]
+    ) -> None:
+        for cell in cells:
+            decision = decisions.get(cell)
+            more = decision.more_trials if decision else None
+            self.writer.write(
+                journal.Stop(
+                    cell=cell,
+                    trials=self.tally.trials[cell],
+                    reason=reason or (decision and decision.reason) or "target",
+                    target=self.experiment.stopping.precision,
+                    reached=decision.reached if decision else None,
+                    more_trials=more,
+                    more_seconds=None if more is None else more * self.tally.seconds(cell),
+                )
+            )
+            self.tally.stopped.add(cell)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

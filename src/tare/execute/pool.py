@@ -1,0 +1,160 @@
+"""The instances of platforms that a session keeps: started when first needed, then resident."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from tare import agent, platforms, record
+from tare.experiment import Cell, Experiment, SizeSpec
+from tare.journal import MachineFact
+
+#: Starting a container takes a fifth of a second; a VM takes seconds.
+START_S = 120.0
+
+Cpus = tuple[int, ...] | None
+#: What an instance was given: platform, size, its workers, their CPUs.
+Key = tuple[str, str, tuple[int, ...], tuple[Cpus, ...]]
+
+
+@dataclass(frozen=True)
+class Resident:
+    """A platform instance with the agent in it and the workers that it is to run."""
+
+    key: Key
+    instance: platforms.Instance
+    agent: agent.Agent
+
+    @property
+    def workers(self) -> tuple[int, ...]:
+        """Numbers of the workers, over all instances of the trial."""
+        return self.key[2]
+
+    @property
+    def cpus(self) -> tuple[Cpus, ...]:
+        """CPUs of each worker."""
+        return self.key[3]
+
+
+class Pool:
+    """Gives each trial its instances.
+
+    Parameters
+    ----------
+    name : str
+        Name of the session; every instance is called ``NAME-NUMBER``.
+    shared : str
+        Host directory that every instance sees.
+    experiment : Experiment
+        Says whether workers share an instance and which options platforms have.
+    tell : callable
+        Takes the facts of every instance that was started.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        shared: str,
+        experiment: Experiment,
+        tell: Callable[[list[MachineFact]], None],
+    ) -> None:
+        self._name = name
+        self._shared = shared
+        self._experiment = experiment
+        self._tell = tell
+        self._residents: dict[Key, Resident] = {}
+        self._started = 0
+
+    def get(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Resident]:
+        """Return the instances for a cell's workers, starting those that are not there yet.
+
+        Raises
+        ------
+        PlatformError, AgentError
+            If one cannot be started; those that were stay for the next trial.
+        """
+        keys = self._keys(cell, cpus)
+        missing = [key for key in keys if key not in self._residents]
+        numbers = range(self._started, self._started + len(missing))
+        self._started += len(missing)
+        if len(missing) == 1:
+            self._residents[missing[0]] = self._start(missing[0], numbers[0])
+        elif missing:
+            with ThreadPoolExecutor(max_workers=min(8, len(missing))) as threads:
+                futures = [
+                    threads.submit(self._start, key, number)
+                    for key, number in zip(missing, numbers, strict=True)
+                ]
+            for key, future in zip(missing, futures, strict=True):
+                if future.exception() is None:
+                    self._residents[key] = future.result()
+            for future in futures:
+                future.result()
+        for key in missing:
+            self._tell(_facts(self._residents[key]))
+        return [self._residents[key] for key in keys]
+
+    def discard(self, residents: list[Resident]) -> list[platforms.Figure]:
+        """End instances, and return the figures that the platforms themselves have of them."""
+        figures: list[platforms.Figure] = []
+        for resident in residents:
+            self._residents.pop(resident.key, None)
+            figures += resident.instance.close()
+        return figures
+
+    def close(self) -> None:
+        """End all instances."""
+        self.discard(list(self._residents.values()))
+
+    def _keys(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
+        workers = tuple(range(cell.workers))
+        if self._experiment.instances == "shared":
+            return [(cell.platform, cell.size, workers, cpus)]
+        return [(cell.platform, cell.size, (worker,), (cpus[worker],)) for worker in workers]
+
+    def _start(self, key: Key, number: int) -> Resident:
+        platform, size, workers, cpus = key
+        limits = self._experiment.sizes.get(size, SizeSpec())
+        given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
+        instance = platforms.start(
+            platform,
+            platforms.Place(
+                name=f"{self._name}-{number}",
+                cpus=given,
+                cores=limits.cores,
+                memory_bytes=limits.memory_bytes,
+                shared=self._shared,
+                options=self._experiment.platforms,
+                runs_commands=any(w.command for w in self._experiment.workloads),
+                workers=len(workers),
+            ),
+        )
+        try:
+            resident = Resident(key, instance, agent.Agent(instance.channel, timeout_s=START_S))
+        except BaseException:
+            instance.close()
+            raise
+        return resident
+
+
+def _facts(resident: Resident) -> list[MachineFact]:
+    """Return what the instance and the agent in it say of themselves."""
+    platform = resident.key[0]
+    told = [
+        MachineFact(name=name, value=value, unit=unit, source=source, platform=platform)
+        for name, value, unit, source in resident.instance.facts
+    ]
+    job = record.MeasureSelf(id=resident.agent.next_id())
+    for got in resident.agent.ask(job, START_S):
+        if isinstance(got, record.Fact):
+            told.append(
+                MachineFact(
+                    name=got.name,
+                    value=got.value,
+                    unit=got.unit,
+                    source=got.source,
+                    platform=platform,
+                )
+            )
+    return told

@@ -1,0 +1,103 @@
+"""What a session knows of its cells while it runs: counts, durations, values."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from tare import plan
+from tare.execute.budget import Budget
+from tare.execute.trial import Outcome
+from tare.experiment import Cell, Experiment
+from tare.metrics import SOURCES
+
+#: So many failures, and no success, and a cell is given up.
+TRIES = 3
+
+
+class Tally:
+    """Counts by cell; starts from what earlier sessions did."""
+
+    def __init__(self, cells: Sequence[Cell], past: plan.Past) -> None:
+        self._cells = cells
+        #: Trials that ended, good or failed.
+        self.trials: dict[int, int] = {c.cell: past.ended.get(c.cell, 0) for c in cells}
+        self.good = sum(past.good.values())
+        self.done = 0
+        self.stopped: set[int] = set()
+        self.last_failure: str | None = None
+        self._failures: dict[int, int] = defaultdict(int)
+        self._successes: dict[int, int] = defaultdict(int, past.good)
+        self._seconds: dict[int, list[float]] = defaultdict(list)
+        self._values: dict[int, list[tuple[int, dict[str, float]]]] = defaultdict(list)
+
+    def add(self, cell: int, block: int, outcome: Outcome) -> None:
+        """Count a trial that ended."""
+        self.trials[cell] += 1
+        self.done += 1
+        self._seconds[cell].append(outcome.seconds)
+        if outcome.status == "ok":
+            self.good += 1
+            self._successes[cell] += 1
+            self._values[cell].append((block, outcome.values))
+        else:
+            self._failures[cell] += 1
+            self.last_failure = outcome.reason
+
+    def wanting(self, cells: list[int], fixed: int | None) -> list[int]:
+        """Return the cells that are to go on."""
+        return [
+            c for c in cells if c not in self.stopped and (fixed is None or self.trials[c] < fixed)
+        ]
+
+    def hopeless(self, cells: list[int]) -> list[int]:
+        """Return cells that always fail, with all others of a level that always fails."""
+        given_up = {c for c in cells if self._failures[c] >= TRIES and not self._successes[c]}
+        for factor, level in self._hopeless_levels():
+            given_up |= {c for c in cells if self._cells[c].levels()[factor] == level}
+        return sorted(given_up)
+
+    def _hopeless_levels(self) -> list[tuple[str, str]]:
+        tried: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+        for cell in self._cells:
+            for key in cell.levels().items():
+                tried[key][0] += self._failures[cell.cell]
+                tried[key][1] += self._successes[cell.cell]
+        good_factors = {factor for (factor, _), (_, successes) in tried.items() if successes}
+        return [
+            (factor, level)
+            for (factor, level), (failures, successes) in tried.items()
+            if failures >= TRIES and not successes and factor in good_factors
+        ]
+
+    def seconds(self, cell: int) -> float:
+        """Mean duration of a cell's trials in this session; of all where it has none."""
+        own = self._seconds[cell] or [s for some in self._seconds.values() for s in some]
+        return sum(own) / len(own) if own else 0.0
+
+    def values(self, cells: list[int]) -> dict[int, list[tuple[int, float]]]:
+        """Return block and value of the good trials by cell, on the best common source."""
+        all_values = [v for c in cells for _, v in self._values[c]]
+        if not all_values:
+            return {}
+        common = set.intersection(*(set(v) for v in all_values))
+        best = next((s for s in SOURCES if s in common), None)
+        if best is None:
+            return {}
+        return {c: [(block, v[best]) for block, v in self._values[c]] for c in cells}
+
+    def seconds_left(
+        self, cells: list[int], experiment: Experiment, budget: Budget
+    ) -> float | None:
+        """Return how long it may still take; None where nothing bounds it."""
+        bounds = [budget.left_s] if math.isfinite(budget.left_s) else []
+        fixed = experiment.stopping.trials
+        if fixed is not None:
+            bounds.append(
+                sum(
+                    max(0, fixed - self.trials[c]) * (self.seconds(c) + experiment.rest_s)
+                    for c in self.wanting(cells, fixed)
+                )
+            )
+        return min(bounds) if bounds else None

@@ -1,0 +1,240 @@
+"""One trial: its load, its instances, its records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tare import loads, record, workloads
+from tare.errors import AgentError, TareError
+from tare.execute.observer import Observer
+from tare.execute.pool import Cpus, Pool, Resident
+from tare.execute.rendezvous import Shared
+from tare.experiment import Cell, Experiment, LoadSpec
+from tare.journal import TrialEnd, TrialStart
+
+#: Beyond a workload's own time-out: set-up, linger and the way back.
+GRACE_S = 60.0
+
+
+@dataclass
+class Outcome:
+    """What a trial brought."""
+
+    status: str
+    reason: str | None
+    seconds: float
+    #: Trial value of the metric by source: means over measured iterations and workers.
+    values: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Conductor:
+    """Executes trials one after another in the surroundings of a session."""
+
+    experiment: Experiment
+    metric: str
+    folder: Path
+    nonce: int
+    name: str
+    pool: Pool
+    shared: Shared
+    observer: Observer
+    user: record.User | None
+    write: Callable[..., None]
+
+    def execute(
+        self,
+        number: int,
+        block: int,
+        position: int,
+        cell: Cell,
+        cpus: tuple[Cpus, ...],
+        seed: int,
+        repetitions: int | None,
+        *,
+        iterations: int | None = None,
+        calibration: bool = False,
+    ) -> Outcome:
+        """Execute one trial and write it down; a trial that fails is a result as well.
+
+        Parameters
+        ----------
+        number, block, position : int
+            Where it stands in the experiment.
+        cell : Cell
+            Its workload and levels.
+        cpus : tuple
+            CPUs of each worker, or None.
+        seed : int
+            Of the generated input.
+        repetitions : int or None
+            Executions of a kernel in one timed region.
+        iterations : int, optional
+            Instead of the experiment's.
+        calibration : bool
+            Not used for any value.
+
+        Returns
+        -------
+        Outcome
+            Its status and values.
+        """
+        began = time.monotonic_ns()
+        self.write(
+            TrialStart(
+                trial=number,
+                block=block,
+                position=position,
+                cell=cell.cell,
+                levels=cell.levels(),
+                seed=seed,
+                repetitions=repetitions,
+                cpus=cpus,
+                monotonic_ns=began,
+                calibration=calibration,
+            )
+        )
+        values = _Values("kernel_wall_ns" if calibration else self.metric)
+        failure: str | None = None
+        try:
+            job = self._job(number, cell, seed, repetitions, iterations)
+            failure = self._surrounded(job, cell, cpus, values)
+        except TareError as error:
+            failure = error.message
+        ended = time.monotonic_ns()
+        status = "ok" if failure is None else "failed"
+        self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
+        return Outcome(status, failure, (ended - began) / 1e9, values.means())
+
+    def _job(
+        self, number: int, cell: Cell, seed: int, repetitions: int | None, iterations: int | None
+    ) -> record.Trial:
+        e = self.experiment
+        timeout_s = cell.workload.timeout_s
+        return record.Trial(
+            id=0,
+            trial=number,
+            nonce=self.nonce,
+            workload=workloads.job(cell, repetitions=repetitions, seed=seed),
+            workers=[],
+            iterations=e.iterations if iterations is None else iterations,
+            warmup=e.warmup,
+            process=e.process if cell.workload.kernel else "fresh",
+            tail=e.tail,
+            rendezvous=None,
+            timeout_ns=None if timeout_s is None else round(timeout_s * 1e9),
+            linger_ns=round(e.linger_s * 1e9),
+            observe=not self.observer.stamps,
+            user=self.user,
+        )
+
+    def _surrounded(
+        self, job: record.Trial, cell: Cell, cpus: tuple[Cpus, ...], values: _Values
+    ) -> str | None:
+        """Start the load, execute, stop the load; return why the trial failed, or None."""
+        residents = self.pool.get(cell, cpus)
+        spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
+        load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
+        try:
+            failure = self._measured(job, cell, residents, values)
+            load.check()
+        finally:
+            load.stop()
+        if self.experiment.fresh == "trial":
+            for figure in self.pool.discard(residents):
+                self.write(figure.sample(job.trial))
+        return failure
+
+    def _measured(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], values: _Values
+    ) -> str | None:
+        meeting = self.shared.rendezvous(job.trial) if cell.workers > 1 else None
+        groups = [
+            record.WatchedGroup(
+                worker=r.workers[0] if len(r.workers) == 1 else None, pid=r.instance.host_pid
+            )
+            for r in residents
+            if r.instance.host_pid is not None
+        ]
+        self.observer.watch(job.trial, groups)
+        failure: str | None = None
+        try:
+            asked = [(r, self._submit(job, r, meeting, cell.workers)) for r in residents]
+            limit = None
+            if job.timeout_ns is not None:
+                limit = GRACE_S + (job.iterations + job.warmup) * job.timeout_ns / 1e9
+            for resident, job_id in asked:
+                answer = resident.agent.answer(job_id, limit)
+                failure = self._keep(answer, values) or failure
+        except AgentError:
+            # Whatever its agents still do belongs to no trial.
+            self.pool.discard(residents)
+            raise
+        finally:
+            if meeting is not None:
+                self.shared.forget(meeting)
+            if cell.workload.capture:
+                self.shared.keep_output(self.folder / "output")
+            self._keep(iter(self.observer.collect(job.trial)), values)
+        return failure
+
+    def _submit(
+        self, job: record.Trial, resident: Resident, meeting: str | None, parties: int
+    ) -> int:
+        inside = resident.instance.shared
+        workload = job.workload
+        if isinstance(workload, record.Command) and workload.capture is not None:
+            capture = record.Capture(
+                directory=f"{inside}/output", limit_bytes=workload.capture.limit_bytes
+            )
+            workload = msgspec.structs.replace(workload, capture=capture)
+        job_id = resident.agent.next_id()
+        resident.agent.submit(
+            msgspec.structs.replace(
+                job,
+                id=job_id,
+                workload=workload,
+                workers=[
+                    record.Worker(worker=w, cpus=None if c is None else list(c))
+                    for w, c in zip(resident.workers, resident.cpus, strict=True)
+                ],
+                rendezvous=None
+                if meeting is None
+                else record.Rendezvous(path=f"{inside}/{meeting}", parties=parties),
+            )
+        )
+        return job_id
+
+    def _keep(self, records: Iterator[record.Record], values: _Values) -> str | None:
+        """Write records down; return the first reason for the trial to have failed."""
+        failure: str | None = None
+        for got in records:
+            if isinstance(got, record.Sample):
+                self.write(got)
+                values.add(got)
+            elif isinstance(got, record.Fault):
+                self.write(got)
+                if got.kind != "warning":
+                    failure = failure or got.message
+        return failure
+
+
+class _Values:
+    """Sums of the metric by source, over measured iterations and workers."""
+
+    def __init__(self, metric: str) -> None:
+        self._metric = metric
+        self._sums: dict[str, tuple[float, int]] = {}
+
+    def add(self, sample: record.Sample) -> None:
+        if sample.metric == self._metric and sample.phase == "measured":
+            total, count = self._sums.get(sample.source, (0.0, 0))
+            self._sums[sample.source] = (total + sample.value, count + 1)
+
+    def means(self) -> dict[str, float]:
+        return {source: total / count for source, (total, count) in self._sums.items()}

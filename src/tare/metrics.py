@@ -1,0 +1,17 @@
+"""Which sources one and the same quantity has, and which of them is to be preferred."""
+
+from __future__ import annotations
+
+#: Best first. The instrument must not be confounded with the platform: what is compared is
+#: compared on a source that is common to all of it.
+SOURCES = (
+    "self",
+    "perf_cpu",
+    "perf_task",
+    "cgroup",
+    "host_cgroup",
+    "reaped",
+    "rusage",
+    "around",
+    "isolate",
+)
