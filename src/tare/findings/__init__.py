@@ -1,0 +1,1 @@
+"""Findings: pure functions of an experiment's results, one question a file."""

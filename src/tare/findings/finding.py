@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from tare.registry import Description
+    from tare.results import Results
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Verdict = Literal["yes", "no", "undecided", "told", "nothing to compare"]
@@ -61,3 +67,23 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     caveats: tuple[str, ...] = ()
     #: Names of the charts (registry) that show it.
     charts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FindingUnit:
+    """The unit of this package: a question and how it is answered.
+
+    Attributes
+    ----------
+    description : Description
+        Name and question, as in the findings that it makes.
+    order : int
+        Place in the report, from 1.
+    find : callable
+        Results to the finding; None where the question does not apply, such as a comparison
+        of platforms where there is one.
+    """
+
+    description: Description
+    order: int
+    find: Callable[[Results], Finding | None]

@@ -1,0 +1,212 @@
+"""The values that findings compare: one source for all cells, common blocks for each pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from tare.findings.phrasing import listing, unit_of
+from tare.results import Results
+from tare.statistics.statistic import FloatArray
+
+#: A level that other levels of the factor are compared with.
+REFERENCES = {"platform": "bare", "workers": "1", "pinning": "none", "load": "none"}
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The metric and the source that values are taken from."""
+
+    metric: str
+    source: str
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values."""
+        return unit_of(self.metric)
+
+    def __str__(self) -> str:
+        return f"{self.metric} ({self.source})"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cells that differ in one factor only, with the values of their common blocks.
+
+    Attributes
+    ----------
+    factor, reference, level : str
+        What is compared with what.
+    levels : mapping
+        Levels of all other factors.
+    first, second : array, shape (n, workers)
+        Values of each worker (mean over its iterations); the first is the reference's.
+    trials : tuple of int
+        Trials behind both.
+    seconds : float
+        What one more block of the two would take.
+    """
+
+    factor: str
+    reference: str
+    level: str
+    levels: Mapping[str, str]
+    first: FloatArray
+    second: FloatArray
+    trials: tuple[int, ...]
+    seconds: float
+
+    @property
+    def n(self) -> int:
+        """Common blocks."""
+        return len(self.first)
+
+    @property
+    def trial_values(self) -> tuple[FloatArray, FloatArray]:
+        """Value of each trial: the mean over its workers."""
+        return self.first.mean(axis=1), self.second.mean(axis=1)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell's values: a row a good trial, in order of time, a column a worker."""
+
+    cell: int
+    levels: Mapping[str, str]
+    table: pd.DataFrame
+    trials: tuple[int, ...]
+    seconds: float
+
+    @property
+    def n(self) -> int:
+        """Good trials."""
+        return len(self.table)
+
+    @property
+    def workers(self) -> FloatArray:
+        """Values, shape (n, workers)."""
+        return self.table.to_numpy(dtype=float)
+
+    @property
+    def trial_values(self) -> FloatArray:
+        """Value of each trial, shape (n,)."""
+        return np.asarray(self.workers.mean(axis=1))
+
+
+class Cells:
+    """All cells of an experiment on one basis.
+
+    Parameters
+    ----------
+    results : Results
+        The experiment.
+    basis : Basis
+        What is compared; see :func:`basis_of`.
+    """
+
+    def __init__(self, results: Results, basis: Basis) -> None:
+        self.results = results
+        self.basis = basis
+        self.factors = results.factors
+        self.varied = results.varied
+
+    @cached_property
+    def all(self) -> list[Cell]:
+        """Every cell that has a good trial, in the order of the experiment."""
+        values = self.results.values(self.basis.metric, self.basis.source, by_worker=True)
+        cells = []
+        for number, rows in values.groupby("cell"):
+            table = rows.pivot_table(index=["session", "block"], columns="worker", values="value")
+            table = table.dropna()
+            levels = {f: str(rows[f].iloc[0]) for f in self.factors}
+            trials = tuple(int(t) for t in sorted(rows["trial"].unique()))
+            seconds = float(table.to_numpy().mean() / 1e9) if self.basis.unit == "ns" else 0.0
+            seconds *= self.results.experiment.iterations
+            cells.append(Cell(int(str(number)), levels, table, trials, seconds))
+        return cells
+
+    def groups(self, factor: str) -> Iterator[tuple[dict[str, str], dict[str, Cell]]]:
+        """Cells that differ in one factor only: the other levels, and the cells by level."""
+        found: dict[tuple[tuple[str, str], ...], dict[str, Cell]] = {}
+        for cell in self.all:
+            others = tuple((f, v) for f, v in cell.levels.items() if f != factor)
+            found.setdefault(others, {})[cell.levels[factor]] = cell
+        for others, by_level in found.items():
+            yield dict(others), by_level
+
+    def pairs(self, factor: str, reference: str | None = None) -> list[Pair]:
+        """Every cell beside the one that has the factor's reference level.
+
+        Parameters
+        ----------
+        factor : str
+            The one in which both differ.
+        reference : str, optional
+            The usual one by default: bare, 1 worker, no pinning, no load; where the
+            experiment lacks it, the factor's first level.
+        """
+        if factor not in self.factors:
+            return []
+        usual = reference or REFERENCES.get(factor)
+        present = [c.levels[factor] for c in self.all]
+        first = usual if usual in present else next(iter(present), None)
+        return [
+            _pair(factor, others, by_level[first], cell)
+            for others, by_level in self.groups(factor)
+            if first in by_level
+            for level, cell in by_level.items()
+            if level != first
+        ]
+
+
+def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pair:
+    common = first.table.index.intersection(second.table.index)
+    return Pair(
+        factor=factor,
+        reference=first.levels[factor],
+        level=second.levels[factor],
+        levels=others,
+        first=first.table.loc[common].to_numpy(dtype=float),
+        second=second.table.loc[common].to_numpy(dtype=float),
+        trials=first.trials + second.trials,
+        seconds=first.seconds + second.seconds,
+    )
+
+
+def answer_metric(results: Results) -> str:
+    """Metric that the answers are about: the experiment's, or CPU for kernels, wall otherwise."""
+    if results.experiment.metric:
+        return results.experiment.metric
+    kernels = all(w.kernel for w in results.experiment.workloads)
+    return "kernel_cpu_ns" if kernels else "wall_ns"
+
+
+def basis_of(results: Results, metric: str | None = None) -> Basis | str:
+    """Choose the best source that every good trial has; or say why there is none."""
+    metric = metric or answer_metric(results)
+    common = results.sources(metric)
+    if common:
+        return Basis(metric, common[0])
+    if not (results.trial_table["status"] == "ok").any():
+        return "Nothing is compared, because no trial ended well."
+    rows = results.samples()
+    rows = rows[(rows["metric"] == metric) & (rows["phase"] == "measured")]
+    if rows.empty:
+        return f"Nothing is compared, because no trial has {metric}."
+    by_platform = rows.groupby("platform")["source"].unique()
+    told = [
+        f"{platform} has it from {listing(sorted(sources))}"
+        for platform, sources in by_platform.items()
+    ]
+    told += [
+        f"{platform} does not have it at all"
+        for platform in sorted(set(results.trial_table["platform"]) - set(by_platform.index))
+    ]
+    return (
+        f"Nothing is compared, because no source of {metric} is common to all trials: "
+        f"{'; '.join(told)}."
+    )

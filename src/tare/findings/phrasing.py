@@ -1,0 +1,99 @@
+"""Numbers and levels in words: every number with its unit, every list as a person writes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+_TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+_SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
+#: Levels that go without saying.
+_DEFAULTS = {"pinning": "none", "load": "none", "size": "all", "platform": "bare"}
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write a number to so many significant digits, without an exponent where it can be helped."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, places):,.{max(0, places)}f}"
+
+
+def unit_of(metric: str) -> str:
+    """Tell the unit of a metric from the suffix of its name."""
+    suffix = metric.rsplit("_", 1)[-1]
+    return suffix if suffix in ("ns", "bytes", "hz") else "1"
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Write a value with its unit: ``quantity(2.031e8, "ns")`` is "203 ms"."""
+    if value is None:
+        return "unknown"
+    scales = {"ns": _TIME_UNITS, "bytes": _SIZE_UNITS}.get(unit)
+    if scales is None:
+        return significant(value) if unit == "1" else f"{significant(value)} {unit}"
+    name, scale = next((s for s in scales if abs(value) >= s[1]), scales[-1])
+    return f"{significant(value / scale)} {name}"
+
+
+def percent(share: float, *, sign: bool = False) -> str:
+    """Write a share as per cent: ``percent(0.0312)`` is "3.1 %"."""
+    value = 100 * share
+    digits = 0 if abs(value) >= 20 else 1 if abs(value) >= 0.95 else 2
+    return f"{value:{'+' if sign else ''}.{digits}f} %"
+
+
+def change(ratio: float) -> str:
+    """Write a ratio as a change: ``change(1.03)`` is "+3.0 %", ``change(4)`` is "× 4.00"."""
+    if ratio >= 2 or ratio <= 0.5:
+        return f"× {significant(ratio)}"
+    return percent(ratio - 1, sign=True)
+
+
+def change_interval(ratio: float, low: float | None, high: float | None) -> str:
+    """Write a ratio with its interval: "+3.0 % [+2.1 %, +3.9 %]"."""
+    if low is None or high is None:
+        return f"{change(ratio)} (no interval)"
+    return f"{change(ratio)} [{change(low)}, {change(high)}]"
+
+
+def counted(n: int, noun: str) -> str:
+    """Write a number with its noun: "1 trial", "1,200 trials"."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def listing(words: Iterable[str], word: str = "and") -> str:
+    """Write a list: "a", "a and b", "a, b and c"."""
+    items = list(words)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {word} {items[-1]}"
+
+
+def at_levels(levels: Mapping[str, str], varied: Sequence[str]) -> str:
+    """Write where something holds: "exp_float with 2 workers under memcpy".
+
+    Factors that have one level in the experiment and levels that go without saying are left
+    out.
+    """
+    shown = {f: v for f, v in levels.items() if f in varied and _DEFAULTS.get(f) != v}
+    words = [shown.pop("workload", levels.get("workload", "")) if "workload" in levels else ""]
+    if "platform" in shown:
+        words.append(f"on {shown.pop('platform')}")
+    if "workers" in shown:
+        words.append(f"with {counted(int(shown.pop('workers')), 'worker')}")
+    if "load" in shown:
+        words.append(f"under {shown.pop('load')}")
+    if "pinning" in shown:
+        words.append(f"pinned {shown.pop('pinning')}")
+    words += [f"at {factor} {level}" for factor, level in shown.items()]
+    return " ".join(w for w in words if w)
+
+
+def duration(seconds: float) -> str:
+    """Write a time that a person waits: "40 s", "7 min", "3.5 h"."""
+    if seconds < 100:
+        return f"{math.ceil(seconds)} s"
+    if seconds < 100 * 60:
+        return f"{math.ceil(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"

@@ -1,0 +1,274 @@
+"""Intervals of one cell's trial values: median and other quantiles, mean, SD, range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+
+from tare.registry import Description
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
+FEW = 20
+#: Below this many trials no interval of the p10–p90 range is given: its ends are then the
+#: two or three most extreme values, and resampling cannot show more than there is.
+FEWEST_FOR_RANGE = 10
+RESAMPLES = 1999
+#: Values resampled at once; bounds the memory of a bootstrap.
+_CHUNK = 4_000_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and how far it can be trusted.
+
+    Attributes
+    ----------
+    estimate : float
+        In the unit of the values.
+    low, high : float or None
+        None where n is too small for an interval; ``refusal`` then says so.
+    confidence : float
+        Nominal coverage.
+    method : str
+        How the interval came about.
+    n : int
+        Trials behind it.
+    refusal : str or None
+        Why there is no interval, and how many trials there must be.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    confidence: float
+    method: str
+    n: int
+    refusal: str | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Larger distance of the two bounds from the estimate, relative to the estimate."""
+        if self.low is None or self.high is None or self.estimate == 0:
+            return None
+        return max(self.estimate - self.low, self.high - self.estimate) / abs(self.estimate)
+
+
+def quantile_ranks(
+    n: int, q: float = 0.5, confidence: float = 0.95, widening: float = 1.0
+) -> tuple[int, int] | None:
+    """Ranks of the two order statistics that enclose a quantile.
+
+    Parameters
+    ----------
+    n : int
+        Number of independent values.
+    q : float
+        The quantile, between 0 and 1.
+    confidence : float
+        At least this coverage, for any continuous distribution.
+    widening : float
+        Factor on the distance of both ranks from n q: the root of the dependence time, for
+        values that are not independent.
+
+    Returns
+    -------
+    (int, int) or None
+        Ranks from 1 to n; None if n is too small.
+
+    References
+    ----------
+    Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
+    """
+    alpha = 1 - confidence
+    low = float(stats.binom.ppf(alpha / 2, n, q))
+    high = float(stats.binom.ppf(1 - alpha / 2, n, q)) + 1
+    if widening != 1:
+        middle = n * q + 0.5
+        low = math.floor(middle - widening * (middle - low))
+        high = math.ceil(middle + widening * (high - middle))
+    return (int(low), int(high)) if low >= 1 and high <= n else None
+
+
+def trials_needed(q: float = 0.5, confidence: float = 0.95) -> int:
+    """Smallest n for which a quantile has an interval (median at 95 %: 6)."""
+    n = 1
+    while quantile_ranks(n, q, confidence) is None:
+        n += 1
+    return n
+
+
+def quantile_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.95) -> Interval:
+    """Exact order-statistic interval of a quantile.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values.
+    q : float
+        The quantile; the median by default.
+    confidence : float
+        Coverage is at least this for independent values of any distribution.
+
+    Returns
+    -------
+    Interval
+        Without bounds, and with the refusal, where n is too small.
+    """
+    n = len(values)
+    estimate = float(np.quantile(values, q))
+    method = "order statistics"
+    ranks = quantile_ranks(n, q, confidence)
+    if ranks is None:
+        needs = trials_needed(q, confidence)
+        refusal = f"n = {n} is too small, needs ≥ {needs}"
+        return Interval(estimate, None, None, confidence, method, n, refusal)
+    ordered = np.sort(values)
+    low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])
+    return Interval(estimate, low, high, confidence, method, n)
+
+
+def mean_interval(values: FloatArray, confidence: float = 0.95, seed: int = 1) -> Interval:
+    """Interval of the mean: Student's t below 20 trials, otherwise the BCa bootstrap.
+
+    The coverage is nominal for values without heavy tails; see :func:`coverage_like`.
+    """
+    n = len(values)
+    estimate = float(np.mean(values))
+    if n < 2:
+        refusal = f"n = {n} is too small, needs ≥ 2"
+        return Interval(estimate, None, None, confidence, "Student's t", n, refusal)
+    if n < FEW or np.ptp(values) == 0:
+        half = float(stats.t.ppf(0.5 + confidence / 2, n - 1) * stats.sem(values))
+        return Interval(estimate, estimate - half, estimate + half, confidence, "Student's t", n)
+    return _bootstrap(values, "mean", confidence, seed)
+
+
+def sd_interval(values: FloatArray, confidence: float = 0.95, seed: int = 1) -> Interval:
+    """BCa bootstrap interval of the standard deviation.
+
+    No interval of the SD holds under heavy tails [n = 50: normal 91 %, lognormal 81 %, Student's
+    t with three degrees of freedom 68 % of the nominal 95 %], so verdicts rest on
+    :func:`range_interval` instead. Refused below 20 trials.
+    """
+    n = len(values)
+    if n < FEW or np.ptp(values) == 0:
+        estimate = float(np.std(values, ddof=1)) if n > 1 else 0.0
+        refusal = f"n = {n} is too small, needs ≥ {FEW}" if n < FEW else "all values are equal"
+        return Interval(estimate, None, None, confidence, "bootstrap", n, refusal)
+    return _bootstrap(values, "sd", confidence, seed)
+
+
+def p10_p90(values: FloatArray) -> FloatArray:
+    """Distance from the 10th to the 90th percentile along the last axis."""
+    low, high = np.quantile(values, [0.1, 0.9], axis=-1, method="hazen")
+    return np.asarray(high - low, dtype=float)
+
+
+def range_interval(
+    values: FloatArray, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
+) -> Interval:
+    """Interval of the p10–p90 range by the percentile bootstrap over whole trials.
+
+    Parameters
+    ----------
+    values : array, shape (n,) or (n, workers)
+        One value a trial, or one a worker: the range is then that of single workers' values,
+        and a trial is drawn with all of its workers.
+    """
+    n = len(values)
+    estimate = float(p10_p90(values.ravel()))
+    method = "percentile bootstrap of trials"
+    if n < FEWEST_FOR_RANGE:
+        refusal = f"n = {n} is too small, needs ≥ {FEWEST_FOR_RANGE}"
+        return Interval(estimate, None, None, confidence, method, n, refusal)
+    draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
+    ranges = resampled_ranges(values, draws)
+    low, high = np.quantile(ranges, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(estimate, float(low), float(high), confidence, method, n)
+
+
+def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:
+    """p10–p90 range of each resample.
+
+    Parameters
+    ----------
+    values : array, shape (n,) or (n, workers)
+    draws : int array, shape (resamples, n)
+        Indices of the trials of each resample.
+
+    Returns
+    -------
+    array, shape (resamples,)
+    """
+    step = max(1, _CHUNK // max(1, values.size))
+    parts = [
+        p10_p90(values[draws[i : i + step]].reshape(len(draws[i : i + step]), -1))
+        for i in range(0, len(draws), step)
+    ]
+    return np.concatenate(parts)
+
+
+def coverage_like(
+    values: FloatArray, of: Literal["mean", "sd"], confidence: float = 0.95, seed: int = 1
+) -> float:
+    """How often a percentile bootstrap would cover, were the truth distributed like these values.
+
+    A simulation: the values are taken as the population, 200 samples of the same size are
+    drawn from it and each is bootstrapped. The tail beyond the largest value seen is missing
+    from that population, so that the figure is an upper bound under heavy tails.
+
+    Returns
+    -------
+    float
+        Share of the simulated intervals that cover, between 0 and 1.
+    """
+    rng = np.random.default_rng(seed)
+    n = len(values)
+    statistic = _STATISTICS[of]
+    truth = float(statistic(values, axis=-1))
+    covered = 0
+    for _ in range(200):
+        sample = values[rng.integers(0, n, n)]
+        replicates = statistic(sample[rng.integers(0, n, (199, n))], axis=-1)
+        low, high = np.quantile(replicates, [(1 - confidence) / 2, (1 + confidence) / 2])
+        covered += bool(low <= truth <= high)
+    return covered / 200
+
+
+def _sd(values: FloatArray, axis: int = -1) -> FloatArray:
+    return np.asarray(np.std(values, axis=axis, ddof=1))
+
+
+_STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, "sd": _sd}
+
+
+def _bootstrap(values: FloatArray, of: str, confidence: float, seed: int) -> Interval:
+    statistic = _STATISTICS[of]
+    result = stats.bootstrap(
+        (values,),
+        statistic,
+        n_resamples=RESAMPLES,
+        confidence_level=confidence,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+    )
+    low, high = result.confidence_interval
+    estimate = float(statistic(values, axis=-1))
+    return Interval(estimate, float(low), float(high), confidence, "BCa bootstrap", len(values))
+
+
+UNIT = Statistic(
+    description=Description(
+        name="intervals",
+        title="Intervals of one cell: quantiles, mean, standard deviation, p10–p90 range",
+        question="How far can one cell's number be trusted?",
+        source="Le Boudec 2010, chapter 2; Efron and Tibshirani 1993",
+    ),
+    methods=(quantile_interval, mean_interval, sd_interval, range_interval, coverage_like),
+)
