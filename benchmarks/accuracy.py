@@ -92,17 +92,25 @@ def start(command: list[str]) -> subprocess.Popen[str]:
 
 def report(errors: dict[tuple[str, int], np.ndarray]) -> None:
     print("wall error (harness − self), ms; robust SD = 1.4826 MAD")
-    print(
-        f"{'at once':>8} {'harness':>10} {'n':>4} {'median':>8} {'robust SD':>10} {'SD':>8} {'p99':>8} {'CPU median':>11} {'CPU SD':>8}"
+    columns = (
+        "at once",
+        "harness",
+        "n",
+        "median",
+        "robust SD",
+        "SD",
+        "p99",
+        "CPU median",
+        "CPU SD",
     )
+    print(" ".join(f"{column:>10}" for column in columns))
     for side_by_side in PARALLEL:
         for name in ("hyperfine", "tare"):
             wall, cpu = errors[name, side_by_side].T
-            print(
-                f"{side_by_side:>8} {name:>10} {len(wall):>4} {np.median(wall):>8.3f} "
-                f"{robust_sd(wall):>10.3f} {wall.std(ddof=1):>8.3f} {np.quantile(wall, 0.99):>8.3f} "
-                f"{np.median(cpu):>11.3f} {cpu.std(ddof=1):>8.3f}"
-            )
+            figures = (np.median(wall), robust_sd(wall), wall.std(ddof=1), np.quantile(wall, 0.99))
+            figures += (np.median(cpu), cpu.std(ddof=1))
+            row = [f"{side_by_side:>10} {name:>10} {len(wall):>10}"]
+            print(" ".join(row + [f"{figure:>10.3f}" for figure in figures]))
         ratio = [errors["tare", side_by_side][:, 0], errors["hyperfine", side_by_side][:, 0]]
         print(
             f"{'':>8} tare/hyperfine: median {np.median(ratio[0]) / np.median(ratio[1]):.2f}, "

@@ -81,14 +81,13 @@ def share(folder: Path) -> float:
     measured, stamps = 0.0, []
     for line in (out / "journal/1.ndjson").read_text().splitlines():
         got = json.loads(line)
-        if (got["record"] == "trial" and not got.get("calibration")) or (got["record"] == "ended" and stamps):
-            stamps.append(got["monotonic_ns"])
-        elif (
-            got["record"] == "sample"
-            and stamps
-            and (got["metric"], got["source"]) == ("wall_ns", "around")
-        ):
-            measured += got["value"]
+        match got:
+            case {"record": "trial", "monotonic_ns": stamp} if not got.get("calibration"):
+                stamps.append(stamp)
+            case {"record": "ended", "monotonic_ns": stamp} if stamps:
+                stamps.append(stamp)
+            case {"record": "sample", "metric": "wall_ns", "source": "around"} if stamps:
+                measured += got["value"]
     return 1 - measured / (stamps[-1] - stamps[0])
 
 
