@@ -79,7 +79,10 @@ class Cell:
     levels: Mapping[str, str]
     table: pd.DataFrame
     trials: tuple[int, ...]
+    #: What one more trial would take.
     seconds: float
+    #: SD between the iterations of one worker in one trial; None where there is one only.
+    within: float | None
 
     @property
     def n(self) -> int:
@@ -117,17 +120,37 @@ class Cells:
     @cached_property
     def all(self) -> list[Cell]:
         """Every cell that has a good trial, in the order of the experiment."""
-        values = self.results.values(self.basis.metric, self.basis.source, by_worker=True)
+        values = self._workers()
         cells = []
         for number, rows in values.groupby("cell"):
             table = rows.pivot_table(index=["session", "block"], columns="worker", values="value")
-            table = table.dropna()
-            levels = {f: str(rows[f].iloc[0]) for f in self.factors}
-            trials = tuple(int(t) for t in sorted(rows["trial"].unique()))
-            seconds = float(table.to_numpy().mean() / 1e9) if self.basis.unit == "ns" else 0.0
-            seconds *= self.results.experiment.iterations
-            cells.append(Cell(int(str(number)), levels, table, trials, seconds))
+            variance = rows["variance"].mean()
+            cells.append(
+                Cell(
+                    cell=int(str(number)),
+                    levels={f: str(rows[f].iloc[0]) for f in self.factors},
+                    table=table.dropna(),
+                    trials=tuple(int(t) for t in sorted(rows["trial"].unique())),
+                    seconds=self._seconds(rows),
+                    within=None if pd.isna(variance) else float(np.sqrt(variance)),
+                )
+            )
         return cells
+
+    def _workers(self) -> pd.DataFrame:
+        """One row a good trial and worker: mean and variance over its measured iterations."""
+        s = measured(self.results, self.basis.metric, self.basis.source)
+        over_iterations = s.groupby(["trial", "worker"], dropna=False)["value"]
+        rows = over_iterations.agg(value="mean", variance="var").reset_index()
+        rows["worker"] = rows["worker"].fillna(0)
+        trials = self.results.trial_table
+        return rows.merge(trials[trials["status"] == "ok"], on="trial")
+
+    def _seconds(self, rows: pd.DataFrame) -> float:
+        if "duration_ns" in rows and rows["duration_ns"].notna().any():
+            return float(rows["duration_ns"].mean() / 1e9)
+        per_iteration = float(rows["value"].mean() / 1e9) if self.basis.unit == "ns" else 0.0
+        return per_iteration * self.results.experiment.iterations
 
     def groups(self, factor: str) -> Iterator[tuple[dict[str, str], dict[str, Cell]]]:
         """Cells that differ in one factor only: the other levels, and the cells by level."""
@@ -161,6 +184,12 @@ class Cells:
             for level, cell in by_level.items()
             if level != first
         ]
+
+
+def measured(results: Results, metric: str, source: str) -> pd.DataFrame:
+    """Select the samples of one metric from one source that count as values."""
+    s = results.sample_table
+    return s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
 
 
 def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pair:

@@ -87,3 +87,13 @@ class FindingUnit:
     description: Description
     order: int
     find: Callable[[Results], Finding | None]
+
+
+def uncompared(description: Description, why: str) -> Finding:
+    """Answer a question for which no values can be compared."""
+    return Finding(
+        name=description.name,
+        question=description.question,
+        answer=why,
+        verdict="nothing to compare",
+    )

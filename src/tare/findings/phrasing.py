@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 _TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
 #: Levels that go without saying.
-_DEFAULTS = {"pinning": "none", "load": "none", "size": "all", "platform": "bare"}
+_DEFAULTS = {"pinning": "none", "load": "none", "size": "all"}
 
 
 def significant(value: float, digits: int = 3) -> str:
