@@ -18,6 +18,8 @@ use std::hint::black_box;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+use crate::topology::memory_bytes;
+
 /// Every kernel, in order of name. A new one needs a line here and its `mod` above.
 pub const KERNELS: &[&Kernel] = &[
     &bsearch::KERNEL,
@@ -118,11 +120,7 @@ fn generate<T>(
 /// word is not enough: what exceeds the machine's memory is refused.
 fn room<T>(size: u64) -> Result<Vec<T>, String> {
     let bytes = size.saturating_mul(std::mem::size_of::<T>() as u64);
-    // SAFETY: sysconf has no preconditions.
-    let memory = unsafe {
-        (libc::sysconf(libc::_SC_PHYS_PAGES) as u64)
-            .saturating_mul(libc::sysconf(libc::_SC_PAGESIZE) as u64)
-    };
+    let memory = memory_bytes();
     let refusal =
         || format!("an input of {bytes} bytes exceeds the machine's memory of {memory} bytes");
     if bytes > memory {
