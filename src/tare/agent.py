@@ -62,6 +62,9 @@ class Channel(Protocol):
         Raises AgentError when nothing came in time.
         """
 
+    def last_words(self) -> str:
+        """Return how the other side ended and what it said outside the stream."""
+
     def close(self) -> None:
         """End the stream; the agent ends with it. May be called twice."""
 
@@ -133,7 +136,7 @@ class ProcessChannel:
             while view:
                 view = view[self._in.write(view) :]
         except OSError as error:
-            raise AgentError(f"the agent is gone ({self._last_words()})") from error
+            raise AgentError(f"the agent is gone ({self.last_words()})") from error
 
     def receive(self, timeout_s: float | None) -> bytes | None:
         """Return the next line, or None at the end."""
@@ -162,7 +165,8 @@ class ProcessChannel:
         if self.process.stderr is not None:
             self.process.stderr.close()
 
-    def _last_words(self) -> str:
+    def last_words(self) -> str:
+        """Return the exit code and what came on standard error."""
         try:
             code = self.process.wait(timeout=1)
         except subprocess.TimeoutExpired:
@@ -231,10 +235,15 @@ class Agent:
     def _receive(self, timeout_s: float | None) -> record.Record:
         line = self.channel.receive(timeout_s)
         if line is None:
-            raise AgentError("the agent's stream ended before its answer was complete")
+            said = self.channel.last_words()
+            raise AgentError(f"the agent's stream ended before its answer was complete ({said})")
         try:
             return record.decode(line)
         except msgspec.ValidationError as error:
-            raise AgentError(f"the agent sent what is no record ({error}): {line[:200]!r}") from error
+            raise AgentError(
+                f"the agent sent what is no record ({error}): {line[:200]!r}"
+            ) from error
         except msgspec.DecodeError as error:
-            raise AgentError(f"the agent's stream holds garbage ({error}): {line[:200]!r}") from error
+            raise AgentError(
+                f"the agent's stream holds garbage ({error}): {line[:200]!r}"
+            ) from error

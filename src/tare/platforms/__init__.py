@@ -1,0 +1,8 @@
+"""Where workloads run: each layer is one file with one ``UNIT``; a stack is written outside-in."""
+
+from __future__ import annotations
+
+from tare.platforms.layer import Figure, Instance, Place
+from tare.platforms.stack import availability, start
+
+__all__ = ["Figure", "Instance", "Place", "availability", "start"]

@@ -1,0 +1,15 @@
+"""Whether something can be had on this machine, as data."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a platform or a load works here; if not, why, and what would mend it."""
+
+    name: str
+    works: bool
+    why: str | None = None
+    #: The line to type, where there is one.
+    fix: str | None = None

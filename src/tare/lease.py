@@ -1,0 +1,139 @@
+"""Leases: which sessions live, so that what dead ones left can be told from theirs.
+
+Everything that tare makes on a machine begins with the name of its session. While the session
+lives it holds a lock on a file of that name; the kernel lets go of the lock however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import PlatformError
+
+_NAME = re.compile(r"tare-[0-9a-f]{6}(?=-|\.|$)")
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """What the file of a session says, for a person who finds it."""
+
+    name: str
+    pid: int
+    boot_id: str
+    #: Seconds since 1970.
+    since: float
+
+
+@dataclass(frozen=True)
+class Remnant:
+    """Something on the machine that tare made."""
+
+    #: Begins with the name of the session that made it.
+    name: str
+    #: What it is, in words: "container 1f2e3d".
+    what: str
+    remove: Callable[[], None]
+
+
+def new_name() -> str:
+    """Return a name for a session: ``tare-1a2b3c``."""
+    return f"tare-{secrets.token_hex(3)}"
+
+
+def session_of(name: str) -> str | None:
+    """Return the session that a thing belongs to by its name; None: it is not tare's."""
+    found = _NAME.match(name)
+    return found.group() if found else None
+
+
+@contextlib.contextmanager
+def hold(name: str) -> Iterator[Lease]:
+    """Hold the lease of a session: nothing of it is cleaned away meanwhile.
+
+    Parameters
+    ----------
+    name : str
+        From :func:`new_name`.
+
+    Yields
+    ------
+    Lease
+        What the file says.
+
+    Raises
+    ------
+    PlatformError
+        If there is no directory to keep it in.
+    """
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    lease = Lease(name=name, pid=os.getpid(), boot_id=boot_id, since=time.time())
+    folder = _writable()
+    # It appears under its name only when it is locked: a file without a lock is a dead session.
+    path, raw = folder / f"{name}.lease", folder / f".{name}"
+    with raw.open("xb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(msgspec.json.encode(lease))
+        file.flush()
+        raw.rename(path)
+        try:
+            yield lease
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def sessions() -> dict[str, bool]:
+    """Return every session of this user that has a lease, and whether it lives."""
+    return {path.stem: _locked(path) for path in _files()}
+
+
+def forget(name: str) -> None:
+    """Remove the lease of a dead session."""
+    for path in _files():
+        if path.stem == name and not _locked(path):
+            path.unlink(missing_ok=True)
+
+
+def _files() -> list[Path]:
+    return [path for folder in _folders() for path in folder.glob("tare-*.lease")]
+
+
+def _locked(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _folders() -> list[Path]:
+    """Return where leases of this user can be, best first: a login may lack XDG_RUNTIME_DIR."""
+    if os.geteuid() == 0:
+        return [Path("/run/tare")]
+    runtime = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}")
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return list(dict.fromkeys(Path(folder) / "tare" for folder in (runtime, state)))
+
+
+def _writable() -> Path:
+    for folder in _folders():
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                return folder
+    tried = " and ".join(map(str, _folders()))
+    raise PlatformError(
+        f"no place to note what this session makes: {tried} cannot be written",
+        "export XDG_RUNTIME_DIR=$(mktemp -d)",
+    )

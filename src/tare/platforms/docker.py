@@ -1,0 +1,166 @@
+"""A container of Docker's engine, with the agent as its first process."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from tare.agent import Channel
+from tare.errors import PlatformError
+from tare.lease import Remnant
+from tare.platforms.layer import Ground, Place, Told, View
+from tare.registry import Description, Parameter
+
+
+class Docker(Ground):
+    """Containers by the engine's API; no network, read-only root, seccomp as it comes."""
+
+    description = Description(
+        name="docker",
+        title="a container of Docker Engine",
+        question="What does a container cost, and is it less stable than the bare machine?",
+        parameters=(
+            Parameter(name="image", meaning="image in which commands run (kernels need none)"),
+            Parameter(
+                name="network",
+                meaning="Docker's network of the container",
+                default="none",
+                choices=("none", "bridge", "host"),
+            ),
+            Parameter(
+                name="read_only", meaning="the container's own files are read-only", default=True
+            ),
+        ),
+        source="Docker Engine API",
+    )
+
+    def check(self, place: Place) -> None:
+        """Reach the engine, and find the image that the user named."""
+        from tare.platforms import engine
+
+        client = engine.connect()
+        try:
+            image = self.option(place, "image")
+            if image is not None:
+                engine.named_image(client, image)
+            elif place.runs_commands:
+                raise PlatformError(
+                    "docker needs an image to run commands in",
+                    '[platforms.docker] image = "debian:12"   (--image debian:12)',
+                )
+        finally:
+            client.close()
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the image's own files, the agent and the shared directory among them."""
+        from tare.platforms import engine
+
+        return View(agent=engine.AGENT, shared=engine.SHARED)
+
+    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
+        """Make a container whose first process is the command, attach to it, start it."""
+        from docker.errors import DockerException
+
+        from tare.platforms import engine
+
+        client = engine.connect()
+        try:
+            image = self._image(client, argv, place)
+            container = client.api.create_container(
+                image,
+                entrypoint=argv[:1],
+                command=argv[1:],
+                stdin_open=True,
+                name=place.name,
+                labels={engine.LABEL: place.name, f"{engine.LABEL}.user": str(os.geteuid())},
+                host_config=self._host_config(client, place, privileged),
+            )
+        except DockerException as error:
+            client.close()
+            raise PlatformError(f"Docker cannot make the container: {error}") from error
+        except BaseException:
+            client.close()
+            raise
+        return engine.ContainerChannel(client, container["Id"])
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Versions of the engine and the runtime, identity of the image."""
+        from tare.platforms import engine
+
+        client = engine.connect()
+        try:
+            version = client.api.version()
+            image = self.option(place, "image")
+            told: list[Told] = [("docker_version", version["Version"], None, "engine")]
+            told += [
+                (f"docker_{part['Name']}_version", part["Version"], None, "engine")
+                for part in version.get("Components", [])
+                if part["Name"] in ("containerd", "runc")
+            ]
+            if image is not None:
+                identity = client.images.get(image).id
+                told.append(("docker_image", f"{image} ({identity})", None, "engine"))
+        finally:
+            client.close()
+        return tuple(told)
+
+    def remnants(self) -> list[Remnant]:
+        """Containers with tare's label that this user made."""
+        from tare.platforms import engine
+
+        try:
+            client = engine.connect()
+        except PlatformError:
+            return []
+        user = f"{engine.LABEL}.user={os.geteuid()}"
+        found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
+        return [
+            Remnant(
+                name=one["Labels"][engine.LABEL],
+                what=f"container {one['Id'][:12]}",
+                remove=partial(engine.remove, client, one["Id"]),
+            )
+            for one in found
+        ]
+
+    def _image(self, client: Any, argv: list[str], place: Place) -> str:
+        from tare.platforms import engine
+
+        image = self.option(place, "image")
+        if image is not None:
+            return engine.named_image(client, image)
+        if argv[0] != engine.AGENT:
+            raise PlatformError(
+                f"docker needs an image that contains {argv[0]}",
+                '[platforms.docker] image = "…"',
+            )
+        return engine.own_image(client)
+
+    def _host_config(self, client: Any, place: Place, privileged: bool) -> dict[str, Any]:
+        from docker.types import LogConfig, Mount
+
+        from tare import agent
+        from tare.platforms import engine
+
+        mounts = [Mount(engine.SHARED, place.shared, type="bind")]
+        if self.option(place, "image") is not None:
+            mounts.append(Mount(engine.AGENT, str(agent.binary()), type="bind", read_only=True))
+        config: dict[str, Any] = client.api.create_host_config(
+            network_mode=self.option(place, "network"),
+            read_only=self.option(place, "read_only"),
+            privileged=privileged,
+            auto_remove=True,
+            # A log would be written in the measured path.
+            log_config=LogConfig(type="none"),
+            tmpfs={"/tmp": "mode=1777"},
+            mounts=mounts,
+            nano_cpus=None if place.cores is None else place.cores * 1_000_000_000,
+            cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
+            mem_limit=place.memory_bytes,
+            memswap_limit=place.memory_bytes,
+        )
+        return config
+
+
+UNIT = Docker()

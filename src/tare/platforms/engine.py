@@ -1,0 +1,215 @@
+"""Docker's engine as tare needs it: reach it, explain why not, image, container, stream."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import selectors
+import shutil
+import socket
+import tarfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+
+from tare import agent
+from tare.errors import AgentError, PlatformError
+from tare.platforms.frames import Frames
+
+#: Where the agent is in every container, and in the image that is made of it.
+AGENT = "/tare/tare-agent"
+SHARED = "/tare/shared"
+REPOSITORY = "tare-agent"
+LABEL = "tare"
+#: How long a container may take to end by itself when its standard input has.
+END_S = 5.0
+
+_importing = threading.Lock()
+
+
+def connect() -> docker.DockerClient:
+    """Connect to the engine of this machine.
+
+    Raises
+    ------
+    PlatformError
+        If it does not run, is not there, or refuses this user.
+    """
+    address = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    if not address.startswith("unix://"):
+        raise PlatformError(
+            f"DOCKER_HOST is {address}, but only an engine on this machine can be measured",
+            "unset DOCKER_HOST",
+        )
+    path = address.removeprefix("unix://")
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except PermissionError:
+            raise PlatformError(
+                f"Docker's socket {path} refuses this user",
+                "sudo usermod -aG docker $USER && newgrp docker",
+            ) from None
+        except OSError as error:
+            raise PlatformError(
+                f"Docker does not run ({path}: {error.strerror})", _start_engine()
+            ) from None
+    try:
+        client = docker.DockerClient(base_url=address, version="auto", timeout=60)
+    except DockerException as error:
+        raise PlatformError(f"Docker does not answer: {error}", _start_engine()) from error
+    return client
+
+
+def _start_engine() -> str:
+    if shutil.which("dockerd") is None:
+        return "sudo apt install docker.io"
+    systemd = Path("/run/systemd/system").exists()
+    return "sudo systemctl start docker" if systemd else "sudo dockerd &"
+
+
+def own_image(client: docker.DockerClient) -> str:
+    """Return the image that holds nothing but the agent, and make it where it is missing."""
+    tag = agent.digest()[:12]
+    name = f"{REPOSITORY}:{tag}"
+    with _importing:
+        try:
+            client.images.get(name)
+        except ImageNotFound:
+            client.api.import_image_from_data(_archive(), repository=REPOSITORY, tag=tag)
+    return name
+
+
+def _archive() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for folder in ("tare", "tare/shared", "tmp"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(entry)
+        data = agent.binary().read_bytes()
+        entry = tarfile.TarInfo(AGENT.lstrip("/"))
+        entry.size, entry.mode = len(data), 0o755
+        archive.addfile(entry, io.BytesIO(data))
+    return out.getvalue()
+
+
+def named_image(client: docker.DockerClient, image: str) -> str:
+    """Return an image that the user named.
+
+    Raises
+    ------
+    PlatformError
+        If the engine does not have it.
+    """
+    try:
+        client.images.get(image)
+    except ImageNotFound:
+        raise PlatformError(f"Docker has no image {image}", f"docker pull {image}") from None
+    except APIError as error:
+        raise PlatformError(f"Docker refuses the image {image!r}: {error.explanation}") from error
+    return image
+
+
+class ContainerChannel:
+    """The stream of an agent that is the first process of a container.
+
+    Parameters
+    ----------
+    client : DockerClient
+        Closed with the channel.
+    container : str
+        A container that was created and not started yet.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be started.
+    """
+
+    def __init__(self, client: docker.DockerClient, container: str) -> None:
+        self._client = client
+        self._id = container
+        self._frames = Frames()
+        self._selector = selectors.DefaultSelector()
+        self._open = True
+        # Attached before the start, nothing that it says is missed.
+        streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+        try:
+            attached: Any = client.api.attach_socket(container, params=streams)
+            self._attached = attached
+            self._socket: socket.socket = getattr(attached, "_sock", attached)
+            self._socket.settimeout(None)
+            self._selector.register(self._socket, selectors.EVENT_READ)
+            client.api.start(container)
+        except APIError as error:
+            remove(client, container)
+            client.close()
+            raise PlatformError(
+                f"Docker cannot start the container: {error.explanation}"
+            ) from error
+
+    def send(self, line: bytes) -> None:
+        """Write one line."""
+        try:
+            self._socket.sendall(line + b"\n")
+        except OSError as error:
+            raise AgentError(f"the container is gone ({self.last_words()})") from error
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """Return the next line, or None at the end."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while (line := self._frames.lines.line()) is None:
+            wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not self._selector.select(wait):
+                raise AgentError(f"the agent did not answer within {timeout_s:g} s")
+            if not self._read():
+                return None
+        return line
+
+    def last_words(self) -> str:
+        """Return what came on standard error."""
+        return self._frames.words() or "the container ended and said nothing"
+
+    def close(self) -> None:
+        """Close the agent's standard input and wait for the container's end; then remove it."""
+        if not self._open:
+            return
+        self._open = False
+        with contextlib.suppress(OSError, AgentError):
+            self._socket.shutdown(socket.SHUT_WR)
+            deadline = time.monotonic() + END_S
+            while self._selector.select(max(0.0, deadline - time.monotonic())) and self._read():
+                pass
+        self._selector.close()
+        self._attached.close()
+        self._socket.close()
+        remove(self._client, self._id)
+        self._client.close()
+
+    def _read(self) -> bool:
+        try:
+            data = self._socket.recv(1 << 16)
+        except ConnectionError:
+            return False
+        self._frames.feed(data)
+        return bool(data)
+
+
+def remove(client: docker.DockerClient, container: str) -> None:
+    """Remove a container; that the engine does so itself already is no error."""
+    try:
+        client.api.remove_container(container, force=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.response is None or error.response.status_code != 409:
+            raise PlatformError(
+                f"the container {container[:12]} cannot be removed: {error.explanation}",
+                f"docker rm -f {container[:12]}",
+            ) from error

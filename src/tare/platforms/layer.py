@@ -1,0 +1,158 @@
+"""What a layer of a platform is, and what it makes.
+
+A stack is a sequence of layers, outside-in. The outermost one, a :class:`Ground`, starts a first
+process; every layer inside it only puts its own command before the agent's
+(``unshare … tare-agent serve``), so that one line of arguments starts the whole stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tare import record
+from tare.agent import Channel
+from tare.lease import Remnant
+from tare.registry import Description
+
+#: Name, value, unit, source.
+Told = tuple[str, bool | int | float | str, str | None, str]
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """What one instance of a platform is given."""
+
+    #: Names everything that is made for it, e.g. ``tare-1a2b3c-0``.
+    name: str
+    #: Host directory, in memory, which the agent inside must see and may write.
+    shared: str
+    cpus: tuple[int, ...] | None = None
+    cores: int | None = None
+    memory_bytes: int | None = None
+    #: Options of layers by layer name.
+    options: dict[str, dict[str, Any]] = {}
+    #: Commands of the user's (which need their files), or built-in kernels only.
+    runs_commands: bool = False
+    #: Workers that run side by side in the instance.
+    workers: int = 1
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layer shows to what is inside of it."""
+
+    #: Path of the agent.
+    agent: str
+    #: Path of the shared directory.
+    shared: str
+    #: Whether users of the host exist inside, so that a command can run as one of them.
+    users: bool = True
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One value that a layer itself measured of an instance, from its start to its end."""
+
+    metric: str
+    source: str
+    value: int | float
+
+    def sample(self, trial: int) -> record.Sample:
+        """Return it as a sample of the whole trial."""
+        return record.Sample(
+            id=0,
+            trial=trial,
+            worker=None,
+            iteration=None,
+            phase="measured",
+            metric=self.metric,
+            source=self.source,
+            value=self.value,
+        )
+
+
+@dataclass
+class Instance:
+    """A running platform with the agent resident in it."""
+
+    channel: Channel
+    #: The shared directory, as seen from inside.
+    shared: str
+    #: The agent's process id on the host; None where the host's kernel does not see it.
+    host_pid: int | None
+    #: Whether commands can run as a user of the host.
+    users: bool
+    facts: tuple[Told, ...]
+    _end: Callable[[], list[Figure]]
+    _open: bool = True
+
+    @property
+    def same_kernel(self) -> bool:
+        """Whether an observer on the host sees what happens inside."""
+        return self.host_pid is not None
+
+    def close(self) -> list[Figure]:
+        """End the agent and the platform; return what its layers measured. May be called twice."""
+        if not self._open:
+            return []
+        self._open = False
+        self.channel.close()
+        return self._end()
+
+
+class Layer:
+    """One layer; a unit overrides what it does differently."""
+
+    description: Description
+    #: A stand-in for tests: works everywhere, measures nothing, is never offered.
+    double = False
+    #: Needs rights over the machine that a container does not have by itself.
+    privileged = False
+
+    def check(self, place: Place) -> None:
+        """Raise PlatformError, with what would mend it, where the layer cannot work."""
+
+    def view(self, outer: View, place: Place) -> View:
+        """Return what is seen inside, from what is seen outside."""
+        return outer
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Put the layer's own command before one that is to run inside."""
+        return argv
+
+    def mend(self, said: str) -> str | None:
+        """Return what to do about what was said when the start failed, or None."""
+        return None
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Return what a result must say of the layer."""
+        return ()
+
+    def figures(self, place: Place) -> list[Figure]:
+        """Return what the layer measured of an instance that has ended."""
+        return []
+
+    def remnants(self) -> list[Remnant]:
+        """Return everything of this kind that tare made and this user may remove."""
+        return []
+
+    def option(self, place: Place, name: str) -> Any:
+        """Return an option of the experiment, or its default."""
+        given = place.options.get(self.description.name, {})
+        default = next(p.default for p in self.description.parameters if p.name == name)
+        return given.get(name, default)
+
+
+class Ground(Layer):
+    """A layer that can stand outermost, and only there: it starts the first process."""
+
+    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
+        """Start a command and return its streams.
+
+        Raises
+        ------
+        PlatformError
+            If it cannot be started, with what would mend it.
+        """
+        raise NotImplementedError

@@ -1,0 +1,208 @@
+"""Stacks of layers: parse one, try whether it works, start it."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from tare import agent, lease, record, registry
+from tare.availability import Availability
+from tare.errors import AgentError, PlatformError
+from tare.platforms import processes
+from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, View
+
+#: A container starts in a fifth of a second; an overloaded machine takes its time.
+START_S = 60.0
+
+
+_tried: dict[bytes, Availability] = {}
+_trying = threading.Lock()
+
+
+def availability(
+    stack: str, options: dict[str, dict[str, object]] | None = None, runs_commands: bool = False
+) -> Availability:
+    """Tell whether a stack works, by starting it once; remembered for this process.
+
+    Parameters
+    ----------
+    stack : str
+        Layers, outside-in: ``docker/isolate``.
+    options : dict, optional
+        Options of layers by layer name.
+    runs_commands : bool
+        Whether it is to run commands of the user's.
+
+    Returns
+    -------
+    Availability
+        With the reason and the command that would mend it where it does not work.
+
+    Raises
+    ------
+    AgentError
+        If the agent itself is missing, so that no platform works.
+    """
+    agent.binary()
+    key = msgspec.json.encode([stack, options, runs_commands], order="deterministic")
+    with _trying:
+        if key not in _tried:
+            _tried[key] = _attempt(stack, options or {}, runs_commands)
+        return _tried[key]
+
+
+def _attempt(
+    stack: str, options: dict[str, dict[str, object]], runs_commands: bool
+) -> Availability:
+    name = lease.new_name()
+    shared = Path("/dev/shm") / name
+    place = Place(
+        name=f"{name}-0", shared=str(shared), options=options, runs_commands=runs_commands
+    )
+    try:
+        with lease.hold(name), _made(shared):
+            start(stack, place).close()
+    except PlatformError as error:
+        return Availability(name=stack, works=False, why=error.message, fix=error.hint)
+    return Availability(name=stack, works=True)
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    folder.mkdir()
+    folder.chmod(0o777)
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def layers(stack: str) -> list[Layer]:
+    """Return the layers of a stack, outside-in, the first of them a ground.
+
+    Raises
+    ------
+    PlatformError
+        If a name is unknown, or a layer cannot stand where it does.
+    """
+    units: dict[str, Layer] = registry.scan("platforms")
+    names = stack.split("/")
+    for name in names:
+        if name not in units:
+            known = ", ".join(name for name, unit in units.items() if not unit.double)
+            raise PlatformError(
+                f"there is no platform layer {name!r} (in {stack!r})", f"there are: {known}"
+            )
+    found = [units[name] for name in names]
+    for layer in found[1:]:
+        if isinstance(layer, Ground):
+            name = layer.description.name
+            raise PlatformError(
+                f"{name} can only be the outermost layer, not inside of {names[0]} ({stack!r})",
+                f"write {names[0]!r}" if name == "bare" else f"begin the stack with {name!r}",
+            )
+    return found if isinstance(found[0], Ground) else [units["bare"], *found]
+
+
+def start(stack: str, place: Place) -> Instance:
+    """Start an instance of a stack, and return when its agent has said hello.
+
+    Parameters
+    ----------
+    stack : str
+        Layers, outside-in.
+    place : Place
+        What the instance is given.
+
+    Returns
+    -------
+    Instance
+        Its channel yields the agent's ``hello`` first.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be started: why, and what would mend it.
+    """
+    stacked = layers(stack)
+    for layer in stacked:
+        _check_options(layer, place)
+        layer.check(place)
+    ground = stacked[0]
+    assert isinstance(ground, Ground)
+    views = [View(agent=str(agent.binary()), shared=place.shared)]
+    for layer in stacked:
+        views.append(layer.view(views[-1], place))
+    inside = views[-1]
+    argv = [inside.agent, "serve", "--name", place.name]
+    for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
+        argv = layer.wrap(argv, outer, place)
+    privileged = any(layer.privileged for layer in stacked)
+    channel = _greeted(stack, stacked, ground.start(argv, place, privileged=privileged))
+
+    def end() -> list[Figure]:
+        return [figure for layer in stacked for figure in layer.figures(place)]
+
+    return Instance(
+        channel=channel,
+        shared=inside.shared,
+        host_pid=processes.agent(place.name),
+        users=inside.users,
+        facts=tuple(fact for layer in stacked for fact in layer.facts(place)),
+        _end=end,
+    )
+
+
+class _Greeted:
+    """A channel whose first line was read already, to know that the agent lives."""
+
+    def __init__(self, channel: agent.Channel, first: bytes) -> None:
+        self._channel = channel
+        self._first: bytes | None = first
+        self.send = channel.send
+        self.close = channel.close
+        self.last_words = channel.last_words
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        first, self._first = self._first, None
+        return first if first is not None else self._channel.receive(timeout_s)
+
+
+def _greeted(stack: str, stacked: list[Layer], channel: agent.Channel) -> agent.Channel:
+    try:
+        first = channel.receive(START_S)
+        if first is None or not isinstance(record.decode(first), record.Hello):
+            said = channel.last_words() if first is None else repr(first[:200])
+            hints = (layer.mend(said) for layer in reversed(stacked))
+            raise PlatformError(
+                f"{stack} did not start: {said}", next((h for h in hints if h is not None), None)
+            )
+    except (AgentError, msgspec.DecodeError) as error:
+        channel.close()
+        raise PlatformError(f"{stack} did not start: {error}") from error
+    except BaseException:
+        channel.close()
+        raise
+    return _Greeted(channel, first)
+
+
+def _check_options(layer: Layer, place: Place) -> None:
+    name = layer.description.name
+    known = {parameter.name: parameter for parameter in layer.description.parameters}
+    for key, value in place.options.get(name, {}).items():
+        if key not in known:
+            raise PlatformError(
+                f"[platforms.{name}] has no option {key!r}",
+                f"it has: {', '.join(known)}" if known else "it has no options at all",
+            )
+        choices = known[key].choices
+        if choices is not None and value not in choices:
+            raise PlatformError(
+                f"[platforms.{name}] {key} = {value!r} is not possible",
+                f"one of: {', '.join(choices)}",
+            )

@@ -1,0 +1,72 @@
+"""Namespaces by util-linux: the container that every Linux machine has."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tare.errors import PlatformError
+from tare.platforms.layer import Layer, Place, View
+from tare.registry import Description
+
+#: --user even for root, so that the same thing is measured whoever asks; --kill-child, since
+#: a process that is first in its PID namespace takes everything in it along.
+COMMAND = [
+    "unshare",
+    *("--user", "--map-root-user", "--mount", "--mount-proc"),
+    *("--pid", "--fork", "--kill-child", "--net", "--"),
+]
+
+#: Files that say that user namespaces are off: their content then, and what switches them on.
+SWITCHES = (
+    (
+        "/proc/sys/kernel/unprivileged_userns_clone",
+        "0",
+        "sysctl kernel.unprivileged_userns_clone=1",
+    ),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
+)
+
+
+class Unshare(Layer):
+    """Mount, PID, network and user namespaces around the agent."""
+
+    description = Description(
+        name="unshare",
+        title="mount, PID, network and user namespaces by unshare(1)",
+        question="What do namespaces alone cost, without a container engine?",
+        source="unshare(1), util-linux",
+    )
+
+    def check(self, place: Place) -> None:
+        """See that unshare is there."""
+        if shutil.which(COMMAND[0]) is None:
+            raise PlatformError("unshare is not installed", "sudo apt install util-linux")
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the host's files; of its users only the caller, who is called root."""
+        return View(agent=outer.agent, shared=outer.shared, users=False)
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Put unshare before it."""
+        return [*COMMAND, *argv]
+
+    def mend(self, said: str) -> str | None:
+        """Name the switch that forbids user namespaces."""
+        if "unshare:" not in said:
+            return None
+        for path, off, switch in SWITCHES:
+            try:
+                if Path(path).read_text().strip() == off:
+                    return f"sudo {switch}"
+            except OSError:
+                continue
+        return "namespaces are refused here (a container or a security module around tare?)"
+
+
+UNIT = Unshare()
