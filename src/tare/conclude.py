@@ -15,6 +15,7 @@ import msgspec
 
 from tare import execute as execution
 from tare import experiment_file, journal, machine, plan, platforms, record, remnants
+from tare.availability import Availability
 from tare.errors import PlatformError, StoreError
 from tare.experiment import Experiment
 from tare.findings.finding import Finding
@@ -87,7 +88,7 @@ def check(
     )
 
 
-def _missing(experiment: Experiment) -> list[platforms.Availability]:
+def _missing(experiment: Experiment) -> list[Availability]:
     commands = any(w.command for w in experiment.workloads)
     asked = [
         platforms.availability(str(stack), experiment.platforms, commands)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 import tare
-from tare import agent, journal, machine, plan, record, remnants
+from tare import agent, journal, lease, machine, plan, record, remnants
 from tare.errors import StoreError, TrialError
 from tare.execute.budget import Budget
 from tare.execute.calibration import calibrate
@@ -120,7 +120,7 @@ def conduct(request: Request) -> str:
     KeyboardInterrupt
         After everything was closed and removed.
     """
-    name = f"tare-{secrets.token_hex(3)}"
+    name = lease.new_name()
     with ExitStack() as stack:
         stack.enter_context(remnants.lease(name))
         writer = journal.Writer(_journal_path(request))
