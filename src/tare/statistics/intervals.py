@@ -165,9 +165,18 @@ def sd_interval(values: FloatArray, confidence: float = 0.95, seed: int = 1) -> 
 
 
 def p10_p90(values: FloatArray) -> FloatArray:
-    """Distance from the 10th to the 90th percentile along the last axis."""
-    low, high = np.quantile(values, [0.1, 0.9], axis=-1, method="hazen")
-    return np.asarray(high - low, dtype=float)
+    """Distance from the 10th to the 90th percentile (Hazen's definition) along the last axis."""
+    n = values.shape[-1]
+    ordered = np.sort(values, axis=-1)  # many times faster than np.quantile on short rows
+
+    def percentile(q: float) -> FloatArray:
+        place = min(max(n * q - 0.5, 0.0), n - 1.0)
+        below = int(place)
+        above = min(below + 1, n - 1)
+        low, high = ordered[..., below], ordered[..., above]
+        return np.asarray(low + (place - below) * (high - low))
+
+    return np.asarray(percentile(0.9) - percentile(0.1))
 
 
 def range_interval(

@@ -1,0 +1,89 @@
+"""STABILITY's comparison of two cells: lesser, higher, same or overlap.
+
+For reproduction only: iterations are pooled as if each were a replicate, and ``same`` is the
+containment of one interval in the other, nothing more.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.stats import norm
+
+from tare.registry import Description
+from tare.statistics.statistic import FloatArray, Statistic
+
+Word = Literal["lesser", "higher", "same", "overlap"]
+Of = Literal["mean", "sd"]
+
+#: As published.
+RESAMPLES = 1000
+
+
+def percentile_interval(
+    values: FloatArray, of: Of, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """95 % percentile bootstrap interval of the mean or the standard deviation.
+
+    Percentiles are those of R's ``boot.ci(type = "perc")``: the order statistics at
+    (R + 1) × 0.025 and (R + 1) × 0.975, interpolated on the normal quantile scale.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Pooled iterations of all workers.
+    """
+    n = len(values)
+    drawn = np.concatenate([values[rng.integers(0, n, (50, n))] for _ in range(resamples // 50)])
+    replicates = np.sort(drawn.mean(axis=1) if of == "mean" else drawn.std(axis=1, ddof=1))
+    return _r_percentile(replicates, 0.025), _r_percentile(replicates, 0.975)
+
+
+def word(first: tuple[float, float], second: tuple[float, float]) -> Word:
+    """Name the relation of two intervals: the first is … than (or as) the second."""
+    if first[0] > second[1]:
+        return "higher"
+    if second[0] > first[1]:
+        return "lesser"
+    inside = first[0] > second[0] and first[1] < second[1]
+    around = first[0] < second[0] and first[1] > second[1]
+    return "same" if inside or around else "overlap"
+
+
+def compare_words(first: FloatArray, second: FloatArray, of: Of, seed: int = 1) -> Word:
+    """Compare the mean or the SD of two cells in STABILITY's words.
+
+    Parameters
+    ----------
+    first, second : array, shape (n,)
+        Pooled iterations of all workers of each cell.
+    of : {"mean", "sd"}
+        What is compared.
+    seed : int
+        Of the bootstrap.
+    """
+    rng = np.random.default_rng(seed)
+    return word(percentile_interval(first, of, rng), percentile_interval(second, of, rng))
+
+
+def _r_percentile(ordered: FloatArray, q: float) -> float:
+    place = (len(ordered) + 1) * q
+    k = int(place)
+    if place == k:
+        return float(ordered[k - 1])
+    # boot's norm.inter: interpolation on the normal scale between neighbouring order statistics.
+    below, above = norm.ppf(k / (len(ordered) + 1)), norm.ppf((k + 1) / (len(ordered) + 1))
+    share = (norm.ppf(q) - below) / (above - below)
+    return float(ordered[k - 1] + share * (ordered[k] - ordered[k - 1]))
+
+
+UNIT = Statistic(
+    description=Description(
+        name="stability_words",
+        title="lesser, higher, same, overlap: percentile bootstrap of the mean and the SD",
+        question="What would STABILITY say?",
+        source="STABILITY; Buchar 2020",
+    ),
+    methods=(compare_words, percentile_interval, word),
+)
