@@ -17,6 +17,7 @@ use std::hint::black_box;
 
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use serde::Serialize;
 
 use crate::topology::memory_bytes;
 
@@ -32,6 +33,7 @@ pub const KERNELS: &[&Kernel] = &[
 ];
 
 /// A built-in workload, as it describes itself.
+#[derive(Serialize)]
 pub struct Kernel {
     pub name: &'static str,
     /// One line: what it does.
@@ -41,10 +43,12 @@ pub struct Kernel {
     pub source: Option<&'static str>,
     pub parameters: &'static [Parameter],
     /// Checks the parameters and makes the input that the seed stands for.
+    #[serde(skip)]
     pub prepare: fn(&BTreeMap<String, u64>, u64) -> Result<Execution, String>,
 }
 
 /// One parameter of a kernel; all are whole numbers.
+#[derive(Serialize)]
 pub struct Parameter {
     pub name: &'static str,
     pub meaning: &'static str,

@@ -1,0 +1,324 @@
+//! What the samples mean.
+
+use serde::Serialize;
+
+/// A quantity; the same name is the same quantity, whatever its source.
+#[derive(Serialize)]
+pub struct Metric {
+    pub name: &'static str,
+    /// Absent for flags and codes.
+    pub unit: Option<&'static str>,
+    pub meaning: &'static str,
+    /// What it means that a trial has no such sample.
+    pub absence: &'static str,
+    pub sources: &'static [Source],
+}
+
+/// Where a metric's value was had from.
+#[derive(Serialize)]
+pub struct Source {
+    pub name: &'static str,
+    pub meaning: &'static str,
+}
+
+/// Every metric, in order of name.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        name: "cpu_ns",
+        unit: Some("ns"),
+        meaning: "CPU time in user and kernel mode",
+        absence: "the source cannot be had here",
+        sources: &[
+            source(
+                "cgroup",
+                "the worker's control group: the whole tree, also children that nobody waited for",
+            ),
+            source(
+                "host_cgroup",
+                "the same, read by the observer from the host",
+            ),
+            source(
+                "isolate",
+                "as isolate reports it, in steps of a millisecond",
+            ),
+            source(
+                "reaped",
+                "rusage of the root process and of every descendant, orphans included",
+            ),
+            source(
+                "rusage",
+                "rusage of the root process and the children that it waited for",
+            ),
+            source(
+                "self",
+                "the process's own clock, from its first to its last stamp",
+            ),
+        ],
+    },
+    Metric {
+        name: "cpu_pressure_ns",
+        unit: Some("ns"),
+        meaning: "time in which some task waited for a CPU (PSI, some)",
+        absence: "the kernel keeps no pressure figures, or not for the group",
+        sources: &[
+            source("group", "the worker's control group"),
+            source("system", "the whole machine: others' waiting is in it"),
+        ],
+    },
+    Metric {
+        name: "end_ns",
+        unit: Some("ns"),
+        meaning: "CLOCK_MONOTONIC when the root process ended",
+        absence: "as for wall_ns",
+        sources: WALL,
+    },
+    Metric {
+        name: "exit_code",
+        unit: None,
+        meaning: "exit code of the root process",
+        absence: "a signal ended it, or it could not be started",
+        sources: WAIT,
+    },
+    Metric {
+        name: "involuntary_switches",
+        unit: Some("1"),
+        meaning: "times that the CPU was taken away",
+        absence: "rusage cannot be had",
+        sources: RUSAGE,
+    },
+    Metric {
+        name: "kernel_cpu_ns",
+        unit: Some("ns"),
+        meaning: "CPU time of a kernel's timed region",
+        absence: "the workload is a command",
+        sources: &[source("self", "CLOCK_PROCESS_CPUTIME_ID")],
+    },
+    Metric {
+        name: "kernel_realtime_ns",
+        unit: Some("ns"),
+        meaning: "wall-clock time of a kernel's timed region, clock adjustments included",
+        absence: "the workload is a command",
+        sources: &[source("self", "CLOCK_REALTIME, as STABILITY had it")],
+    },
+    Metric {
+        name: "kernel_wall_ns",
+        unit: Some("ns"),
+        meaning: "wall-clock time of a kernel's timed region",
+        absence: "the workload is a command",
+        sources: &[source("self", "CLOCK_MONOTONIC")],
+    },
+    Metric {
+        name: "major_faults",
+        unit: Some("1"),
+        meaning: "page faults that needed the disk",
+        absence: "rusage cannot be had",
+        sources: RUSAGE,
+    },
+    Metric {
+        name: "memory_bytes",
+        unit: Some("bytes"),
+        meaning: "peak of the memory in use",
+        absence: "the peak cannot be reset per trial, or the launcher was larger than the command",
+        sources: &[
+            source(
+                "cgroup",
+                "the worker's control group: all processes, page cache included",
+            ),
+            source(
+                "host_cgroup",
+                "the same, read by the observer from the host",
+            ),
+            source("isolate", "as isolate reports it"),
+            source(
+                "rusage",
+                "resident set of the largest process among root and its children",
+            ),
+        ],
+    },
+    Metric {
+        name: "migrations",
+        unit: Some("1"),
+        meaning: "moves of the root process's first thread from CPU to CPU",
+        absence: "the kernel keeps no such count",
+        sources: &[source("sched", "/proc/PID/sched")],
+    },
+    Metric {
+        name: "minor_faults",
+        unit: Some("1"),
+        meaning: "page faults that needed no disk",
+        absence: "rusage cannot be had",
+        sources: RUSAGE,
+    },
+    Metric {
+        name: "oom_killed",
+        unit: None,
+        meaning: "1: the kernel killed it for want of memory",
+        absence: "it cannot be told here whether the kernel did",
+        sources: &[
+            source("cgroup", "count of the worker's control group"),
+            source("isolate", "as isolate reports it"),
+            source("wait", "killed, and the control group counted it"),
+        ],
+    },
+    Metric {
+        name: "signal",
+        unit: None,
+        meaning: "number of the signal that ended the root process",
+        absence: "no signal ended it",
+        sources: WAIT,
+    },
+    Metric {
+        name: "start_ns",
+        unit: Some("ns"),
+        meaning: "CLOCK_MONOTONIC at the root process's exec",
+        absence: "as for wall_ns",
+        sources: WALL,
+    },
+    Metric {
+        name: "start_skew_ns",
+        unit: Some("ns"),
+        meaning: "time between the first and the last worker through the barrier",
+        absence: "there was one worker, or no barrier",
+        sources: &[source(
+            "rendezvous",
+            "stamps of all workers in their shared file",
+        )],
+    },
+    Metric {
+        name: "steal_ns",
+        unit: Some("ns"),
+        meaning: "time that the hypervisor gave to others, in steps of 10 ms",
+        absence: "the machine tells of none",
+        sources: &[source(
+            "stat",
+            "/proc/stat, over all CPUs that the worker may use",
+        )],
+    },
+    Metric {
+        name: "teardown_ns",
+        unit: Some("ns"),
+        meaning: "from the root process's end until its memory is given back",
+        absence: "the end was not stamped by the kernel",
+        sources: &[
+            source("switch", "the task's last switch from its CPU"),
+            source("wait", "return of wait: an upper bound"),
+        ],
+    },
+    Metric {
+        name: "throttled_ns",
+        unit: Some("ns"),
+        meaning: "time that the group was held back by its CPU quota",
+        absence: "there is no control group with a CPU controller",
+        sources: &[
+            source("cgroup", "cpu.stat of the worker's control group"),
+            source(
+                "host_cgroup",
+                "the same, read by the observer from the host",
+            ),
+        ],
+    },
+    Metric {
+        name: "timed_out",
+        unit: None,
+        meaning: "1: it exceeded its time and was killed",
+        absence: "it could not be started",
+        sources: WAIT,
+    },
+    Metric {
+        name: "tree_wall_ns",
+        unit: Some("ns"),
+        meaning: "from the root process's exec to the end of the last descendant",
+        absence: "the last descendant's end was not seen",
+        sources: &[
+            source("cgroup", "the control group became empty: an upper bound"),
+            source(
+                "perf_cpu",
+                "stamped by the kernel, seen by events on all CPUs",
+            ),
+            source("reaped", "the last orphan was waited for: an upper bound"),
+        ],
+    },
+    Metric {
+        name: "voluntary_switches",
+        unit: Some("1"),
+        meaning: "times that the CPU was given up to wait for something",
+        absence: "rusage cannot be had",
+        sources: RUSAGE,
+    },
+    Metric {
+        name: "wait_ns",
+        unit: Some("ns"),
+        meaning: "time in which the root process's first thread was ready but had no CPU",
+        absence: "the kernel keeps no schedstat",
+        sources: &[source("schedstat", "/proc/PID/schedstat")],
+    },
+    Metric {
+        name: "wall_ns",
+        unit: Some("ns"),
+        meaning: "from the root process's exec to its end",
+        absence: "the source cannot be had here; `around` always can",
+        sources: WALL,
+    },
+];
+
+const WALL: &[Source] = &[
+    source(
+        "around",
+        "clock read around launch and wait: the launcher's scheduling is in it",
+    ),
+    source(
+        "isolate",
+        "as isolate reports it, in steps of a millisecond",
+    ),
+    source(
+        "perf_cpu",
+        "stamped by the kernel, seen by events on all CPUs",
+    ),
+    source(
+        "perf_task",
+        "stamped by the kernel, seen by an event on the process",
+    ),
+    source(
+        "self",
+        "a kernel's own first and last stamp: generating its input is in it",
+    ),
+];
+
+const RUSAGE: &[Source] = &[source(
+    "rusage",
+    "of the root process and the children that it waited for",
+)];
+
+const WAIT: &[Source] = &[source("wait", "what wait tells of the root process")];
+
+const fn source(name: &'static str, meaning: &'static str) -> Source {
+    Source { name, meaning }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metrics_suffix_is_its_unit() {
+        for metric in METRICS {
+            let suffix = metric.name.rsplit('_').next().unwrap();
+            match suffix {
+                "ns" | "bytes" => assert_eq!(metric.unit, Some(suffix), "{}", metric.name),
+                _ => assert!(matches!(metric.unit, None | Some("1")), "{}", metric.name),
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_sorted() {
+        assert!(METRICS.windows(2).all(|pair| pair[0].name < pair[1].name));
+        for metric in METRICS {
+            assert!(!metric.sources.is_empty(), "{}", metric.name);
+            assert!(metric
+                .sources
+                .windows(2)
+                .all(|pair| pair[0].name < pair[1].name));
+        }
+    }
+}
