@@ -123,7 +123,7 @@ class Cells:
         values = self._workers()
         cells = []
         for number, rows in values.groupby("cell"):
-            table = rows.pivot_table(index=["session", "block"], columns="worker", values="value")
+            table = rows.set_index(["session", "block", "worker"])["value"].unstack()
             variance = rows["variance"].mean()
             cells.append(
                 Cell(

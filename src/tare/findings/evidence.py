@@ -13,7 +13,6 @@ from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, quantile_interval, range_interval
 from tare.statistics.spread import SpreadComparison
 
-CONFIDENCE = 0.95
 LOCATION_METHOD = (
     "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
 )
@@ -81,8 +80,8 @@ def _mean_sd(values: np.ndarray) -> float | None:
     return float(np.sqrt(np.mean(np.var(values, axis=1, ddof=1))))
 
 
-def location_estimate(pair: Pair, c: Comparison, name: str) -> Estimate:
-    """Turn a comparison of location into an estimate."""
+def ratio_estimate(pair: Pair, c: Comparison | SpreadComparison, name: str) -> Estimate:
+    """Turn a comparison into an estimate."""
     return Estimate(
         name=name,
         levels={**pair.levels, pair.factor: pair.level},
@@ -91,23 +90,7 @@ def location_estimate(pair: Pair, c: Comparison, name: str) -> Estimate:
         low=c.low,
         high=c.high,
         confidence=c.confidence,
-        method=LOCATION_METHOD,
-        n=c.n,
-        trials=pair.trials,
-    )
-
-
-def spread_estimate(pair: Pair, c: SpreadComparison, name: str) -> Estimate:
-    """Turn a comparison of spread into an estimate."""
-    return Estimate(
-        name=name,
-        levels={**pair.levels, pair.factor: pair.level},
-        value=c.ratio,
-        unit="1",
-        low=c.low,
-        high=c.high,
-        confidence=c.confidence,
-        method=SPREAD_METHOD,
+        method=LOCATION_METHOD if isinstance(c, Comparison) else SPREAD_METHOD,
         n=c.n,
         trials=pair.trials,
     )

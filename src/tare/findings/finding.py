@@ -59,6 +59,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     #: One to three sentences, complete in themselves.
     answer: str
     verdict: Verdict
+    #: One sentence for the head of the page and the terminal; None: not told there.
+    summary: str | None = None
     #: "metric (source)" of the values, e.g. "kernel_cpu_ns (self)".
     basis: str | None = None
     estimates: tuple[Estimate, ...] = ()

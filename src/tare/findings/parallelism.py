@@ -10,8 +10,7 @@ from tare.findings.cells import Cells, Pair, basis_of
 from tare.findings.evidence import (
     SPREAD_METHOD,
     level_columns,
-    location_estimate,
-    spread_estimate,
+    ratio_estimate,
 )
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import (
@@ -145,16 +144,17 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=" ".join(_sentence(ladder, cells.varied, results) for ladder in found),
+        answer=_answer(found, cells.varied, results),
         verdict=_verdict(found),
+        summary=_summary(found, cells.varied, results),
         basis=str(basis),
         estimates=tuple(
             e
             for ladder in found
             for s in ladder.steps
             for e in (
-                location_estimate(s.pair, s.shift, "shift of the mean"),
-                spread_estimate(s.pair, s.growth, "growth of the spread"),
+                ratio_estimate(s.pair, s.shift, "shift of the mean"),
+                ratio_estimate(s.pair, s.growth, "growth of the spread"),
             )
         ),
         tables=(_table(found, cells, results),),
@@ -170,28 +170,78 @@ def _verdict(found: list[Ladder]) -> Verdict:
     return "undecided" if "not decided" in states else "yes"
 
 
-def _sentence(ladder: Ladder, varied: list[str], results: Results) -> str:
-    where = at_levels(ladder.levels, varied)
-    end = ladder.ends
-    if end is None:
-        last = ladder.steps[-1]
-        shift = change_interval(last.shift.ratio, last.shift.low, last.shift.high)
-        spread = change_interval(last.growth.ratio or 1, last.growth.low, last.growth.high)
+def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
+    """Tell the number that is safe everywhere, and what ends it first."""
+    safe = min(ladder.safe for ladder in found)
+    ends = [(x, x.ends) for x in found if x.ends and x.safe == safe]
+    if not ends:
+        return f"At least {counted(safe, 'worker')}, the most that was tried, may run side by side."
+    disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]
+    if disturbed:
+        ladder, end = max(disturbed, key=lambda xe: abs(math.log(xe[1].shift.ratio)))
+        where = at_levels(ladder.levels, varied)
         return (
-            f"{where}: at least {counted(ladder.safe, 'worker')}, the most that was tried (mean "
-            f"{shift}, spread {spread}; n = {last.shift.n})."
+            f"Run at most {counted(safe, 'worker')} side by side: with {end.workers}, "
+            f"{_disturbance(end, results)} for {where}."
         )
-    if end.state == "disturbed":
-        return (
-            f"{where}: at most {counted(ladder.safe, 'worker')}; with {end.workers} "
-            f"{_disturbance(end, results)} (n = {end.shift.n})."
-        )
-    time = end.pair.seconds * (end.more or 1)
+    ladder, end = max(ends, key=lambda xe: xe[1].more or 0)
     return (
-        f"{where}: {counted(ladder.safe, 'worker')} for certain; with {end.workers} it is not "
-        f"decided (up to {counted(end.more or 1, 'further trial')} a cell would decide"
-        f"{f', {duration(time)}' if time else ''}; n = {end.shift.n})."
+        f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers} it "
+        f"is not decided for {at_levels(ladder.levels, varied)}"
+        f"{f' and {len(ends) - 1} more' if len(ends) > 1 else ''} ({_further(end)})."
     )
+
+
+def _further(step: Step) -> str:
+    time = step.pair.seconds * (step.more or 1)
+    return f"up to {counted(step.more or 1, 'further trial')} a cell would decide" + (
+        f", {duration(time)}" if time else ""
+    )
+
+
+def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
+    """Tell how many groups may have how many workers, with the clearest case of each."""
+    undisturbed = [x for x in found if x.ends is None]
+    told = []
+    if undisturbed:
+        tried = max(x.safe for x in undisturbed)
+        told.append(
+            f"{_groups(undisturbed, found, varied)}: at least {counted(tried, 'worker')}, the "
+            f"most that was tried (mean {_widest(undisturbed)})."
+        )
+    ended = [(x, x.ends) for x in found if x.ends]
+    for safe in sorted({x.safe for x, _ in ended}):
+        for state in ("disturbed", "not decided"):
+            some = [(x, e) for x, e in ended if x.safe == safe and e.state == state]
+            if not some:
+                continue
+            where = _groups([x for x, _ in some], found, varied)
+            _, end = max(some, key=lambda xe: abs(math.log(xe[1].shift.ratio)))
+            told.append(
+                f"{where}: at most {counted(safe, 'worker')}; with {end.workers}, "
+                f"{_disturbance(end, results)} (n = {end.shift.n})."
+                if state == "disturbed"
+                else f"{where}: {counted(safe, 'worker')} for certain; with {end.workers} it is "
+                f"not decided ({_further(end)})."
+            )
+    return " ".join(told)
+
+
+def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> str:
+    """Name groups of cells: each where they are few, otherwise how many."""
+    if len(some) == len(found) and len(found) > 1:
+        return f"All {len(found)} groups"
+    if len(some) <= 3:
+        return listing(at_levels(x.levels, varied) for x in some)
+    return f"{len(some)} of {len(found)} groups, such as {at_levels(some[0].levels, varied)}"
+
+
+def _widest(some: list[Ladder]) -> str:
+    """Give the widest interval of the shift: all others are inside what it allows."""
+    shifts = [x.steps[-1].shift for x in some]
+    low = min(c.low for c in shifts if c.low is not None)
+    high = max(c.high for c in shifts if c.high is not None)
+    return f"between {percent(low - 1, sign=True)} and {percent(high - 1, sign=True)}"
 
 
 def _disturbance(step: Step, results: Results) -> str:

@@ -7,6 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 _TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
+_QUANTITIES = {
+    "kernel_cpu_ns": "CPU time of the kernel",
+    "kernel_wall_ns": "wall time of the kernel",
+    "cpu_ns": "CPU time",
+    "wall_ns": "wall time",
+    "memory_bytes": "peak memory",
+}
 #: Levels that go without saying.
 _DEFAULTS = {"pinning": "none", "load": "none", "size": "all"}
 
@@ -16,13 +23,18 @@ def significant(value: float, digits: int = 3) -> str:
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    return f"{round(value, places):,.{max(0, places)}f}"
+    return _minus(f"{round(value, places):,.{max(0, places)}f}")
 
 
 def unit_of(metric: str) -> str:
     """Tell the unit of a metric from the suffix of its name."""
     suffix = metric.rsplit("_", 1)[-1]
     return suffix if suffix in ("ns", "bytes", "hz") else "1"
+
+
+def metric_name(metric: str) -> str:
+    """Name a metric as a person does: "wall time" for wall_ns."""
+    return _QUANTITIES.get(metric, metric)
 
 
 def quantity(value: float | None, unit: str) -> str:
@@ -40,21 +52,34 @@ def percent(share: float, *, sign: bool = False) -> str:
     """Write a share as per cent: ``percent(0.0312)`` is "3.1 %"."""
     value = 100 * share
     digits = 0 if abs(value) >= 20 else 1 if abs(value) >= 0.95 else 2
-    return f"{value:{'+' if sign else ''}.{digits}f} %"
+    return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
 
 
 def change(ratio: float) -> str:
     """Write a ratio as a change: ``change(1.03)`` is "+3.0 %", ``change(4)`` is "× 4.00"."""
-    if ratio >= 2 or ratio <= 0.5:
+    if _is_factor(ratio):
         return f"× {significant(ratio)}"
     return percent(ratio - 1, sign=True)
 
 
 def change_interval(ratio: float, low: float | None, high: float | None) -> str:
-    """Write a ratio with its interval: "+3.0 % [+2.1 %, +3.9 %]"."""
+    """Write a ratio with its interval, all in one form: "+3.0 % [+2.1, +3.9]"."""
     if low is None or high is None:
         return f"{change(ratio)} (no interval)"
-    return f"{change(ratio)} [{change(low)}, {change(high)}]"
+    if any(_is_factor(x) for x in (ratio, low, high)):
+        return f"× {ratio:.2f} [{low:.2f}, {high:.2f}]"
+    width = high - low
+    places = 0 if width >= 0.2 else 1 if width >= 0.01 else 2
+    one, start, end = (_minus(f"{100 * (x - 1):+.{places}f}") for x in (ratio, low, high))
+    return f"{one} % [{start}, {end}]"
+
+
+def _is_factor(ratio: float) -> bool:
+    return ratio >= 2 or ratio <= 0.5
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")
 
 
 def counted(n: int, noun: str) -> str:

@@ -1,0 +1,100 @@
+"""What each platform costs: its values beside those of bare."""
+
+from __future__ import annotations
+
+from tare.findings.cells import Cells, basis_of
+from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
+from tare.findings.finding import Finding, FindingUnit, Table, uncompared
+from tare.findings.phrasing import change, change_interval, listing, percent
+from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.comparison import compare_family
+
+_DESCRIPTION = Description(
+    name="overhead",
+    title="Ratio of each platform's values to those of bare",
+    question="What does each platform cost?",
+    source="STABILITY; PINNING",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the trial values of every cell with those of bare, by blocks common to both."""
+    if results.trial_table["platform"].nunique() < 2:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    cells = Cells(results, basis)
+    margin = results.experiment.margin
+    compared = compare_locations(cells, "platform", margin)
+    if not compared:
+        return uncompared(_DESCRIPTION, "No platform has cells that bare has too.")
+    telling = location_telling(cells, margin)
+    reference = compared[0][0].reference
+    answer = per_level(
+        compared, lambda name, some: f"{name}, beside {reference}, is {telling.clauses(some)}."
+    )
+    table = Table(
+        title=f"Cost beside {reference}, {basis}",
+        columns=comparison_columns(cells.varied, "ratio"),
+        rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
+        note=f"Hodges–Lehmann median of the ratios within common blocks; “same”: within "
+        f"{percent(margin)}; “slower” and “faster” after Holm over this table.",
+    )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=f"{answer} n ≥ {min(c.n for _, c in compared)}. {smallest_detectable(compared)}",
+        verdict="told",
+        summary=_summary(compared, margin),
+        basis=str(basis),
+        estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
+        tables=(table,),
+        charts=("overhead",),
+    )
+
+
+def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
+    """Compare trial values with those at the factor's reference; Holm over all comparisons."""
+    pairs = cells.pairs(factor)
+    found = compare_family([p.trial_values for p in pairs], margin)
+    return list(zip(pairs, found, strict=True))
+
+
+def location_telling(cells: Cells, margin: float) -> Telling:
+    """Tell verdicts of location: slower and faster for times, larger and smaller otherwise."""
+    more, less = ("slower", "faster") if cells.basis.unit == "ns" else ("larger", "smaller")
+    x = percent(margin)
+    return Telling(
+        words={
+            "slower": more,
+            "faster": less,
+            "slower by less than the margin": f"{more} by less than {x}",
+            "faster by less than the margin": f"{less} by less than {x}",
+            "same": f"the same within {x}",
+        },
+        plain=frozenset({"same"}),
+        quantity="ratio",
+        varied=cells.varied,
+    )
+
+
+def _summary(compared: Compared, margin: float) -> str:
+    def one(name: str, some: Compared) -> str:
+        shown = [c for _, c in some if c.verdict in ("slower", "faster")]
+        if shown:
+            c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
+            return f"{name} {change_interval(c.ratio or 1, c.low, c.high)} where it costs most"
+        if any(c.verdict == "not decided" for _, c in some):
+            highs = [c.high for _, c in some if c.high is not None]
+            return f"{name} {'at most ' + change(max(highs)) if highs else 'not decided'}"
+        return f"{name} less than {percent(margin)}"
+
+    levels = dict.fromkeys(p.level for p, _ in compared)
+    told = [one(x, [pc for pc in compared if pc[0].level == x]) for x in levels]
+    return f"Cost beside {compared[0][0].reference}: {listing(told)}."
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=3, find=find)

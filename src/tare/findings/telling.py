@@ -1,0 +1,103 @@
+"""Many comparisons in one sentence: how many cells say what, the clearest with its numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tare.findings.cells import Pair
+from tare.findings.finding import Verdict
+from tare.findings.phrasing import at_levels, change_interval, counted, duration, listing, percent
+from tare.statistics.comparison import Comparison
+from tare.statistics.spread import SpreadComparison
+
+Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How the comparisons of one question are told.
+
+    Attributes
+    ----------
+    words : mapping
+        Verdict to what it reads as, in the order in which they are told.
+    plain : set of str
+        Verdicts that need no number: "the same".
+    quantity : str
+        What the ratio is of, e.g. "p10–p90 range".
+    varied : sequence of str
+        Factors worth naming.
+    """
+
+    words: Mapping[str, str]
+    plain: frozenset[str]
+    quantity: str
+    varied: Sequence[str]
+
+    def clauses(self, compared: Compared) -> str:
+        """Tell how many cells have each verdict, with the clearest one's interval."""
+        told = [
+            self._clause(words, [pc for pc in compared if pc[1].verdict == verdict], len(compared))
+            for verdict, words in self.words.items()
+            if any(c.verdict == verdict for _, c in compared)
+        ]
+        waiting = [pc for pc in compared if pc[1].verdict == "not decided"]
+        if waiting:
+            told.append(self._undecided(waiting, len(compared)))
+        return listing(told)
+
+    def _clause(self, words: str, some: Compared, total: int) -> str:
+        where = share_of(len(some), total)
+        if all(c.verdict in self.plain for _, c in some):
+            return f"{words} in {where}"
+        # The clearest case stands for all; the table has the others.
+        pair, c = max(some, key=lambda pc: abs(math.log(pc[1].ratio or 1)))
+        ratio = change_interval(c.ratio or 1, c.low, c.high)
+        clearest = ", the clearest" if len(some) > 1 else ""
+        at = at_levels(pair.levels, self.varied)
+        return f"{words} in {where} ({self.quantity} {ratio} for {at}{clearest})"
+
+    def _undecided(self, some: Compared, total: int) -> str:
+        return f"not decided in {share_of(len(some), total)}{further(some)}"
+
+
+def further(some: Compared) -> str:
+    """Tell how many further trials, and how long, would decide these comparisons."""
+    wanting = [(p, c.more_pairs) for p, c in some if c.more_pairs is not None]
+    if not wanting:
+        return ""
+    most = max(more for _, more in wanting)
+    seconds = sum(more * p.seconds for p, more in wanting)
+    time = f", {duration(seconds)} in all" if seconds else ""
+    return f" (up to {counted(most, 'further trial')} of a cell would decide{time})"
+
+
+def share_of(some: int, total: int) -> str:
+    """Write how many of the cells: "the one cell", "all 6 cells", "2 of 6 cells"."""
+    if some == total:
+        return "the one cell" if total == 1 else f"all {total} cells"
+    return f"{some} of {counted(total, 'cell')}"
+
+
+def per_level(compared: Compared, tell: Callable[[str, Compared], str]) -> str:
+    """Tell level by level of the compared factor."""
+    levels = list(dict.fromkeys(p.level for p, _ in compared))
+    return " ".join(tell(x, [pc for pc in compared if pc[0].level == x]) for x in levels)
+
+
+def smallest_detectable(compared: Compared) -> str:
+    """Tell what the comparisons without a difference could have shown."""
+    seen = [c.detectable for _, c in compared if c.detectable is not None]
+    if not seen:
+        return ""
+    return f"The smallest change that would have been seen is {percent(max(seen))}."
+
+
+def verdict_of(compared: Compared, bad: set[str]) -> Verdict:
+    """Sum up: no if any is bad, undecided if any is not decided, otherwise yes."""
+    words = {c.verdict for _, c in compared}
+    if words & bad:
+        return "no"
+    return "undecided" if "not decided" in words else "yes"
