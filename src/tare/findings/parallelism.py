@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
-from tare.findings.cells import Cells, Pair, basis_of
+from tare.findings.cells import Cells, basis_of
 from tare.findings.evidence import (
     SPREAD_METHOD,
     level_columns,
     ratio_estimate,
 )
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.ladder import Ladder, Step, beyond, ladders
 from tare.findings.phrasing import (
     at_levels,
     change_interval,
@@ -23,8 +22,6 @@ from tare.findings.phrasing import (
 )
 from tare.registry import Description
 from tare.results import Results
-from tare.statistics.comparison import Comparison, compare
-from tare.statistics.spread import SpreadComparison, compare_spread
 
 _DESCRIPTION = Description(
     name="parallelism",
@@ -32,102 +29,6 @@ _DESCRIPTION = Description(
     question="How many workers may run side by side?",
     source="STABILITY",
 )
-
-State = Literal["undisturbed", "disturbed", "not decided"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One number of workers beside the smallest one."""
-
-    workers: int
-    pair: Pair
-    shift: Comparison
-    growth: SpreadComparison
-    state: State
-    more: int | None
-
-
-@dataclass(frozen=True)
-class Ladder:
-    """All numbers of workers of one workload on one platform, in increasing order.
-
-    Attributes
-    ----------
-    safe : int
-        Largest number up to which every one was shown to be undisturbed.
-    ends : Step or None
-        The first number that was not shown to be undisturbed; None if all were.
-    """
-
-    levels: dict[str, str]
-    smallest: int
-    steps: tuple[Step, ...]
-
-    @property
-    def ends(self) -> Step | None:
-        """The first number that was not shown to be undisturbed."""
-        return next((s for s in self.steps if s.state != "undisturbed"), None)
-
-    @property
-    def safe(self) -> int:
-        """Largest number up to which every one was shown to be undisturbed."""
-        before = [s.workers for s in self.steps if not self.ends or s.workers < self.ends.workers]
-        return max(before, default=self.smallest)
-
-
-def ladders(cells: Cells) -> list[Ladder]:
-    """Compare every number of workers with the smallest one, for each group of other levels.
-
-    The mean is that of trial values; the spread is that of single workers' values, since the
-    next job may go to any worker. Averages over workers would shrink as workers are added.
-    """
-    counts = sorted({int(c.levels["workers"]) for c in cells.all})
-    if len(counts) < 2:
-        return []
-    found: dict[tuple[tuple[str, str], ...], list[Step]] = {}
-    for i, pair in enumerate(cells.pairs("workers", str(counts[0]))):
-        step = _step(pair, cells.results, i)
-        found.setdefault(tuple(pair.levels.items()), []).append(step)
-    return [
-        Ladder(dict(levels), counts[0], tuple(sorted(steps, key=lambda s: s.workers)))
-        for levels, steps in found.items()
-    ]
-
-
-def _step(pair: Pair, results: Results, number: int) -> Step:
-    experiment = results.experiment
-    shift = compare(*pair.trial_values, experiment.parallel_shift)
-    growth = compare_spread(
-        pair.first, pair.second, experiment.parallel_growth, seed=experiment.seed + number
-    )
-    state = _state(shift, growth, experiment.parallel_shift, experiment.parallel_growth)
-    more = [m for m in (shift.more_pairs, growth.more_pairs) if m is not None]
-    return Step(
-        workers=int(pair.level),
-        pair=pair,
-        shift=shift,
-        growth=growth,
-        state=state,
-        more=max(more, default=1) if state == "not decided" else None,
-    )
-
-
-def _state(
-    shift: Comparison, growth: SpreadComparison, most_shift: float, most_growth: float
-) -> State:
-    if shift.low is None or shift.high is None or growth.low is None or growth.high is None:
-        return "not decided"
-    if _beyond(shift, most_shift) or growth.low > 1 + most_growth:
-        return "disturbed"
-    steady = shift.low > 1 / (1 + most_shift) and shift.high < 1 + most_shift
-    return "undisturbed" if steady and growth.high < 1 + most_growth else "not decided"
-
-
-def _beyond(shift: Comparison, most: float) -> bool:
-    if shift.low is None or shift.high is None:
-        return False
-    return shift.low > 1 + most or shift.high < 1 / (1 + most)
 
 
 def find(results: Results) -> Finding | None:
@@ -249,7 +150,7 @@ def _disturbance(step: Step, results: Results) -> str:
     shift, growth = step.shift, step.growth
     most_shift = results.experiment.parallel_shift
     words = []
-    if _beyond(shift, most_shift):
+    if beyond(shift, most_shift):
         ratio = change_interval(shift.ratio, shift.low, shift.high)
         words.append(f"the mean shifts by {ratio}")
     if growth.low is not None and growth.low > 1 + results.experiment.parallel_growth:
