@@ -74,6 +74,7 @@ def hold(name: str) -> Iterator[Lease]:
     PlatformError
         If there is no directory to keep it in.
     """
+    assert session_of(name) == name, name
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     lease = Lease(name=name, pid=os.getpid(), boot_id=boot_id, since=time.time())
     folder = _writable()

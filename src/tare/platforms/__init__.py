@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tare.platforms.layer import Figure, Instance, Place
-from tare.platforms.stack import availability, start
+from tare.platforms.stack import availability, offered, start
 
-__all__ = ["Figure", "Instance", "Place", "availability", "start"]
+__all__ = ["Figure", "Instance", "Place", "availability", "offered", "start"]

@@ -16,6 +16,8 @@ class Bare(Ground):
         question="What does the workload take with nothing around it?",
     )
 
+    is_host = True
+
     def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
         """Start a command as a child."""
         return ProcessChannel(argv)

@@ -35,7 +35,7 @@ class Docker(Ground):
         source="Docker Engine API",
     )
 
-    def check(self, place: Place) -> None:
+    def check_here(self, place: Place) -> None:
         """Reach the engine, and find the image that the user named."""
         from tare.platforms import engine
 

@@ -107,11 +107,15 @@ class Layer:
     description: Description
     #: A stand-in for tests: works everywhere, measures nothing, is never offered.
     double = False
+    #: Stacks that are offered beside the layer alone.
+    stacks: tuple[str, ...] = ()
+    #: Puts what is inside into control groups of its own, where limits set outside do not hold.
+    moves_groups = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
 
-    def check(self, place: Place) -> None:
-        """Raise PlatformError, with what would mend it, where the layer cannot work."""
+    def check_here(self, place: Place) -> None:
+        """Raise PlatformError, with what would mend it, where it cannot work on the host."""
 
     def view(self, outer: View, place: Place) -> View:
         """Return what is seen inside, from what is seen outside."""
@@ -129,8 +133,8 @@ class Layer:
         """Return what a result must say of the layer."""
         return ()
 
-    def figures(self, place: Place) -> list[Figure]:
-        """Return what the layer measured of an instance that has ended."""
+    def ended(self, place: Place) -> list[Figure]:
+        """Let go of what an instance had, and return what the layer measured of it."""
         return []
 
     def remnants(self) -> list[Remnant]:
@@ -146,6 +150,9 @@ class Layer:
 
 class Ground(Layer):
     """A layer that can stand outermost, and only there: it starts the first process."""
+
+    #: Whether what is inside finds the host's own programs.
+    is_host = False
 
     def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
         """Start a command and return its streams.

@@ -82,6 +82,13 @@ def _made(folder: Path) -> Iterator[None]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def offered() -> tuple[str, ...]:
+    """Return the stacks that a user is told of: every layer alone, and those worth a line."""
+    units = [unit for unit in registry.scan("platforms").values() if not unit.double]
+    alone = [unit.description.name for unit in units]
+    return (*alone, *(stack for unit in units for stack in unit.stacks))
+
+
 def layers(stack: str) -> list[Layer]:
     """Return the layers of a stack, outside-in, the first of them a ground.
 
@@ -130,24 +137,29 @@ def start(stack: str, place: Place) -> Instance:
         If it cannot be started: why, and what would mend it.
     """
     stacked = layers(stack)
-    for layer in stacked:
-        _check_options(layer, place)
-        layer.check(place)
     ground = stacked[0]
     assert isinstance(ground, Ground)
+    for layer in stacked:
+        _check_options(layer, place)
+        if layer is ground or ground.is_host:
+            layer.check_here(place)
     views = [View(agent=str(agent.binary()), shared=place.shared)]
     for layer in stacked:
         views.append(layer.view(views[-1], place))
     inside = views[-1]
     argv = [inside.agent, "serve", "--name", place.name]
-    for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
-        argv = layer.wrap(argv, outer, place)
     privileged = any(layer.privileged for layer in stacked)
-    channel = _greeted(stack, stacked, ground.start(argv, place, privileged=privileged))
 
     def end() -> list[Figure]:
-        return [figure for layer in stacked for figure in layer.figures(place)]
+        return [figure for layer in stacked for figure in layer.ended(place)]
 
+    try:
+        for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
+            argv = layer.wrap(argv, outer, place)
+        channel = _greeted(stack, stacked, ground.start(argv, place, privileged=privileged))
+    except BaseException:
+        end()
+        raise
     return Instance(
         channel=channel,
         shared=inside.shared,

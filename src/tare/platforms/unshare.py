@@ -43,7 +43,7 @@ class Unshare(Layer):
         source="unshare(1), util-linux",
     )
 
-    def check(self, place: Place) -> None:
+    def check_here(self, place: Place) -> None:
         """See that unshare is there."""
         if shutil.which(COMMAND[0]) is None:
             raise PlatformError("unshare is not installed", "sudo apt install util-linux")

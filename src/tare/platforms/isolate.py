@@ -1,0 +1,170 @@
+"""isolate, the sandbox of contests and online judges: boxes with their own user and namespaces."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+
+from tare.errors import PlatformError
+from tare.lease import Remnant
+from tare.platforms import meta
+from tare.platforms.layer import Figure, Layer, Place, Told, View
+from tare.registry import Description, Parameter
+
+#: Boxes have numbers for all users of a machine, so who takes one says so where all can see it.
+CLAIMS = Path("/dev/shm")
+CLAIM = "tare-box-"
+BOXES = 1000
+#: Where the box shows the agent's directory, and the shared one.
+TARE, SHARED = "/tare", "/shared"
+
+#: Control groups are used where they work: 2.x makes a box but fails to run in it on v1.
+SCRIPT = """\
+cg=
+{try_cg}if {isolate} --cg --init >/dev/null 2>&1 && \
+  {isolate} --cg --silent --run -- /bin/true >/dev/null 2>&1 </dev/null
+{try_cg}then cg=--cg; {isolate} --cg --cleanup; fi
+{need_cg}test "$cg" || {{ echo "isolate: control groups do not work here" >&2; exit 3; }}
+isolate --version >{said}.version && echo "$cg" >{said}.cg || exit
+{isolate} $cg --init >/dev/null || exit
+{isolate} $cg {options} --run -- {argv}
+code=$?
+{isolate} $cg --cleanup
+exit $code
+"""
+
+
+class Isolate(Layer):
+    """A box around the agent, for as long as the instance lives."""
+
+    description = Description(
+        name="isolate",
+        title="a box of isolate, 1.x or 2.x",
+        question="What does an online judge's sandbox cost, and does it steady the times?",
+        parameters=(
+            Parameter(
+                name="box",
+                meaning="first number of the boxes that may be used",
+                default=900,
+                minimum=0,
+                maximum=BOXES - 1,
+            ),
+            Parameter(
+                name="cg",
+                meaning="control groups: where they work, always, or never",
+                default="auto",
+                choices=("auto", "on", "off"),
+            ),
+            Parameter(name="extra", meaning="further options of isolate --run", default=""),
+        ),
+        source="isolate(1), https://github.com/ioi/isolate",
+    )
+    privileged = True
+    stacks = ("docker/isolate",)
+    moves_groups = True
+
+    def check_here(self, place: Place) -> None:
+        """See that isolate is on PATH."""
+        if shutil.which("isolate") is None:
+            raise PlatformError(
+                "isolate is not on PATH",
+                "build it from https://github.com/ioi/isolate: make isolate && "
+                "sudo make install   (no distribution's package of that name is it)",
+            )
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the box: its system directories, the agent, the shared directory."""
+        return View(agent=f"{TARE}/{Path(outer.agent).name}", shared=SHARED, users=False)
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Initialise a box, run in it, clean it up: by a shell where isolate is."""
+        box = _claim(place.name, int(self.option(place, "box")))
+        said = f"{outer.shared}/{place.name}"
+        options = [
+            *("--silent", "--processes", "--open-files=0", f"--meta={said}.meta"),
+            f"--dir={TARE}={Path(outer.agent).parent}",
+            f"--dir={SHARED}={outer.shared}:rw",
+            *shlex.split(str(self.option(place, "extra"))),
+        ]
+        cg = self.option(place, "cg")
+        script = SCRIPT.format(
+            isolate=f"isolate --box-id={box}",
+            try_cg="" if cg != "off" else "# ",
+            need_cg="" if cg == "on" else "# ",
+            said=shlex.quote(said),
+            options=shlex.join(options),
+            argv=shlex.join(argv),
+        )
+        return ["/bin/sh", "-c", script]
+
+    def mend(self, said: str) -> str | None:
+        """Explain what isolate needs."""
+        if "must be started as root" in said or "Must be started as root" in said:
+            return "sudo chown root $(which isolate) && sudo chmod u+s $(which isolate)"
+        if "out of range" in said:
+            return "[platforms.isolate] box = 0   (its configuration has fewer boxes)"
+        if "control groups do not work" in said:
+            return '[platforms.isolate] cg = "off"   (or: isolate-check-environment)'
+        if "isolate: not found" in said:
+            return "name an image that contains isolate and /bin/sh: [platforms.docker] image"
+        return None
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell isolate's version, and whether its control groups are in use."""
+        said = Path(place.shared) / place.name
+        version = meta.version(meta.read(said.with_name(f"{said.name}.version")))
+        cg = meta.read(said.with_name(f"{said.name}.cg")).strip() == "--cg"
+        told: list[Told] = [("isolate_control_groups", cg, None, "isolate")]
+        if version is not None:
+            told.append(("isolate_version", version, None, "isolate"))
+        return tuple(told)
+
+    def ended(self, place: Place) -> list[Figure]:
+        """Read what isolate measured from the agent's start to its end; give the box back."""
+        for claim in _claims():
+            if meta.read(claim) == place.name:
+                _clean(claim)
+        return meta.figures(meta.read(Path(place.shared) / f"{place.name}.meta"))
+
+    def remnants(self) -> list[Remnant]:
+        """Every box that tare took."""
+        return [
+            Remnant(
+                meta.read(claim),
+                f"isolate box {claim.name.removeprefix(CLAIM)}",
+                partial(_clean, claim),
+            )
+            for claim in _claims()
+            if claim.stat().st_uid == os.geteuid()
+        ]
+
+
+def _claims() -> list[Path]:
+    return sorted(CLAIMS.glob(f"{CLAIM}*"))
+
+
+def _claim(name: str, first: int) -> int:
+    for box in range(first, BOXES):
+        try:
+            with (CLAIMS / f"{CLAIM}{box}").open("x") as file:
+                file.write(name)
+        except FileExistsError:
+            continue
+        return box
+    raise PlatformError(f"all boxes of isolate from {first} on are taken", "tare cleanup")
+
+
+def _clean(claim: Path) -> None:
+    box = claim.name.removeprefix(CLAIM)
+    if shutil.which("isolate") is not None:
+        for cg in (["--cg"], []):
+            command = ["isolate", f"--box-id={int(box)}", *cg, "--cleanup"]
+            subprocess.run(command, capture_output=True, check=False)
+    claim.unlink(missing_ok=True)
+
+
+UNIT = Isolate()

@@ -1,0 +1,69 @@
+"""The platform that is none: a template to copy, and a double for tests of what uses platforms."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import msgspec
+
+from tare import record
+from tare.agent import Channel
+from tare.errors import AgentError
+from tare.platforms.layer import Ground, Place
+from tare.registry import Description
+
+
+class Null(Ground):
+    """Starts nothing: its agent is a few lines of Python that say hello and done."""
+
+    description = Description(
+        name="null",
+        title="no platform: answers every job with nothing",
+        question="Does what uses a platform work?",
+    )
+    double = True
+
+    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
+        """Make a channel with an agent at its other end that has nothing to say."""
+        return _Silent()
+
+
+class _Silent:
+    def __init__(self) -> None:
+        hello = record.Hello(
+            schema=record.SCHEMA,
+            version="null",
+            boot_id=None,
+            pid=1,
+            uid=0,
+            monotonic_ns=0,
+            realtime_ns=0,
+        )
+        self._lines = deque([msgspec.json.encode(hello)])
+        self._open = True
+
+    def send(self, line: bytes) -> None:
+        """Answer with ``done`` alone."""
+        if not self._open:
+            raise AgentError("the null platform was closed")
+        job = msgspec.json.decode(line, type=record.Job)
+        self._lines.append(msgspec.json.encode(record.Done(id=job.id, records=0)))
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """Return the next line, or None after the end."""
+        if self._lines:
+            return self._lines.popleft()
+        if self._open:
+            raise AgentError("the null platform was asked nothing, so it answers nothing")
+        return None
+
+    def last_words(self) -> str:
+        """Tell that there is nothing to tell."""
+        return "closed"
+
+    def close(self) -> None:
+        """End."""
+        self._open = False
+
+
+UNIT = Null()
