@@ -1,0 +1,42 @@
+# Each target sets up what it needs; the first run on a fresh machine takes some minutes.
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
+AGENT := --manifest-path agent/Cargo.toml
+
+.PHONY: setup demo test test-slow test-tools lint generated check-generated clean
+
+setup:
+	@tools/setup
+
+# Earlier results are kept beside it, as demo-results.old.
+demo: setup
+	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
+	@tare experiment run examples/demo.toml --out demo-results
+	@echo "report: $(CURDIR)/demo-results/report.html"
+
+test: test-tools lint check-generated
+	cargo test --quiet --locked $(AGENT)
+	pytest
+
+test-slow: test-tools
+	pytest -m slow
+
+test-tools: setup
+	@tools/packages test
+	@tools/engine
+
+lint: setup
+	ruff check
+	ruff format --check
+	mypy
+	lint-imports
+	cargo fmt --check $(AGENT)
+	cargo clippy --quiet --locked --all-targets $(AGENT) -- -D warnings
+
+generated: setup
+	tools/generate_record.py --write
+
+check-generated: setup
+	tools/generate_record.py --check
+
+clean:
+	rm -rf .venv .tools agent/target src/tare/bin .*_cache
