@@ -31,6 +31,13 @@ class Docker(Ground):
             Parameter(
                 name="read_only", meaning="the container's own files are read-only", default=True
             ),
+            Parameter(
+                name="rights",
+                meaning="what a stack such as docker/isolate is given to make its sandboxes; "
+                "docker alone is given nothing",
+                default="privileged",
+                choices=("privileged", "sys_admin"),
+            ),
         ),
         source="Docker Engine API",
     )
@@ -83,6 +90,14 @@ class Docker(Ground):
             client.close()
             raise
         return engine.ContainerChannel(client, container["Id"])
+
+    def mend(self, said: str) -> str | None:
+        """Explain what the engine needs to start the container."""
+        if "unable to apply caps" in said:
+            return '[platforms.docker] rights = "sys_admin"   (the engine may not give all rights)'
+        if "executable file not found" in said or "no such file or directory" in said:
+            return "[platforms.docker] image: name one that contains it"
+        return None
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Versions of the engine and the runtime, identity of the image."""
@@ -143,13 +158,17 @@ class Docker(Ground):
         from tare import agent
         from tare.platforms import engine
 
+        rights = self.option(place, "rights")
         mounts = [Mount(engine.SHARED, place.shared, type="bind")]
         if self.option(place, "image") is not None:
             mounts.append(Mount(engine.AGENT, str(agent.binary()), type="bind", read_only=True))
         config: dict[str, Any] = client.api.create_host_config(
             network_mode=self.option(place, "network"),
-            read_only=self.option(place, "read_only"),
-            privileged=privileged,
+            # A sandbox inside keeps its boxes among the container's files.
+            read_only=self.option(place, "read_only") and not privileged,
+            privileged=privileged and rights == "privileged",
+            cap_add=["SYS_ADMIN", "NET_ADMIN"] if privileged and rights == "sys_admin" else None,
+            security_opt=["apparmor=unconfined"] if privileged else None,
             auto_remove=True,
             # A log would be written in the measured path.
             log_config=LogConfig(type="none"),

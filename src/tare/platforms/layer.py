@@ -83,8 +83,8 @@ class Instance:
     host_pid: int | None
     #: Whether commands can run as a user of the host.
     users: bool
-    facts: tuple[Told, ...]
     _end: Callable[[], list[Figure]]
+    facts: tuple[Told, ...] = ()
     _open: bool = True
 
     @property

@@ -6,13 +6,14 @@ import contextlib
 import shutil
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from tare import agent, lease, record, registry
 from tare.availability import Availability
-from tare.errors import AgentError, PlatformError
+from tare.errors import AgentError, PlatformError, TareError
 from tare.platforms import processes
 from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, View
 
@@ -147,27 +148,47 @@ def start(stack: str, place: Place) -> Instance:
     for layer in stacked:
         views.append(layer.view(views[-1], place))
     inside = views[-1]
-    argv = [inside.agent, "serve", "--name", place.name]
-    privileged = any(layer.privileged for layer in stacked)
-
-    def end() -> list[Figure]:
-        return [figure for layer in stacked for figure in layer.ended(place)]
-
-    try:
-        for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
-            argv = layer.wrap(argv, outer, place)
-        channel = _greeted(stack, stacked, ground.start(argv, place, privileged=privileged))
-    except BaseException:
-        end()
-        raise
-    return Instance(
-        channel=channel,
+    instance = Instance(
+        channel=_first_process(stack, stacked, views, place),
         shared=inside.shared,
         host_pid=processes.agent(place.name),
         users=inside.users,
-        facts=tuple(fact for layer in stacked for fact in layer.facts(place)),
-        _end=end,
+        _end=partial(_end, stacked, place),
     )
+    try:
+        instance.facts = tuple(fact for layer in stacked for fact in layer.facts(place))
+    except BaseException:
+        instance.close()
+        raise
+    return instance
+
+
+def _first_process(
+    stack: str, stacked: list[Layer], views: list[View], place: Place
+) -> agent.Channel:
+    """Start the ground with the agent inside all layers, and wait for its hello."""
+    argv = [views[-1].agent, "serve", "--name", place.name]
+    ground = stacked[0]
+    assert isinstance(ground, Ground)
+    privileged = any(layer.privileged for layer in stacked)
+    try:
+        for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
+            argv = layer.wrap(argv, outer, place)
+        return _greeted(ground.start(argv, place, privileged=privileged))
+    except TareError as error:
+        _end(stacked, place)
+        hints = (layer.mend(error.message) for layer in reversed(stacked))
+        raise PlatformError(
+            f"{stack} did not start: {error.message}",
+            error.hint or next((hint for hint in hints if hint is not None), None),
+        ) from error
+    except BaseException:
+        _end(stacked, place)
+        raise
+
+
+def _end(stacked: list[Layer], place: Place) -> list[Figure]:
+    return [figure for layer in stacked for figure in layer.ended(place)]
 
 
 class _Greeted:
@@ -185,22 +206,25 @@ class _Greeted:
         return first if first is not None else self._channel.receive(timeout_s)
 
 
-def _greeted(stack: str, stacked: list[Layer], channel: agent.Channel) -> agent.Channel:
+def _greeted(channel: agent.Channel) -> agent.Channel:
     try:
         first = channel.receive(START_S)
-        if first is None or not isinstance(record.decode(first), record.Hello):
-            said = channel.last_words() if first is None else repr(first[:200])
-            hints = (layer.mend(said) for layer in reversed(stacked))
-            raise PlatformError(
-                f"{stack} did not start: {said}", next((h for h in hints if h is not None), None)
-            )
-    except (AgentError, msgspec.DecodeError) as error:
-        channel.close()
-        raise PlatformError(f"{stack} did not start: {error}") from error
+        if first is None:
+            raise AgentError(channel.last_words())
+        _check_hello(first)
     except BaseException:
         channel.close()
         raise
     return _Greeted(channel, first)
+
+
+def _check_hello(line: bytes) -> None:
+    try:
+        hello = isinstance(record.decode(line), record.Hello)
+    except msgspec.DecodeError as error:
+        raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
+    if not hello:
+        raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")
 
 
 def _check_options(layer: Layer, place: Place) -> None:
