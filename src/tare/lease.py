@@ -37,7 +37,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
 class Remnant:
     """Something on the machine that tare made."""
 
-    #: Begins with the name of the session that made it.
+    #: Begins with the name of the session that made it; otherwise all sessions share it.
     name: str
     #: What it is, in words: "container 1f2e3d".
     what: str
@@ -85,10 +85,9 @@ def hold(name: str) -> Iterator[Lease]:
         file.write(msgspec.json.encode(lease))
         file.flush()
         raw.rename(path)
-        try:
-            yield lease
-        finally:
-            path.unlink(missing_ok=True)
+        yield lease
+        # After an exception it stays, as that of a dead session, until its remnants are removed.
+        path.unlink(missing_ok=True)
 
 
 def sessions() -> dict[str, bool]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from tare import lease as leases
 from tare import registry
 from tare.errors import PlatformError
 from tare.lease import Lease, Remnant
-from tare.platforms import processes
+from tare.platforms import groups, processes
 
 #: Directories in which sessions keep files, each in one of its own.
 FOLDERS = (Path("/dev/shm"), Path("/tmp"))
@@ -22,18 +21,21 @@ FOLDERS = (Path("/dev/shm"), Path("/tmp"))
 
 @contextlib.contextmanager
 def lease(name: str) -> Iterator[Lease]:
-    """Hold the lease of a session, and remove at its end whatever it still left.
+    """Hold the lease of a session, and remove what is left of it if it fails.
 
     Parameters
     ----------
     name : str
         From :func:`tare.lease.new_name`; everything that the session makes begins with it.
     """
-    with leases.hold(name) as held:
-        try:
+    try:
+        with leases.hold(name) as held:
             yield held
-        finally:
-            _remove([one for one in found() if leases.session_of(one.name) == name])
+    except BaseException:
+        # Whoever ends well has removed everything: looking for it would only take time.
+        _remove([one for one in found() if leases.session_of(one.name) == name])
+        leases.forget(name)
+        raise
 
 
 def cleanup(*, all: bool = False) -> list[str]:
@@ -74,7 +76,10 @@ def found() -> list[Remnant]:
 
 def _is_dead(remnant: Remnant, living: dict[str, bool], all_: bool) -> bool:
     session = leases.session_of(remnant.name)
-    return session is not None and not living.get(session, not all_)
+    if session is None:
+        # Shared by sessions, such as the agent's image.
+        return not any(living.values())
+    return not living.get(session, not all_)
 
 
 def _remove(remnants: list[Remnant]) -> list[str]:
@@ -104,54 +109,31 @@ def _files() -> list[Remnant]:
         Remnant(path.name, f"directory {path}", partial(shutil.rmtree, path))
         for folder in FOLDERS
         for path in folder.glob("tare-*")
-        if path.is_dir() and not path.is_symlink() and path.stat().st_uid == os.geteuid()
+        if leases.session_of(path.name) is not None
+        and _is_ours(path)
+        and path.is_dir()
+        and not path.is_symlink()
     ]
 
 
 def _groups() -> list[Remnant]:
-    """Control groups, deepest first."""
-    groups = [
+    """Return control groups, deepest first."""
+    found = [
         Path(folder) / name
-        for mount in _hierarchies()
-        for folder, names, _ in os.walk(mount)
+        for hierarchy in groups.hierarchies()
+        for folder, names, _ in os.walk(hierarchy.path)
         for name in names
-        if name.startswith("tare-")
+        if leases.session_of(name) is not None
     ]
     return [
-        Remnant(path.name, f"control group {path}", partial(_remove_group, path))
-        for path in sorted(groups, key=lambda p: len(p.parts), reverse=True)
-        if path.stat().st_uid == os.geteuid()
+        Remnant(path.name, f"control group {path}", partial(groups.remove, path))
+        for path in sorted(found, key=lambda path: len(path.parts), reverse=True)
+        if _is_ours(path)
     ]
 
 
-def _hierarchies() -> list[str]:
-    lines = Path("/proc/self/mounts").read_text().splitlines()
-    fields = [line.split() for line in lines]
-    return [field[1] for field in fields if field[2] in ("cgroup", "cgroup2")]
-
-
-def _remove_group(group: Path) -> None:
-    """Kill what is in a group and below it, then remove them, deepest first."""
-    if not group.exists():
-        return
-    below = sorted((Path(folder) for folder, _, _ in os.walk(group)), reverse=True)
-    deadline = time.monotonic() + 5
-    for path in below:
-        while True:
-            _kill_members(path)
-            try:
-                path.rmdir()
-                break
-            except FileNotFoundError:
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-
-
-def _kill_members(group: Path) -> None:
-    with contextlib.suppress(OSError):
-        for pid in (group / "cgroup.procs").read_text().split():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), 9)
+def _is_ours(path: Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tare.agent import Channel, ProcessChannel
-from tare.platforms.layer import Ground, Place
+from tare.platforms import groups, scope
+from tare.platforms.layer import Figure, Ground, Place
 from tare.registry import Description
 
 
@@ -15,12 +16,25 @@ class Bare(Ground):
         title="this machine itself",
         question="What does the workload take with nothing around it?",
     )
-
     is_host = True
 
     def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
-        """Start a command as a child."""
-        return ProcessChannel(argv)
+        """Start a command as a child, in a control group of its own where it can have one."""
+        if scope.works():
+            return ProcessChannel(scope.wrap(argv, place))
+        return ProcessChannel(groups.entering(groups.limited(place), argv))
+
+    def mend(self, said: str) -> str | None:
+        """Explain what systemd lacks."""
+        if "systemd hands no" in said:
+            return "run it as root, on docker, or without a size"
+        return None
+
+    def ended(self, place: Place) -> list[Figure]:
+        """Remove the groups that limited it."""
+        if not scope.works() and (place.cores is not None or place.memory_bytes is not None):
+            groups.release(place.name)
+        return []
 
 
 UNIT = Bare()

@@ -100,7 +100,7 @@ class Docker(Ground):
         return None
 
     def facts(self, place: Place) -> tuple[Told, ...]:
-        """Versions of the engine and the runtime, identity of the image."""
+        """Tell versions of the engine and the runtime, identity of the image."""
         from tare.platforms import engine
 
         client = engine.connect()
@@ -121,7 +121,7 @@ class Docker(Ground):
         return tuple(told)
 
     def remnants(self) -> list[Remnant]:
-        """Containers with tare's label that this user made."""
+        """Return containers with tare's label that this user made, and the agent's images."""
         from tare.platforms import engine
 
         try:
@@ -129,14 +129,25 @@ class Docker(Ground):
         except PlatformError:
             return []
         user = f"{engine.LABEL}.user={os.geteuid()}"
-        found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
+        try:
+            found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
+            images = client.images.list(engine.REPOSITORY)
+        finally:
+            client.close()
         return [
-            Remnant(
-                name=one["Labels"][engine.LABEL],
-                what=f"container {one['Id'][:12]}",
-                remove=partial(engine.remove, client, one["Id"]),
-            )
-            for one in found
+            *(
+                Remnant(
+                    name=one["Labels"][engine.LABEL],
+                    what=f"container {one['Id'][:12]}",
+                    remove=partial(engine.remove_container, one["Id"]),
+                )
+                for one in found
+            ),
+            *(
+                Remnant(tag, f"image {tag}", partial(engine.remove_image, tag))
+                for image in images
+                for tag in image.tags
+            ),
         ]
 
     def _image(self, client: Any, argv: list[str], place: Place) -> str:

@@ -148,7 +148,7 @@ class ContainerChannel:
             self._selector.register(self._socket, selectors.EVENT_READ)
             client.api.start(container)
         except APIError as error:
-            remove(client, container)
+            _remove(client, container)
             client.close()
             raise PlatformError(
                 f"Docker cannot start the container: {error.explanation}"
@@ -189,7 +189,7 @@ class ContainerChannel:
         self._selector.close()
         self._attached.close()
         self._socket.close()
-        remove(self._client, self._id)
+        _remove(self._client, self._id)
         self._client.close()
 
     def _read(self) -> bool:
@@ -201,7 +201,31 @@ class ContainerChannel:
         return bool(data)
 
 
-def remove(client: docker.DockerClient, container: str) -> None:
+def remove_container(container: str) -> None:
+    """Remove a container, whatever it does."""
+    client = connect()
+    try:
+        _remove(client, container)
+    finally:
+        client.close()
+
+
+def remove_image(tag: str) -> None:
+    """Remove an image of the agent, unless a container runs of it."""
+    client = connect()
+    try:
+        client.api.remove_image(tag)
+    except ImageNotFound:
+        return
+    except APIError as error:
+        raise PlatformError(
+            f"the image {tag} cannot be removed: {error.explanation}", f"docker rmi {tag}"
+        ) from error
+    finally:
+        client.close()
+
+
+def _remove(client: docker.DockerClient, container: str) -> None:
     """Remove a container; that the engine does so itself already is no error."""
     try:
         client.api.remove_container(container, force=True)

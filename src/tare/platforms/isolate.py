@@ -27,7 +27,7 @@ SCRIPT = """\
 cg=
 {try_cg}if {isolate} --cg --init >/dev/null 2>&1 && \
   {isolate} --cg --silent --run -- /bin/true >/dev/null 2>&1 </dev/null
-{try_cg}then cg=--cg; {isolate} --cg --cleanup; fi
+{try_cg}then cg=--cg; fi; {isolate} $cg --cleanup
 {need_cg}test "$cg" || {{ echo "isolate: control groups do not work here" >&2; exit 3; }}
 isolate --version >{said}.version && echo "$cg" >{said}.cg || exit
 {isolate} $cg --init >/dev/null || exit

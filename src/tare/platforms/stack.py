@@ -65,11 +65,11 @@ def _attempt(
     place = Place(
         name=f"{name}-0", shared=str(shared), options=options, runs_commands=runs_commands
     )
-    try:
-        with lease.hold(name), _made(shared):
+    with lease.hold(name), _made(shared):
+        try:
             start(stack, place).close()
-    except PlatformError as error:
-        return Availability(name=stack, works=False, why=error.message, fix=error.hint)
+        except PlatformError as error:
+            return Availability(name=stack, works=False, why=error.message, fix=error.hint)
     return Availability(name=stack, works=True)
 
 
@@ -144,6 +144,13 @@ def start(stack: str, place: Place) -> Instance:
         _check_options(layer, place)
         if layer is ground or ground.is_host:
             layer.check_here(place)
+        if layer.moves_groups and ground.is_host and (place.cores or place.memory_bytes):
+            name = layer.description.name
+            raise PlatformError(
+                f"{name} on the bare machine cannot be held to a size: "
+                "it has control groups of its own",
+                f"use docker/{name}, or leave the size out",
+            )
     views = [View(agent=str(agent.binary()), shared=place.shared)]
     for layer in stacked:
         views.append(layer.view(views[-1], place))

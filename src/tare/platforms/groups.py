@@ -1,0 +1,156 @@
+"""Control groups of this machine: where they are mounted, groups with limits, their end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tare.errors import PlatformError
+from tare.platforms.layer import Place
+
+MOUNTS = Path("/proc/self/mounts")
+OWN = Path("/proc/self/cgroup")
+PERIOD_US = 100_000
+#: Files that are there only where the kernel counts swap.
+OPTIONAL = ("memory.memsw.limit_in_bytes", "memory.swap.max")
+#: How long killed processes may take to leave a group.
+EMPTY_S = 5.0
+
+
+class Hierarchy(NamedTuple):
+    """One mounted hierarchy; of version 2 there is one, with all controllers that v1 left it."""
+
+    path: Path
+    version: int
+    controllers: frozenset[str]
+
+
+def hierarchies() -> Iterator[Hierarchy]:
+    """Yield every mounted hierarchy."""
+    for line in MOUNTS.read_text().splitlines():
+        _, path, kind, options, *_ = line.split()
+        if kind == "cgroup":
+            yield Hierarchy(Path(path), 1, frozenset(options.split(",")))
+        elif kind == "cgroup2":
+            with contextlib.suppress(OSError):
+                text = (Path(path) / "cgroup.controllers").read_text()
+                yield Hierarchy(Path(path), 2, frozenset(text.split()))
+
+
+def limited(place: Place) -> list[Path]:
+    """Make groups that hold an instance to its cores and memory.
+
+    Parameters
+    ----------
+    place : Place
+        Its ``cores`` and ``memory_bytes`` say what is limited, its name names the groups.
+
+    Returns
+    -------
+    list of Path
+        The groups, one a hierarchy, to be entered by the first process.
+
+    Raises
+    ------
+    PlatformError
+        If this user or machine has no group that could limit it.
+    """
+    made: list[Path] = []
+    try:
+        for controller, limits in _limits(place).items():
+            hierarchy = next((h for h in hierarchies() if controller in h.controllers), None)
+            if hierarchy is None:
+                raise FileNotFoundError(f"no control groups with the controller {controller}")
+            group = _own(hierarchy) / place.name
+            if hierarchy.version == 2:
+                (group.parent / "cgroup.subtree_control").write_text(f"+{controller}")
+            group.mkdir(exist_ok=True)
+            made.append(group)
+            for name, value in limits[hierarchy.version].items():
+                if name not in OPTIONAL or (group / name).exists():
+                    (group / name).write_text(str(value))
+    except OSError as error:
+        release(place.name)
+        raise PlatformError(
+            f"cores and memory of an instance cannot be limited here: {error}",
+            "run it as root or under systemd, on docker, or without a size",
+        ) from error
+    return list(dict.fromkeys(made))
+
+
+def _limits(place: Place) -> dict[str, dict[int, dict[str, int | str]]]:
+    """Return what is written: by controller, version of the hierarchy, and file."""
+    limits: dict[str, dict[int, dict[str, int | str]]] = {}
+    if place.cores is not None:
+        quota = place.cores * PERIOD_US
+        limits["cpu"] = {
+            1: {"cpu.cfs_period_us": PERIOD_US, "cpu.cfs_quota_us": quota},
+            2: {"cpu.max": f"{quota} {PERIOD_US}"},
+        }
+    if (memory := place.memory_bytes) is not None:
+        limits["memory"] = {
+            1: {"memory.limit_in_bytes": memory, "memory.memsw.limit_in_bytes": memory},
+            2: {"memory.max": memory, "memory.swap.max": 0},
+        }
+    return limits
+
+
+def entering(groups: list[Path], argv: list[str]) -> list[str]:
+    """Return a command that enters groups and then becomes another command."""
+    if not groups:
+        return argv
+    script = 'while test "$1" != --; do echo $$ >"$1/cgroup.procs" || exit; shift; done'
+    return ["/bin/sh", "-c", f'{script}; shift; exec "$@"', "tare", *map(str, groups), "--", *argv]
+
+
+def release(name: str) -> None:
+    """Remove the groups of an instance that has ended; what is busy stays for ``cleanup``."""
+    for hierarchy in hierarchies():
+        with contextlib.suppress(OSError):
+            (_own(hierarchy) / name).rmdir()
+
+
+def remove(group: Path) -> None:
+    """Kill what is in a group and below it, then remove them, deepest first.
+
+    Raises
+    ------
+    OSError
+        If it cannot be emptied.
+    """
+    below = sorted((Path(folder) for folder, _, _ in os.walk(group)), reverse=True)
+    deadline = time.monotonic() + EMPTY_S
+    for path in below:
+        while path.exists():
+            _kill_members(path)
+            try:
+                path.rmdir()
+            except FileNotFoundError:
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+
+
+def _kill_members(group: Path) -> None:
+    with contextlib.suppress(OSError):
+        for pid in (group / "cgroup.procs").read_text().split():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def _own(hierarchy: Hierarchy) -> Path:
+    """Return the group that this process is in; inside a container its path may not exist."""
+    for line in OWN.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        names = set(controllers.split(",")) if controllers else set()
+        if bool(names) == (hierarchy.version == 1) and names <= hierarchy.controllers:
+            group = hierarchy.path / path.lstrip("/")
+            return group if group.is_dir() else hierarchy.path
+    return hierarchy.path
