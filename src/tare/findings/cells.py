@@ -192,6 +192,16 @@ def measured(results: Results, metric: str, source: str) -> pd.DataFrame:
     return s[(s["metric"] == metric) & (s["source"] == source) & (s["phase"] == "measured")]
 
 
+def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
+    """Pool all measured iterations of all workers, by cell: as STABILITY did, not replicates."""
+    s = measured(results, basis.metric, basis.source)
+    trials = results.trial_table
+    good = s.merge(trials.loc[trials["status"] == "ok", ["trial", "cell"]], on="trial")
+    return {
+        int(str(cell)): rows["value"].to_numpy(dtype=float) for cell, rows in good.groupby("cell")
+    }
+
+
 def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pair:
     common = first.table.index.intersection(second.table.index)
     return Pair(

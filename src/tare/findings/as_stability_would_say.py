@@ -1,0 +1,105 @@
+"""STABILITY's comparison tables in its own words, for reproduction only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+from tare.findings.cells import Cell, Cells, basis_of, pooled
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.phrasing import listing
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.stability_words import RESAMPLES, Of, compare_words
+from tare.statistics.statistic import FloatArray
+
+_DESCRIPTION = Description(
+    name="as_stability_would_say",
+    title="Means and SDs of pooled iterations: lesser, higher, same, overlap",
+    question="What would STABILITY say?",
+    source="STABILITY",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the platforms' means and SDs, and those with isolate to those without."""
+    if results.trial_table["platform"].nunique() < 2:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    cells = Cells(results, basis)
+    platforms = list(dict.fromkeys(c.levels["platform"] for c in cells.all))
+    plain = [p for p in platforms if p.split("/")[-1] != "isolate"] or platforms
+    pairs = list(combinations(plain, 2))
+    isolated = [
+        (p, base) for p in platforms for base in platforms if p in (f"{base}/isolate", _alone(base))
+    ]
+    wanted: list[tuple[str, Of, list[tuple[str, str]]]] = [
+        ("Mean of each platform beside another", "mean", pairs),
+        ("SD of each platform beside another", "sd", pairs),
+        ("SD with isolate beside that without", "sd", isolated),
+    ]
+    tables = [_table(title, of, some, cells) for title, of, some in wanted if some]
+    tables = [t for t in tables if t.rows]
+    told = [f"{t.title.split(' ', 1)[0]}: {_counts(t)}" for t in tables[:2]]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=f"Over pooled iterations, as STABILITY compared them. {'. '.join(told)}.",
+        verdict="told",
+        basis=str(basis),
+        tables=tuple(tables),
+        caveats=(
+            "Iterations and workers are pooled as if each were a trial, which makes these "
+            "intervals too narrow: equal cells can be told to differ in more than half of all "
+            "cases. “same” only means that one interval contains the other.",
+        ),
+    )
+
+
+def _alone(base: str) -> str | None:
+    return "isolate" if base == "bare" else None
+
+
+def _table(title: str, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Table:
+    factors = [f for f in cells.varied if f != "platform"] or ["workload"]
+    values = pooled(cells.results, cells.basis)
+    rows = []
+    for levels, by_platform in cells.groups("platform"):
+        row: dict[str, str | None] = {f: levels[f] for f in factors}
+        for first, second in pairs:
+            a, b = by_platform.get(first), by_platform.get(second)
+            row[f"{first} {second}"] = _word(a, b, of, values, cells.results.experiment.seed)
+        rows.append(row)
+    return Table(
+        title=f"{title}, {cells.basis}",
+        columns=(
+            *level_columns(factors),
+            *(Column(key=f"{a} {b}", title=f"{a} vs {b}") for a, b in pairs),
+        ),
+        rows=tuple(r for r in rows if any(r[f"{a} {b}"] for a, b in pairs)),
+        note=f"Percentile bootstrap, R = {RESAMPLES}, 95 %; the first is … than the second.",
+    )
+
+
+def _word(
+    first: Cell | None, second: Cell | None, of: Of, values: dict[int, FloatArray], seed: int
+) -> str | None:
+    if first is None or second is None:
+        return None
+    a, b = values[first.cell], values[second.cell]
+    return compare_words(a, b, of, seed) if min(len(a), len(b)) > 1 else None
+
+
+def _counts(table: Table) -> str:
+    told = []
+    for column in table.columns:
+        words = Counter(r[column.key] for r in table.rows if r[column.key])
+        if " " in column.key:
+            told.append(f"{column.title} {listing(f'{w} {n}' for w, n in words.most_common())}")
+    return "; ".join(told)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=10, find=find)

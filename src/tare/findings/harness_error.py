@@ -1,0 +1,150 @@
+"""How far off the harness is: its times minus those that the program took of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.findings.cells import measured
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.findings.phrasing import at_levels, metric_name, percent, quantity
+from tare.metrics import SOURCES
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.intervals import Interval, mean_interval
+
+_DESCRIPTION = Description(
+    name="harness_error",
+    title="Harness minus self for CPU and wall time: mean, SD, relative SD",
+    question="How far off are times taken from outside?",
+    source="STABILITY",
+)
+_METRICS = ("cpu_ns", "wall_ns")
+
+
+def find(results: Results) -> Finding | None:
+    """Subtract a program's own first-to-last stamps from what each outside source says."""
+    own = results.sample_table[results.sample_table["source"] == "self"]
+    if not own["metric"].isin(_METRICS).any():
+        return None
+    errors = {m: _errors(results, m) for m in _METRICS}
+    rows = {m: _rows(e, results) for m, e in errors.items() if not e.empty}
+    if not any(rows.values()):
+        return uncompared(_DESCRIPTION, "No source but the programs themselves has their times.")
+    varied = results.varied or ["workload"]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join(_sentence(m, r, results, varied) for m, r in rows.items() if r),
+        verdict="told",
+        basis="cpu_ns and wall_ns, each source minus self",
+        estimates=tuple(_estimate(m, r, results) for m, some in rows.items() for r in some),
+        tables=tuple(_table(m, r, varied) for m, r in rows.items() if r),
+        charts=("harness_error",),
+    )
+
+
+def _errors(results: Results, metric: str) -> pd.DataFrame:
+    """One row an iteration of a worker and outside source: its error, and the own time."""
+    keys = ["trial", "worker", "iteration"]
+    own = measured(results, metric, "self")[[*keys, "value"]].rename(columns={"value": "own"})
+    s = results.sample_table
+    outside = s[(s["metric"] == metric) & (s["phase"] == "measured") & (s["source"] != "self")]
+    both = outside.merge(own, on=keys)
+    trials = results.trial_table
+    both = both.merge(trials[trials["status"] == "ok"], on="trial")
+    return both.assign(error=both["value"] - both["own"])
+
+
+def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
+    """One row a cell and source, the largest relative SD first, as STABILITY's tables are."""
+    rows = []
+    for (_, source), some in errors.groupby(["cell", "source"]):
+        error = some["error"].to_numpy(dtype=float)
+        own = float(some["own"].mean())
+        sd = float(np.std(error, ddof=1)) if len(error) > 1 else None
+        by_trial = some.groupby("trial")["error"].mean()
+        interval = mean_interval(by_trial.to_numpy(dtype=float), seed=results.experiment.seed)
+        rows.append(
+            {
+                **{f: str(some[f].iloc[0]) for f in results.factors},
+                "source": str(source),
+                "n": len(by_trial),
+                "iterations": len(error),
+                "mean": float(np.mean(error)),
+                "low": interval.low,
+                "high": interval.high,
+                "sd": sd,
+                "relative_sd": None if sd is None or own == 0 else sd / own,
+                "interval": interval,
+                "trials": tuple(int(str(t)) for t in by_trial.index),
+            }
+        )
+    return sorted(rows, key=lambda r: -(r["relative_sd"] or 0.0))
+
+
+def _best_source(rows: list[dict[str, Any]]) -> str:
+    present = {r["source"] for r in rows}
+    return next((s for s in SOURCES if s in present), min(present))
+
+
+def _sentence(metric: str, rows: list[dict[str, Any]], results: Results, varied: list[str]) -> str:
+    source = _best_source(rows)
+    some = [r for r in rows if r["source"] == source]
+    name = metric_name(metric)
+    means = [r["mean"] for r in some]
+    worst = some[0]
+    n = min(r["n"] for r in some)
+    text = f"{name[0].upper()}{name[1:]} from {source} is beyond the program's own by "
+    low, high = quantity(min(means), "ns"), quantity(max(means), "ns")
+    text += low if low == high else f"{low} to {high}"
+    if worst["sd"] is not None and worst["relative_sd"] is not None:
+        where = at_levels({f: worst[f] for f in results.factors}, varied)
+        text += (
+            f" on average, with an SD of at most {quantity(worst['sd'], 'ns')} "
+            f"({percent(worst['relative_sd'])} of the time, for {where})"
+        )
+    return f"{text}; n ≥ {n}."
+
+
+def _estimate(metric: str, row: dict[str, Any], results: Results) -> Estimate:
+    interval: Interval = row["interval"]
+    return Estimate(
+        name=f"mean error of {metric} from {row['source']}",
+        levels={f: row[f] for f in results.factors},
+        value=row["mean"],
+        unit="ns",
+        low=interval.low,
+        high=interval.high,
+        confidence=interval.confidence,
+        method=f"{interval.method} over the trials' means",
+        n=row["n"],
+        trials=row["trials"],
+    )
+
+
+def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
+    columns = (
+        *level_columns(varied),
+        Column(key="source", title="source"),
+        Column(key="n", title="trials"),
+        Column(key="iterations", title="iterations"),
+        Column(key="mean", title="mean error", unit="ns"),
+        Column(key="low", title="from", unit="ns"),
+        Column(key="high", title="to", unit="ns"),
+        Column(key="sd", title="SD of the error", unit="ns"),
+        Column(key="relative_sd", title="SD / time", unit="1"),
+    )
+    return Table(
+        title=f"Error of {metric}: source minus self",
+        columns=columns,
+        rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
+        note="Mean and SD over all iterations, as STABILITY's tables; the interval of the mean "
+        "is over trials. Self is the program's own first to last stamp.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)

@@ -1,0 +1,137 @@
+"""Whether times depend on the generated input, or vary among inputs as they do by chance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.findings.cells import Cell, Cells, basis_of
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.phrasing import at_levels, percent, quantity
+from tare.findings.telling import share_of
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.comparison import holm
+from tare.statistics.grouping import GroupEffect, group_effect
+
+_DESCRIPTION = Description(
+    name="input_dependence",
+    title="Spread of means and SDs over generated inputs, beside what chance gives",
+    question="Do times depend on the input?",
+    source="STABILITY",
+)
+_ALPHA = 0.05
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the trials of different inputs inside each cell."""
+    if results.experiment.inputs < 2 or "seed" not in results.trial_table:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    cells = Cells(results, basis)
+    effects = [(c, e) for c in cells.all if (e := _effect(c, cells)) is not None]
+    if not effects:
+        return uncompared(
+            _DESCRIPTION,
+            f"With {results.experiment.inputs} inputs no two of them have two trials in one "
+            "cell, so that inputs cannot be told from chance. More trials, or fewer inputs, "
+            "would do.",
+        )
+    p_mean = holm([e.p_mean for _, e in effects])
+    p_spread = holm([e.p_spread for _, e in effects])
+    rows = [_row(c, e, p, q, cells) for (c, e), p, q in zip(effects, p_mean, p_spread, strict=True)]
+    verdict: Verdict = "yes" if min(p_mean) < _ALPHA or min(p_spread) < _ALPHA else "no"
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=_answer(rows, cells),
+        verdict=verdict,
+        basis=str(basis),
+        tables=(_table(rows, cells),),
+        charts=("input_dependence",),
+    )
+
+
+def _effect(cell: Cell, cells: Cells) -> GroupEffect | None:
+    trials = cells.results.trial_table
+    rows = trials[trials["trial"].isin(cell.trials)].set_index(["session", "block"])
+    seeds = rows["seed"].reindex(cell.table.index)
+    values = cell.table.mean(axis=1)
+    groups = [g.to_numpy(dtype=float) for _, g in values.groupby(seeds.to_numpy())]
+    return group_effect(groups, seed=cells.results.experiment.seed)
+
+
+def _row(
+    cell: Cell, effect: GroupEffect, p_mean: float, p_spread: float, cells: Cells
+) -> dict[str, Any]:
+    return {
+        **{f: cell.levels[f] for f in cells.factors},
+        "n": cell.n,
+        "inputs": len(effect.means),
+        "range": float(effect.means.max() - effect.means.min()),
+        "chance": effect.range_by_chance,
+        "share": effect.share,
+        "p": p_mean,
+        "sd_low": float(effect.sds.min()),
+        "sd_high": float(effect.sds.max()),
+        "p_spread": p_spread,
+        "relative": float((effect.means.max() - effect.means.min()) / effect.means.mean()),
+    }
+
+
+def _answer(rows: list[dict[str, Any]], cells: Cells) -> str:
+    some = [r for r in rows if r["p"] < _ALPHA]
+    spread = [r for r in rows if r["p_spread"] < _ALPHA]
+    if some:
+        worst = max(some, key=lambda r: r["share"])
+        where = at_levels({f: worst[f] for f in cells.factors}, cells.varied)
+        text = (
+            f"Means depend on the input in {share_of(len(some), len(rows))}; most for {where}: "
+            f"they range over {quantity(worst['range'], cells.basis.unit)} "
+            f"({percent(worst['relative'])}), where chance gives at most "
+            f"{quantity(worst['chance'], cells.basis.unit)}, and the input explains "
+            f"{percent(worst['share'])} of the variance."
+        )
+    else:
+        worst = min(rows, key=lambda r: r["p"])
+        text = (
+            f"No dependence of the means on the input is shown: they range over "
+            f"{quantity(worst['range'], cells.basis.unit)} ({percent(worst['relative'])}) where "
+            f"it shows most, and chance gives up to {quantity(worst['chance'], cells.basis.unit)} "
+            f"in 95 % (p = {worst['p']:.2f} over all cells)."
+        )
+    inputs = min(r["inputs"] for r in rows)
+    n = min(r["n"] for r in rows)
+    if spread:
+        text += f" SDs depend on the input in {share_of(len(spread), len(rows))}."
+    else:
+        text += " Nor of the SDs." if not some else " The SDs do not, as far as is shown."
+    return f"{text} {inputs} inputs, n ≥ {n}."
+
+
+def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
+    u = cells.basis.unit
+    columns = (
+        *level_columns(cells.varied or ["workload"]),
+        Column(key="n", title="trials"),
+        Column(key="inputs", title="inputs"),
+        Column(key="range", title="range of means", unit=u),
+        Column(key="chance", title="range by chance (95 %)", unit=u),
+        Column(key="share", title="variance between inputs", unit="1"),
+        Column(key="p", title="p of means", unit="1"),
+        Column(key="sd_low", title="smallest SD", unit=u),
+        Column(key="sd_high", title="largest SD", unit=u),
+        Column(key="p_spread", title="p of SDs", unit="1"),
+    )
+    return Table(
+        title=f"Trials of different inputs, {cells.basis}",
+        columns=columns,
+        rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
+        note="p after Holm over this table: Kruskal–Wallis for the means, Brown–Forsythe for "
+        "the SDs; the range by chance is that of shuffled trials.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=7, find=find)

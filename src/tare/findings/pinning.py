@@ -1,0 +1,138 @@
+"""Does pinning help? Mean and spread with and without, over all groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tare.findings.cells import Cells, basis_of, pooled
+from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
+from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.overhead import compare_locations, location_telling
+from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.spread import compare_spreads
+from tare.statistics.stability_words import Of, compare_words
+
+_DESCRIPTION = Description(
+    name="pinning",
+    title="Location and spread with pinning beside those without, over all groups",
+    question="Does pinning make times more stable?",
+    source="STABILITY; PINNING",
+)
+_STATISTICS: tuple[Of, ...] = ("mean", "sd")
+_WORDS = ("lesser", "same", "overlap", "higher")
+
+
+def find(results: Results) -> Finding | None:
+    """Compare every pinned cell with the one that is not pinned, by common blocks."""
+    if results.trial_table["pinning"].nunique() < 2:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    cells = Cells(results, basis)
+    margin = results.experiment.parallel_growth
+    locations = compare_locations(cells, "pinning", results.experiment.margin)
+    pairs = [p for p, _ in locations]
+    spreads: Compared = list(
+        zip(
+            pairs,
+            compare_spreads(
+                [(p.first, p.second) for p in pairs], margin, seed=results.experiment.seed
+            ),
+            strict=True,
+        )
+    )
+    if not pairs:
+        return uncompared(_DESCRIPTION, "No cell has good trials both pinned and not pinned.")
+    answer = per_level(
+        spreads, lambda name, some: f"Pinned {name}: {_telling(cells, margin, some)}."
+    )
+    times = location_telling(cells, results.experiment.margin)
+    answer += " " + per_level(
+        locations, lambda name, some: f"Times pinned {name} are {times.clauses(some)}."
+    )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=f"{answer} n ≥ {min(p.n for p in pairs)}. {smallest_detectable(spreads)}",
+        verdict=_verdict(spreads),
+        basis=str(basis),
+        estimates=tuple(
+            ratio_estimate(p, c, name)
+            for name, some in (("spread ratio", spreads), ("ratio", locations))
+            for p, c in some
+        ),
+        tables=(
+            Table(
+                title=f"Spread with pinning beside that without, {basis}",
+                columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
+                rows=tuple(comparison_row(p, c, cells.varied) for p, c in spreads),
+            ),
+            Table(
+                title=f"Values with pinning beside those without, {basis}",
+                columns=comparison_columns(cells.varied, "ratio"),
+                rows=tuple(comparison_row(p, c, cells.varied) for p, c in locations),
+            ),
+            _counted_as_stability(cells),
+        ),
+        charts=("pinning",),
+    )
+
+
+def _telling(cells: Cells, margin: float, some: Compared) -> str:
+    return Telling(
+        words={
+            "less stable": "less stable than not pinned",
+            "more stable": "more stable than not pinned",
+            "as stable": f"as stable as not pinned (within a factor of {1 + margin:g})",
+        },
+        plain=frozenset({"as stable"}),
+        quantity="p10–p90 range",
+        varied=cells.varied,
+    ).clauses(some)
+
+
+def _verdict(spreads: Compared) -> Verdict:
+    """Yes if it helps anywhere and hurts nowhere."""
+    words = {c.verdict for _, c in spreads}
+    if "less stable" in words:
+        return "no"
+    if "more stable" in words:
+        return "yes"
+    return "undecided" if "not decided" in words else "no"
+
+
+def _counted_as_stability(cells: Cells) -> Table:
+    """Count STABILITY's words over all groups: pinned is … than not pinned."""
+    values = pooled(cells.results, cells.basis)
+    seed = cells.results.experiment.seed
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for _, by_level in cells.groups("pinning"):
+        free = by_level.get("none")
+        for level, cell in by_level.items():
+            if free is None or level == "none":
+                continue
+            a, b = values[cell.cell], values[free.cell]
+            if min(len(a), len(b)) < 2:
+                continue
+            for of in _STATISTICS:
+                word = compare_words(a, b, of, seed)
+                counts.setdefault((level, of), Counter())[word] += 1
+    return Table(
+        title="As STABILITY would count: pinned is … than not pinned",
+        columns=(
+            *level_columns(["pinning"]),
+            Column(key="of", title="of"),
+            *(Column(key=w, title=w, unit="1") for w in _WORDS),
+        ),
+        rows=tuple(
+            {"pinning": level, "of": "mean" if of == "mean" else "SD", **{w: c[w] for w in _WORDS}}
+            for (level, of), c in counts.items()
+        ),
+        note="Number of groups; pooled iterations, percentile bootstrap.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find)

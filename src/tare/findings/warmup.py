@@ -1,0 +1,146 @@
+"""Do times settle? Series of iterations, or of trials, in order of time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tare.findings.cells import Cell, Cells, basis_of, measured
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.phrasing import at_levels, change, counted, listing
+from tare.findings.telling import share_of
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.statistic import FloatArray
+from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
+
+_DESCRIPTION = Description(
+    name="warmup",
+    title="Sliding-window SD beside that of the whole, and change points",
+    question="Do times need to warm up?",
+    source="STABILITY; Barrett 2017",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Classify the series of each cell: flat, warm-up, slowdown, no steady state."""
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    cells = Cells(results, basis)
+    iterations = results.experiment.iterations
+    by_iteration = iterations >= FEWEST
+    what = "iterations of a worker" if by_iteration else "trials"
+    rows = [_row(c, series(cells, c), cells) for c in cells.all]
+    known = [r for r in rows if r["shape"] != "too short"]
+    if not known:
+        return uncompared(
+            _DESCRIPTION,
+            f"The series of {what} are too short to tell: {FEWEST} values are needed, "
+            f"there are {max((r['values'] for r in rows), default=0)}.",
+        )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=_answer(known, what, cells),
+        verdict=_verdict(known),
+        basis=str(basis),
+        tables=(_table(rows, what, cells),),
+        caveats=()
+        if by_iteration
+        else (
+            f"With {counted(iterations, 'iteration')} a trial, a warm-up inside a trial cannot "
+            "be seen; the series are those of trials.",
+        ),
+        charts=("warmup",),
+    )
+
+
+def series(cells: Cells, cell: Cell) -> FloatArray:
+    """Values in order of time: the median worker's iterations, or the trials where those are few.
+
+    With 20 or more iterations a trial, the i-th value is the median over trials and workers
+    of the i-th iteration, relative to its worker's median.
+    """
+    if cells.results.experiment.iterations < FEWEST:
+        return cell.trial_values
+    s = measured(cells.results, cells.basis.metric, cells.basis.source)
+    s = s[s["trial"].isin(cell.trials)]
+    own = s.groupby(["trial", "worker"], dropna=False)["value"].transform("median")
+    first = s.groupby(["trial", "worker"], dropna=False)["iteration"].transform("min")
+    relative = s.assign(relative=s["value"] / own, place=s["iteration"] - first)
+    scale = float(np.median(cell.trial_values))
+    return np.asarray(relative.groupby("place")["relative"].median(), dtype=float) * scale
+
+
+def _row(cell: Cell, values: FloatArray, cells: Cells) -> dict[str, Any]:
+    found = settle(values)
+    windows = sliding_sd(values)
+    steady = found.levels[-1] if found.levels else None
+    begins = found.levels[0] / steady if steady and found.changes else None
+    return {
+        **{f: cell.levels[f] for f in cells.factors},
+        "n": cell.n,
+        "values": len(values),
+        "shape": found.shape,
+        "changes": ", ".join(str(i + 1) for i in found.changes) or None,
+        "steady_from": None if found.steady_from is None else found.steady_from + 1,
+        "begins": begins,
+        "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+        "first_window": float(windows[0]) if len(windows) else None,
+        "largest_window": float(windows.max()) if len(windows) else None,
+    }
+
+
+def _answer(rows: list[dict[str, Any]], what: str, cells: Cells) -> str:
+    counts = Counter(r["shape"] for r in rows)
+    words = {
+        "flat": "no change of level",
+        "warm-up": "a warm-up",
+        "slowdown": "a slowdown",
+        "no steady state": "no steady state",
+    }
+    told = [f"{words[s]} in {share_of(n, len(rows))}" for s, n in counts.most_common()]
+    text = f"Series of {what} show {listing(told)}."
+    moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]
+    if moved:
+        worst = max(moved, key=lambda r: abs(r["begins"] - 1))
+        where = at_levels({f: worst[f] for f in cells.factors}, cells.varied)
+        text += (
+            f" The largest is for {where}: the level begins at {change(worst['begins'])} of the "
+            f"last one, which holds from number {worst['steady_from']} on."
+        )
+    return text
+
+
+def _verdict(rows: list[dict[str, Any]]) -> Verdict:
+    return "yes" if any(r["shape"] == "warm-up" for r in rows) else "no"
+
+
+def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
+    u = cells.basis.unit
+    columns = (
+        *level_columns(cells.varied or ["workload"]),
+        Column(key="n", title="trials"),
+        Column(key="values", title="values in the series"),
+        Column(key="shape", title="shape"),
+        Column(key="changes", title="level changes at"),
+        Column(key="steady_from", title="steady from"),
+        Column(key="begins", title="first level / last", unit="1"),
+        Column(key="sd", title="SD of the whole", unit=u),
+        Column(key="first_window", title=f"SD of the first {WINDOW}", unit=u),
+        Column(key="largest_window", title=f"largest SD of {WINDOW}", unit=u),
+    )
+    return Table(
+        title=f"Series of {what}, {cells.basis}",
+        columns=columns,
+        rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
+        note="Change points by PELT, its penalty scaled by the dependence time; levels closer "
+        "than 1 % count as one. By chance, up to 5 % of steady series show a change.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)
