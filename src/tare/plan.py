@@ -1,0 +1,265 @@
+"""From a question to its trials: cells, order, placement, seeds; pure functions of the seed."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tare import journal
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import KNOWN_FACTORS, Cell, Experiment, WorkloadSpec
+
+#: Where the plan is kept in the experiment's folder.
+FILE = "plan.json"
+#: Fewer trials give values without an interval; more than these need not be fixed beforehand.
+FEWEST = 6
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """What planning must know of a machine."""
+
+    #: CPUs in the order in which workers take them.
+    spread: tuple[int, ...]
+    compact: tuple[int, ...]
+    #: STABILITY's worker counts.
+    steps: tuple[int, ...]
+    cores: int
+    packages: int
+    memory_bytes: int
+
+    @staticmethod
+    def parse(topology: Mapping[str, Any]) -> Machine:
+        """Take what planning needs out of ``tare-agent topology``."""
+        fields = Machine.__struct_fields__
+        return msgspec.convert({name: topology[name] for name in fields}, Machine)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """An experiment with its cells, and the repetitions that are frozen for all platforms."""
+
+    version: int = journal.VERSION
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+    metric: str
+    #: Executions in one timed region, by name of workload.
+    repetitions: dict[str, int] = {}
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """What earlier sessions of an experiment did."""
+
+    sessions: int = 0
+    #: Highest number of a trial, and the first unused number of a block.
+    trials: int = 0
+    blocks: int = 0
+    #: Trials by cell that ended, and those of them that were good.
+    ended: dict[int, int] = {}
+    good: dict[int, int] = {}
+
+
+def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
+    """Cross every workload with every level of every factor.
+
+    Raises
+    ------
+    ExperimentError
+        If a size is beyond the machine.
+    """
+    factors = dict(experiment.factors)
+    if tuple(factors.get("workers", ())) == ("topology",):
+        factors["workers"] = machine.steps
+    _check_sizes(experiment, machine)
+    names = list(factors)
+    made: list[Cell] = []
+    for workload in experiment.workloads:
+        for levels in itertools.product(*factors.values()):
+            chosen = dict(zip(names, levels, strict=True))
+            made.append(_cell(len(made), workload, chosen))
+    return tuple(made)
+
+
+def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
+    known = {name: level for name, level in levels.items() if name in KNOWN_FACTORS}
+    others = {name: str(level) for name, level in levels.items() if name not in KNOWN_FACTORS}
+    return Cell(cell=number, workload=workload, others=others, **known)
+
+
+def _check_sizes(experiment: Experiment, machine: Machine) -> None:
+    for name in experiment.factors.get("size", ()):
+        size = experiment.sizes.get(str(name))
+        if size is None:
+            continue
+        if size.cores is not None and size.cores > len(machine.spread):
+            raise ExperimentError(
+                f"size {name!r} asks for {size.cores} cores, this machine has "
+                f"{len(machine.spread)} CPUs",
+                f"give [sizes.{name}] at most cores = {len(machine.spread)}",
+            )
+        if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
+            raise ExperimentError(
+                f"size {name!r} asks for {size.memory_bytes} bytes of memory, this machine has "
+                f"{machine.memory_bytes}",
+                f"give [sizes.{name}] less memory",
+            )
+
+
+def make(experiment: Experiment, made: tuple[Cell, ...]) -> Plan:
+    """Return the plan of an experiment whose kernels are not calibrated yet."""
+    return Plan(experiment=experiment, cells=made, metric=metric(experiment))
+
+
+def metric(experiment: Experiment) -> str:
+    """Return the metric that the stopping rule and the answers are about."""
+    if experiment.metric is not None:
+        return experiment.metric
+    kernels = all(workload.kernel for workload in experiment.workloads)
+    return "kernel_cpu_ns" if kernels else "wall_ns"
+
+
+def without(experiment: Experiment, factor: str, levels: Iterable[Any]) -> Experiment:
+    """Leave levels of a factor out.
+
+    Raises
+    ------
+    ExperimentError
+        If none is left.
+    """
+    gone = set(levels)
+    left = tuple(level for level in experiment.factors[factor] if level not in gone)
+    if not left:
+        raise ExperimentError(f"no level of {factor} is left to compare")
+    return msgspec.structs.replace(experiment, factors={**experiment.factors, factor: left})
+
+
+def block_order(
+    experiment: Experiment, numbers: Sequence[int], session: int, block: int
+) -> tuple[int, ...]:
+    """Return the cells of a block in their order: random by the seed, or as they stand."""
+    order = list(numbers)
+    if experiment.order == "blocks":
+        random.Random(f"{experiment.seed}/{session}/{block}").shuffle(order)
+    return tuple(order)
+
+
+def input_seed(experiment: Experiment, block: int) -> int:
+    """Return the seed of the generated input: the same for all cells of a block."""
+    text = f"{experiment.seed}/input/{block % experiment.inputs}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def placement(cell: Cell, machine: Machine) -> tuple[tuple[int, ...] | None, ...]:
+    """Return the CPUs of each worker; None where the scheduler is free.
+
+    More workers than CPUs go round again.
+    """
+    if cell.pinning == "none":
+        return (None,) * cell.workers
+    order = machine.spread if cell.pinning == "spread" else machine.compact
+    return tuple((order[worker % len(order)],) for worker in range(cell.workers))
+
+
+def fixed_trials(left_s: float, block_s: float) -> int:
+    """Return how many more blocks fit into what is left of the budget."""
+    if math.isinf(left_s) or block_s <= 0:
+        return 1 << 30
+    return int(left_s / block_s)
+
+
+def estimate(experiment: Experiment, made: Sequence[Cell], iteration_s: float) -> float:
+    """Return about how many seconds one block of all cells takes."""
+    each = (experiment.iterations + experiment.warmup) * iteration_s + experiment.rest_s
+    return len(made) * each
+
+
+def freeze(plan: Plan, repetitions: Mapping[str, int]) -> Plan:
+    """Return the plan with its repetitions, which hold for all platforms from now on."""
+    return msgspec.structs.replace(plan, repetitions=dict(repetitions))
+
+
+def write(plan: Plan, folder: Path) -> None:
+    """Keep the plan in the experiment's folder."""
+    path = folder / FILE
+    try:
+        fresh = path.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
+        fresh.replace(path)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+
+
+def read(folder: Path) -> Plan:
+    """Read the plan that an experiment's folder holds.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it is of another version.
+    """
+    path = folder / FILE
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(
+            f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
+            "name the folder that `tare experiment run --out` wrote",
+        ) from error
+    try:
+        version = msgspec.json.decode(data, type=_Versioned).version
+        if version == journal.VERSION:
+            return msgspec.json.decode(data, type=Plan)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+    raise StoreError(
+        f"{path} was written by another tare (layout {version}, this one reads {journal.VERSION})",
+        "open it with the tare that wrote it",
+    )
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def same(asked: Plan, stored: Plan) -> None:
+    """Refuse to go on with an experiment that has changed, naming what did.
+
+    Raises
+    ------
+    ExperimentError
+        If a key differs that decides about trials.
+    """
+    for key in Experiment.__struct_fields__:
+        now, then = getattr(asked.experiment, key), getattr(stored.experiment, key)
+        if now != then and key not in ("stopping", "skip_missing"):
+            raise ExperimentError(
+                f"the experiment has changed since it began: {key} was {then!r} and is {now!r}",
+                "measure it into a new folder with --out",
+            )
+
+
+def past(lines: Iterable[journal.Line]) -> Past:
+    """Count what the sessions in a journal did."""
+    sessions = trials = blocks = 0
+    ended: dict[int, int] = {}
+    good: dict[int, int] = {}
+    cell_of: dict[int, int] = {}
+    for line in lines:
+        if isinstance(line, journal.Session):
+            sessions = max(sessions, line.session)
+        elif isinstance(line, journal.TrialStart):
+            trials = max(trials, line.trial)
+            if not line.calibration:
+                cell_of[line.trial] = line.cell
+                blocks = max(blocks, line.block + 1)
+        elif isinstance(line, journal.TrialEnd) and line.trial in cell_of:
+            cell = cell_of[line.trial]
+            ended[cell] = ended.get(cell, 0) + 1
+            if line.status == "ok":
+                good[cell] = good.get(cell, 0) + 1
+    return Past(sessions=sessions, trials=trials, blocks=blocks, ended=ended, good=good)
