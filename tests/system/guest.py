@@ -53,10 +53,8 @@ def missing() -> str | None:
 
 def kernel() -> Path | None:
     """The newest of Debian's kernels for virtual machines."""
-    found = sorted(
-        Path("/boot").glob("vmlinuz-*-cloud-amd64"), key=lambda path: path.stat().st_mtime
-    )
-    return found[-1] if found else None
+    found = Path("/boot").glob("vmlinuz-*-cloud-amd64")
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 class Guest:
