@@ -1,5 +1,5 @@
 # Each target sets up what it needs; the first run on a fresh machine takes some minutes.
-export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin
+export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 AGENT := --manifest-path agent/Cargo.toml
 
 .PHONY: setup demo test test-slow test-tools lint generated check-generated clean

@@ -1,0 +1,140 @@
+"""Accounting by control groups of version 2, in a guest that has no others."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from guest import Guest, missing
+
+from tare import record
+from tare.agent import Agent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SPIN = Path(__file__).parents[2] / "benchmarks/spin.c"
+MB = 1 << 20
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(missing() is not None, reason=str(missing())),
+]
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
+    folder = tmp_path_factory.mktemp("guest")
+    spin = folder / "spin"
+    subprocess.run(["gcc", "-O2", "-static", "-o", spin, SPIN], check=True)
+    guest = Guest(folder, {"spin": spin})
+    try:
+        yield Agent(guest, timeout_s=60)
+    finally:
+        guest.close()
+
+
+class Answer:
+    """What a trial brought: values by metric and source, and what went wrong."""
+
+    def __init__(self, records: list[record.Record]) -> None:
+        self.faults = [r for r in records if isinstance(r, record.Fault)]
+        self._values: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for sample in records:
+            if isinstance(sample, record.Sample) and sample.phase == "measured":
+                self._values[sample.metric, sample.source].append(sample.value)
+
+    def all(self, metric: str, source: str) -> list[float]:
+        return self._values[metric, source]
+
+    def value(self, metric: str, source: str) -> float:
+        (value,) = self._values[metric, source]
+        return value
+
+
+def execute(
+    agent: Agent,
+    shell: str,
+    *,
+    workers: tuple[record.Worker, ...] = (record.Worker(worker=0),),
+    **changes: Any,
+) -> Answer:
+    """One iteration of a shell command line in the guest."""
+    job = {
+        "iterations": 1,
+        "warmup": 0,
+        "process": "fresh",
+        "tail": "stop",
+        "linger_ns": 10_000_000_000,
+        "timeout_ns": 60_000_000_000,
+        "observe": True,
+    } | changes
+    number = agent.next_id()
+    return Answer(
+        agent.ask(
+            record.Trial(
+                id=number,
+                trial=number,
+                nonce=1,
+                workload=record.Command(
+                    argv=("/bin/sh", "-c", shell),
+                    environment={"PATH": "/bin"},
+                    capture=record.Capture(directory="/tmp", limit_bytes=4096),
+                ),
+                workers=workers,
+                **job,
+            ),
+            timeout_s=90,
+        )
+    )
+
+
+def output(agent: Agent, shell: str) -> str:
+    """What a command line of the guest prints: evidence of a command that fails."""
+    answer = execute(agent, f"({shell}) >&2; exit 1")
+    (fault,) = answer.faults
+    return fault.evidence or ""
+
+
+def test_the_launched_process_starts_in_a_group_of_its_own(agent: Agent) -> None:
+    group = output(agent, "cat /proc/self/cgroup").strip()
+    assert group.startswith("0::/")
+    assert group != "0::/"
+
+
+def test_a_daemon_that_nobody_waits_for_is_accounted(agent: Agent) -> None:
+    answer = execute(agent, "spin 300 /tmp/daemon & exit 0")
+    assert not answer.faults
+    own_ns = int(output(agent, "cat /tmp/daemon").split()[1])
+    assert own_ns >= 300_000_000
+    # The shell's own cost, emulated, is a good part of what is above the daemon's.
+    assert own_ns <= answer.value("cpu_ns", "cgroup") < own_ns + 250_000_000
+    assert answer.value("cpu_ns", "rusage") < own_ns / 2
+
+
+def test_memory_is_the_peak_of_the_trial_and_not_of_the_one_before(agent: Agent) -> None:
+    large = execute(agent, "exec dd if=/dev/zero of=/dev/null bs=64M count=1")
+    small = execute(agent, "exec true")
+    assert 64 * MB < large.value("memory_bytes", "cgroup") < 80 * MB
+    assert 0 < small.value("memory_bytes", "cgroup") < 8 * MB
+
+
+def test_descendants_that_outlive_their_time_are_killed_and_told(agent: Agent) -> None:
+    answer = execute(agent, "sleep 1234 & (setsid sleep 1234 &) ; exit 0", linger_ns=0)
+    assert [fault.kind for fault in answer.faults] == ["warning"]
+    assert "sleep 1234" not in output(agent, "ps | grep -v grep")
+
+
+def test_workers_on_one_cpu_feel_its_pressure(agent: Agent) -> None:
+    on_one = (record.Worker(worker=0, cpus=(0,)), record.Worker(worker=1, cpus=(0,)))
+    answer = execute(agent, "exec spin 300 /tmp/pressed", workers=on_one)
+    assert not answer.faults
+    pressure_ns = answer.all("cpu_pressure_ns", "group")
+    assert len(pressure_ns) == 2
+    # Each of them runs for 300 ms, and while both do, one waits.
+    assert sum(pressure_ns) > 200_000_000
+    assert answer.all("throttled_ns", "cgroup") == [0, 0]
