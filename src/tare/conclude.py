@@ -17,6 +17,8 @@ from tare import execute as execution
 from tare import experiment_file, journal, machine, plan, platforms, record, remnants
 from tare.availability import Availability
 from tare.errors import PlatformError, StoreError
+from tare.execute.past import Past
+from tare.execute.past import past as count
 from tare.experiment import Experiment
 from tare.findings.finding import Finding
 
@@ -124,7 +126,7 @@ def execute(
         remnants.cleanup()
     else:
         _begin(made, prepared.text, folder)
-        past = plan.Past()
+        past = Past()
     request = execution.Request(
         folder=folder,
         plan=made,
@@ -160,10 +162,10 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
     plan.write(made, folder)
 
 
-def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, plan.Past]:
+def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, Past]:
     stored = plan.read(folder)
     plan.same(made, stored)
-    return stored, plan.past(journal.read_all(folder))
+    return stored, count(journal.read_all(folder))
 
 
 def _decide(experiment: Experiment) -> execution.Decide:

@@ -15,12 +15,11 @@ import msgspec
 
 from tare import record
 from tare.errors import StoreError
+from tare.plan import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
-
-#: Version of the journal's and the store's layout.
-VERSION = 1
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="session"):
@@ -165,3 +164,67 @@ class Writer:
             "all trials before the one in flight are kept",
             "free some room, then run the same command again with --resume",
         )
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the journals of an experiment's folder, in order of session."""
+    found = [path for path in (folder / "journal").glob("*.ndjson") if path.stem.isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem))
+
+
+def read_all(folder: Path) -> Iterator[Line]:
+    """Read the lines of every session, in order; see :func:`read`."""
+    for path in files(folder):
+        yield from read(path)
+
+
+def read(path: Path) -> Iterator[Line]:
+    """Read the journal of one session, finished, running or killed.
+
+    A last line that was cut, as a ``kill -9`` leaves it, is no error: nothing after the last
+    complete line was promised.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be read, is of another version, or holds what is no line of a
+        journal; the message names the file and the line.
+    """
+    number = 0
+    try:
+        with path.open("rb") as file:
+            for number, text in enumerate(file, 1):
+                if not text.endswith(b"\n"):
+                    return
+                if number == 1:
+                    _check_first(text, path)
+                yield _decoder.decode(text)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise StoreError(
+            f"line {number} of {path} is damaged: {error}",
+            "restore the file from a copy; or, to do without what follows, delete that line "
+            "and all after it",
+        ) from error
+
+
+class _First(msgspec.Struct):
+    record: str
+    version: int | None = None
+
+
+def _check_first(text: bytes, path: Path) -> None:
+    """Refuse a file that begins with no session, or one of another version."""
+    first = msgspec.json.decode(text, type=_First)
+    if first.record != "session" or first.version is None:
+        raise StoreError(f"line 1 of {path} is damaged: it is to begin with a session")
+    if first.version != VERSION:
+        raise StoreError(
+            f"{path} was written by another tare (layout {first.version}, this one reads "
+            f"{VERSION})",
+            "open it with the tare that wrote it",
+        )
+
+
+_decoder: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)

@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from tare import journal
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import KNOWN_FACTORS, Cell, Experiment, WorkloadSpec
 
+#: Version of the layout of an experiment's folder: plan, journal and store.
+VERSION = 1
 #: Where the plan is kept in the experiment's folder.
 FILE = "plan.json"
 #: Fewer trials give values without an interval; more than these need not be fixed beforehand.
@@ -44,24 +45,12 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """An experiment with its cells, and the repetitions that are frozen for all platforms."""
 
-    version: int = journal.VERSION
+    version: int = VERSION
     experiment: Experiment
     cells: tuple[Cell, ...]
     metric: str
     #: Executions in one timed region, by name of workload.
     repetitions: dict[str, int] = {}
-
-
-class Past(msgspec.Struct, frozen=True, kw_only=True):
-    """What earlier sessions of an experiment did."""
-
-    sessions: int = 0
-    #: Highest number of a trial, and the first unused number of a block.
-    trials: int = 0
-    blocks: int = 0
-    #: Trials by cell that ended, and those of them that were good.
-    ended: dict[int, int] = {}
-    good: dict[int, int] = {}
 
 
 def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
@@ -212,12 +201,12 @@ def read(folder: Path) -> Plan:
         ) from error
     try:
         version = msgspec.json.decode(data, type=_Versioned).version
-        if version == journal.VERSION:
+        if version == VERSION:
             return msgspec.json.decode(data, type=Plan)
     except msgspec.DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}") from error
     raise StoreError(
-        f"{path} was written by another tare (layout {version}, this one reads {journal.VERSION})",
+        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
         "open it with the tare that wrote it",
     )
 
@@ -241,25 +230,3 @@ def same(asked: Plan, stored: Plan) -> None:
                 f"the experiment has changed since it began: {key} was {then!r} and is {now!r}",
                 "measure it into a new folder with --out",
             )
-
-
-def past(lines: Iterable[journal.Line]) -> Past:
-    """Count what the sessions in a journal did."""
-    sessions = trials = blocks = 0
-    ended: dict[int, int] = {}
-    good: dict[int, int] = {}
-    cell_of: dict[int, int] = {}
-    for line in lines:
-        if isinstance(line, journal.Session):
-            sessions = max(sessions, line.session)
-        elif isinstance(line, journal.TrialStart):
-            trials = max(trials, line.trial)
-            if not line.calibration:
-                cell_of[line.trial] = line.cell
-                blocks = max(blocks, line.block + 1)
-        elif isinstance(line, journal.TrialEnd) and line.trial in cell_of:
-            cell = cell_of[line.trial]
-            ended[cell] = ended.get(cell, 0) + 1
-            if line.status == "ok":
-                good[cell] = good.get(cell, 0) + 1
-    return Past(sessions=sessions, trials=trials, blocks=blocks, ended=ended, good=good)

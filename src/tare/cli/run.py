@@ -75,7 +75,7 @@ def run(
                 "name": Path(command[0]).name or "command",
                 "command": [word.replace("{", "{{").replace("}", "}}") for word in command],
                 "directory": str(Path.cwd()),
-                "capture": True,
+                "inherit": ["*"],
                 **({"timeout": timeout} if timeout else {}),
                 **({"input": str(Path(input).resolve())} if input else {}),
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 
@@ -10,17 +11,16 @@ class Budget:
 
     Parameters
     ----------
-    total_s : float
-        Seconds; infinite where only n bounds the experiment.
+    total_s : float or None
+        Seconds; None where only n bounds the experiment.
     """
 
-    def __init__(self, total_s: float) -> None:
-        self.total_s = total_s
-        self._end = time.monotonic() + total_s
+    def __init__(self, total_s: float | None) -> None:
+        self._end = time.monotonic() + (math.inf if total_s is None else total_s)
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left, never negative."""
+        """Seconds that are left, never negative; infinite where nothing bounds them."""
         return max(0.0, self._end - time.monotonic())
 
     @property

@@ -6,8 +6,8 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tare import plan
 from tare.execute.budget import Budget
+from tare.execute.past import Past
 from tare.execute.trial import Outcome
 from tare.experiment import Cell, Experiment
 from tare.metrics import SOURCES
@@ -19,7 +19,7 @@ TRIES = 3
 class Tally:
     """Counts by cell; starts from what earlier sessions did."""
 
-    def __init__(self, cells: Sequence[Cell], past: plan.Past) -> None:
+    def __init__(self, cells: Sequence[Cell], past: Past) -> None:
         self._cells = cells
         #: Trials that ended, good or failed.
         self.trials: dict[int, int] = {c.cell: past.ended.get(c.cell, 0) for c in cells}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -120,7 +121,9 @@ class Conductor:
             id=0,
             trial=number,
             nonce=self.nonce,
-            workload=workloads.job(cell, repetitions=repetitions, seed=seed),
+            workload=workloads.job(
+                cell, repetitions=repetitions, seed=seed, surroundings=os.environ
+            ),
             workers=[],
             iterations=e.iterations if iterations is None else iterations,
             warmup=e.warmup,

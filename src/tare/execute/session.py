@@ -18,6 +18,7 @@ from tare.errors import StoreError, TrialError
 from tare.execute.budget import Budget
 from tare.execute.calibration import calibrate
 from tare.execute.observer import Observer
+from tare.execute.past import Past
 from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
 from tare.execute.tally import Tally
@@ -91,7 +92,7 @@ class Request:
     facts: list[journal.MachineFact]
     decide: Decide
     progress: Progress
-    past: plan.Past
+    past: Past
     user: record.User | None = None
     #: Watch context switches, so that wall time can include teardown.
     teardown: bool = False
@@ -264,7 +265,7 @@ class _Session:
         block_s = sum(self.tally.seconds(c) for c in cells) + len(cells) * self.experiment.rest_s
         n = plan.fixed_trials(budget.left_s, block_s) + max(self.tally.trials[c] for c in cells)
         few = n < FEW_TRIALS
-        self.request.progress.planned(n * len(cells) if few else None, budget.total_s)
+        self.request.progress.planned(n * len(cells) if few else None, budget.left_s)
         return n if few else None
 
     def _block(self, cells: list[int], budget: Budget) -> bool:

@@ -1,0 +1,117 @@
+"""A platform instance whose agent says what a script tells it to: no process, no clock."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tare import record
+from tare.errors import AgentError, PlatformError
+from tare.platforms import Instance, Place
+
+#: From a trial's job and the worker to the value of each (metric, source); an exception is a
+#: stream that breaks; a string is a fault.
+Behaviour = Callable[[record.Trial, int], "dict[tuple[str, str], float] | str | None"]
+
+
+class ScriptedChannel:
+    """Speaks for an agent."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+        self.lines: deque[bytes] = deque()
+        self.closed = False
+        self._say(
+            record.Hello(
+                schema=record.SCHEMA, version="script", boot_id=None, pid=1, uid=0,
+                monotonic_ns=0, realtime_ns=0,
+            )
+        )  # fmt: skip
+
+    def send(self, line: bytes) -> None:
+        job = msgspec.json.decode(line, type=record.Job)
+        answers = self._trial(job) if isinstance(job, record.Trial) else []
+        if answers is None:
+            return
+        for answer in answers:
+            self._say(answer)
+        self._say(record.Done(id=job.id, records=len(answers)))
+
+    def _trial(self, job: record.Trial) -> list[record.Record] | None:
+        said: list[record.Record] = []
+        for worker in job.workers:
+            values = self.behaviour(job, worker.worker)
+            if values is None:
+                return None
+            if isinstance(values, str):
+                said.append(
+                    record.Fault(
+                        id=job.id, trial=job.trial, worker=worker.worker, iteration=0,
+                        kind="exit", message=values, evidence=None,
+                    )
+                )  # fmt: skip
+                continue
+            said += [
+                record.Sample(
+                    id=job.id, trial=job.trial, worker=worker.worker, iteration=0,
+                    phase="measured", metric=metric, source=source, value=value,
+                )
+                for (metric, source), value in values.items()
+            ]  # fmt: skip
+        return said
+
+    def _say(self, answer: record.Record) -> None:
+        self.lines.append(msgspec.json.encode(answer))
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        return self.lines.popleft() if self.lines else None
+
+    def last_words(self) -> str:
+        return "the script ended"
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class Stage:
+    """Stands in for ``tare.platforms`` and the observer; remembers what was asked of it."""
+
+    behaviour: Behaviour
+    #: Stacks that cannot be started.
+    broken: tuple[str, ...] = ()
+    started: list[tuple[str, Place]] = field(default_factory=list)
+    channels: list[ScriptedChannel] = field(default_factory=list)
+
+    def start(self, stack: str, place: Place) -> Instance:
+        if stack in self.broken:
+            raise PlatformError(f"{stack} is broken")
+        self.started.append((stack, place))
+        self.channels.append(ScriptedChannel(self.behaviour))
+        return Instance(
+            channel=self.channels[-1], shared=place.shared, host_pid=None, users=True, facts=(),
+            _end=list,
+        )  # fmt: skip
+
+
+class BlindObserver:
+    """An observer that sees nothing."""
+
+    facts: tuple[()] = ()
+    stamps = False
+
+    def __init__(self, nonce: int, *, teardown: bool) -> None:
+        self.closed = False
+
+    def watch(self, trial: int, groups: list[record.WatchedGroup]) -> None:
+        if self.closed:
+            raise AgentError("the observer was closed")
+
+    def collect(self, trial: int) -> list[record.Record]:
+        return []
+
+    def close(self) -> None:
+        self.closed = True

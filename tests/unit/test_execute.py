@@ -1,0 +1,210 @@
+"""Sessions against scripted agents: order, stopping, failures, resuming, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Behaviour, BlindObserver, Stage
+
+from tare import execute, journal, plan, record
+from tare.errors import TrialError
+from tare.execute.past import past
+from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
+from tare.statistics import repetitions
+
+MACHINE = plan.Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
+)
+KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float", repetitions=3)
+
+
+class Quiet:
+    """Progress that is only counted."""
+
+    def __init__(self) -> None:
+        self.trials: list[Cell] = []
+
+    def stage(self, what: str) -> None: ...
+
+    def planned(self, trials: int | None, seconds: float | None) -> None: ...
+
+    def ended(
+        self, cell: Cell, outcome: execute.Outcome, done: int, seconds_left: float | None
+    ) -> None:
+        self.trials.append(cell)
+
+
+def steady(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+    return {("kernel_cpu_ns", "self"): 1e8 + job.trial % 7 * 1e5}
+
+
+def experiment(**changes: Any) -> Experiment:
+    given: dict[str, Any] = {
+        "name": "test",
+        "question": "?",
+        "workloads": (KERNEL,),
+        "factors": {"platform": ("bare", "unshare"), "workers": (1, 2)},
+        "stopping": Stopping(trials=5, budget_s=None),
+    }
+    return Experiment(**(given | changes))
+
+
+@pytest.fixture
+def session(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[list[journal.Line], Stage, Quiet]]:
+    """Conduct a session and return its whole journal."""
+    monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
+    monkeypatch.setattr("tare.execute.session.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.execute.session.MEMORY", tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = tmp_path / "results"
+    folder.mkdir()
+
+    def conduct(
+        asked: Experiment, behaviour: Behaviour = steady, broken: tuple[str, ...] = ()
+    ) -> tuple[list[journal.Line], Stage, Quiet]:
+        stage, quiet = Stage(behaviour, broken), Quiet()
+        monkeypatch.setattr("tare.execute.pool.platforms.start", stage.start)
+        execute.conduct(
+            execute.Request(
+                folder=folder,
+                plan=plan.make(asked, plan.cells(asked, MACHINE)),
+                machine=MACHINE,
+                facts=[],
+                decide=lambda values: repetitions.decide(values, asked.stopping.precision),
+                progress=quiet,
+                past=past(journal.read_all(folder)),
+            )
+        )
+        return list(journal.read_all(folder)), stage, quiet
+
+    return conduct
+
+
+def ends(lines: list[journal.Line]) -> list[journal.TrialEnd]:
+    return [line for line in lines if isinstance(line, journal.TrialEnd)]
+
+
+def stops(lines: list[journal.Line]) -> dict[int, journal.Stop]:
+    return {line.cell: line for line in lines if isinstance(line, journal.Stop)}
+
+
+def starts(lines: list[journal.Line]) -> list[journal.TrialStart]:
+    return [line for line in lines if isinstance(line, journal.TrialStart)]
+
+
+def test_every_block_holds_every_cell_once_and_n_is_kept(session: Any) -> None:
+    lines, _, quiet = session(experiment())
+    blocks: dict[int, list[int]] = {}
+    for line in starts(lines):
+        blocks.setdefault(line.block, []).append(line.cell)
+    assert [sorted(cells) for cells in blocks.values()] == [[0, 1, 2, 3]] * 5
+    assert len({tuple(cells) for cells in blocks.values()}) > 1, "the order is random"
+    assert len(quiet.trials) == 20
+    assert {stop.reason for stop in stops(lines).values()} == {"fixed"}
+
+
+def test_sequential_order_finishes_a_cell_before_the_next(session: Any) -> None:
+    lines, _, _ = session(experiment(order="sequential"))
+    assert [line.cell for line in starts(lines)] == [c for c in range(4) for _ in range(5)]
+
+
+def test_instances_are_started_once_and_kept(session: Any) -> None:
+    _, stage, _ = session(experiment())
+    # Two platforms, and a second instance of each for the second worker.
+    assert sorted(stack for stack, _ in stage.started) == ["bare", "bare", "unshare", "unshare"]
+    assert all(channel.closed for channel in stage.channels)
+
+
+def test_a_fresh_platform_per_trial_is_started_each_time(session: Any) -> None:
+    _, stage, _ = session(experiment(fresh="trial", factors={"workers": (1,)}))
+    assert len(stage.started) == 5
+
+
+def test_shared_instances_hold_all_workers(session: Any) -> None:
+    _, stage, _ = session(experiment(instances="shared", factors={"workers": (2,)}))
+    assert [place.workers for _, place in stage.started] == [2]
+
+
+def test_pinned_workers_get_cpus_of_their_own(session: Any) -> None:
+    lines, stage, _ = session(experiment(factors={"workers": (2,), "pinning": ("spread",)}))
+    assert [place.cpus for _, place in stage.started] == [(0,), (1,)]
+    assert starts(lines)[0].cpus == ((0,), (1,))
+
+
+def test_precision_goes_on_until_it_is_reached_and_says_so(session: Any) -> None:
+    asked = experiment(factors={"workers": (1,)}, stopping=Stopping(precision=0.02, budget_s=None))
+    lines, _, _ = session(asked)
+    stop = stops(lines)[0]
+    assert stop.reason == "target"
+    assert stop.trials >= 50
+    assert stop.reached is not None
+    assert stop.reached <= 0.02
+
+
+def test_the_budget_outranks_everything_and_is_told(session: Any) -> None:
+    asked = experiment(stopping=Stopping(precision=0.02, budget_s=0.0))
+    lines, _, _ = session(asked)
+    assert {stop.reason for stop in stops(lines).values()} == {"budget"}
+    assert len(ends(lines)) < 50 * 4
+
+
+def test_a_failed_trial_is_stored_as_failed_and_the_others_go_on(session: Any) -> None:
+    def sometimes(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        return "exit code 3" if job.trial == 2 else steady(job, worker)
+
+    lines, _, _ = session(experiment(), sometimes)
+    failed = [end for end in ends(lines) if end.status == "failed"]
+    assert [(end.trial, end.reason) for end in failed] == [(2, "exit code 3")]
+    assert len(ends(lines)) == 20
+
+
+def test_a_stream_that_breaks_fails_the_trial_and_a_new_instance_takes_over(session: Any) -> None:
+    def breaks(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | None:
+        return None if job.trial == 2 else steady(job, worker)
+
+    lines, stage, _ = session(experiment(factors={"workers": (1,)}), breaks)
+    assert [end.status for end in ends(lines)] == ["ok", "failed", "ok", "ok", "ok"]
+    assert len(stage.started) == 2
+
+
+def test_a_level_that_always_fails_is_given_up_after_a_few_tries(session: Any) -> None:
+    lines, _, _ = session(experiment(), broken=("unshare",))
+    reasons = {cell: stop.reason for cell, stop in stops(lines).items()}
+    assert reasons == {0: "fixed", 1: "fixed", 2: "failed", 3: "failed"}
+    failed = [end for end in ends(lines) if end.status == "failed"]
+    assert 3 <= len(failed) <= 4
+    assert all("unshare is broken" in (end.reason or "") for end in failed)
+
+
+def test_an_experiment_in_which_all_fails_is_an_error_that_says_why(session: Any) -> None:
+    with pytest.raises(TrialError, match="is broken"):
+        session(experiment(), broken=("bare", "unshare"))
+
+
+def test_resuming_runs_what_is_missing_in_a_new_session(session: Any, tmp_path: Path) -> None:
+    session(experiment(stopping=Stopping(trials=2, budget_s=None)))
+    first = tmp_path / "results/journal/1.ndjson"
+    text = first.read_text().splitlines(keepends=True)
+    # A kill -9 in the middle of the last trial of the second block: no end, half a line.
+    last = max(i for i, line in enumerate(text) if json.loads(line)["record"] == "ended")
+    first.write_text("".join(text[:last]) + text[last][:10])
+    lines, _, quiet = session(experiment())
+    done: dict[int, int] = {}
+    cells = {line.trial: line.cell for line in starts(lines)}
+    for end in ends(lines):
+        done[cells[end.trial]] = done.get(cells[end.trial], 0) + 1
+    assert done == dict.fromkeys(range(4), 5)
+    assert len(quiet.trials) == 20 - 7
+    assert len({line.trial for line in starts(lines)}) == len(starts(lines))
+    assert [line.session for line in lines if isinstance(line, journal.Session)] == [1, 2]
+
+
+def test_nothing_is_left_in_memory(session: Any, tmp_path: Path) -> None:
+    session(experiment())
+    assert [path.name for path in tmp_path.glob("tare-*")] == []
