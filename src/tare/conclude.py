@@ -194,7 +194,7 @@ def calling_user() -> record.User | None:
         groups = os.getgrouplist(pwd.getpwuid(uid).pw_name, gid)
     except KeyError:
         groups = [gid]
-    return record.User(uid=uid, gid=gid, groups=groups)
+    return record.User(uid=uid, gid=gid, groups=tuple(groups))
 
 
 def answers(folder: Path) -> Answers:

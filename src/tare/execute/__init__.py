@@ -6,7 +6,7 @@ what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
 
 from __future__ import annotations
 
-from tare.execute.session import Decision, Progress, Request, conduct
+from tare.execute.session import Decide, Decision, Progress, Request, conduct
 from tare.execute.trial import Outcome
 
-__all__ = ["Decision", "Outcome", "Progress", "Request", "conduct"]
+__all__ = ["Decide", "Decision", "Outcome", "Progress", "Request", "conduct"]

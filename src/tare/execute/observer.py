@@ -41,7 +41,7 @@ class Observer:
     def watch(self, trial: int, groups: Sequence[record.WatchedGroup]) -> None:
         """Read counters before a trial."""
         job = record.Watch(
-            id=self._agent.next_id(), trial=trial, nonce=self._nonce, groups=list(groups)
+            id=self._agent.next_id(), trial=trial, nonce=self._nonce, groups=tuple(groups)
         )
         self._agent.ask(job, ANSWER_S)
 

@@ -24,6 +24,7 @@ from tare.execute.rendezvous import Shared
 from tare.execute.tally import Tally
 from tare.execute.trial import Conductor, Outcome
 from tare.experiment import Cell
+from tare.plan import Machine, Plan
 
 #: Where the workers' shared memory and the captured output live during a session.
 MEMORY = Path("/dev/shm")
@@ -87,8 +88,8 @@ class Request:
     """
 
     folder: Path
-    plan: plan.Plan
-    machine: plan.Machine
+    plan: Plan
+    machine: Machine
     facts: list[journal.MachineFact]
     decide: Decide
     progress: Progress
@@ -159,7 +160,7 @@ class _Session:
         nonce = secrets.randbits(24)
         writer.write(
             journal.Session(
-                version=journal.VERSION,
+                version=plan.VERSION,
                 session=request.past.sessions + 1,
                 name=name,
                 nonce=nonce,

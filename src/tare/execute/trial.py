@@ -124,7 +124,7 @@ class Conductor:
             workload=workloads.job(
                 cell, repetitions=repetitions, seed=seed, surroundings=os.environ
             ),
-            workers=[],
+            workers=(),
             iterations=e.iterations if iterations is None else iterations,
             warmup=e.warmup,
             process=e.process if cell.workload.kernel else "fresh",
@@ -202,10 +202,10 @@ class Conductor:
                 job,
                 id=job_id,
                 workload=workload,
-                workers=[
-                    record.Worker(worker=w, cpus=None if c is None else list(c))
+                workers=tuple(
+                    record.Worker(worker=w, cpus=c)
                     for w, c in zip(resident.workers, resident.cpus, strict=True)
-                ],
+                ),
                 rendezvous=None
                 if meeting is None
                 else record.Rendezvous(path=f"{inside}/{meeting}", parties=parties),
