@@ -19,7 +19,7 @@ from tare.availability import Availability
 from tare.errors import PlatformError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
-from tare.experiment import Experiment
+from tare.experiment import Cell, Experiment
 from tare.findings.finding import Finding
 
 
@@ -30,7 +30,7 @@ class Prepared:
     experiment: Experiment
     machine: plan.Machine
     facts: list[journal.MachineFact]
-    cells: tuple[plan.Cell, ...]
+    cells: tuple[Cell, ...]
     #: What was left out, and why.
     notes: list[journal.Note] = field(default_factory=list)
     #: The file as given; None for ``tare run``.

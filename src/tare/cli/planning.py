@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from rich.table import Table
 
 from tare import plan
@@ -29,7 +27,7 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
             "cells": [cell.levels() for cell in cells],
             "trials_per_cell": trials,
             "block_s": per_block,
-            "budget_s": _finite(experiment.stopping.budget_s),
+            "budget_s": experiment.stopping.budget_s,
             "left_out": [note.message for note in prepared.notes],
         }
         output.write_json(data, json)
@@ -50,13 +48,10 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
     output.out.print(_sentence(len(cells), trials, per_block, experiment.stopping.budget_s))
 
 
-def _sentence(cells: int, trials: int | None, block_s: float, budget_s: float) -> str:
-    block = f"one block of all takes about {output.seconds(block_s)}"
+def _sentence(cells: int, trials: int | None, block_s: float, budget_s: float | None) -> str:
+    told = f"{cells} cells; one block of all takes about {output.seconds(block_s)}"
     if trials is not None:
-        total = min(block_s * trials, budget_s)
-        return f"{cells} cells × {trials} trials; {block}, all about {output.seconds(total)}."
-    return f"{cells} cells; {block}; budget {output.seconds(budget_s)}."
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+        told += f", {trials} blocks about {output.seconds(block_s * trials)}"
+    if budget_s is not None:
+        told += f"; the budget is {output.seconds(budget_s)} and outranks the rest"
+    return told + "."
