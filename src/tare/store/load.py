@@ -1,0 +1,86 @@
+"""From ``store.duckdb`` to the data frames that are analysed."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+import duckdb
+import msgspec
+import pandas as pd
+
+from tare import plan
+from tare.results import Results
+from tare.store.build import connect
+
+_TRIALS = """
+    SELECT trial, session, block, position, cell, levels, seed, status, reason, started,
+        duration_ns
+    FROM trials WHERE NOT calibration ORDER BY trial
+"""
+_SAMPLES = """
+    SELECT samples.* FROM samples JOIN trials USING (trial) WHERE NOT calibration
+    ORDER BY trial, samples.rowid
+"""
+_FAULTS = """
+    SELECT faults.* FROM faults LEFT JOIN trials USING (trial)
+    WHERE calibration IS DISTINCT FROM true ORDER BY faults.rowid
+"""
+#: A resumed cell stops once a session; the last time counts.
+_STOPS = """
+    SELECT * EXCLUDE (session) FROM stops
+    QUALIFY row_number() OVER (PARTITION BY cell ORDER BY rowid DESC) = 1 ORDER BY cell
+"""
+_NOTES = "SELECT message FROM notes GROUP BY message ORDER BY min(rowid)"
+
+
+def load(folder: str | PathLike[str]) -> Results:
+    """Read everything that an experiment has stored so far.
+
+    Parameters
+    ----------
+    folder : path
+        The experiment's folder; the experiment may still run.
+
+    Returns
+    -------
+    Results
+        Without the trials that only calibrated, and with those that are unfinished, whose
+        status says so.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no experiment, one of another layout, or a damaged journal.
+    """
+    path = Path(folder)
+    made = plan.read(path)
+    factors = list(made.cells[0].levels()) if made.cells else []
+    with connect(path) as store:
+        facts = store.sql("SELECT * FROM facts").df()
+        decoded = [msgspec.json.decode(text) for text in facts["value"]]
+        facts["value"] = pd.Series(decoded, dtype=object)
+        return Results(
+            experiment=made.experiment,
+            trial_table=_with_levels(store.sql(_TRIALS).df(), factors),
+            sample_table=_counted(store.sql(_SAMPLES)),
+            facts=facts,
+            sessions=store.sql("SELECT * FROM sessions ORDER BY session").df(),
+            faults=_counted(store.sql(_FAULTS)),
+            stops=store.sql(_STOPS).df(),
+            notes=[message for (message,) in store.sql(_NOTES).fetchall()],
+        )
+
+
+def _with_levels(trials: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
+    """Give each factor a column in place of the JSON of all levels."""
+    levels = [msgspec.json.decode(text) for text in trials.pop("levels")]
+    for factor in factors:
+        trials[factor] = pd.Series([one.get(factor) for one in levels], dtype=object)
+    return trials
+
+
+def _counted(rows: duckdb.DuckDBPyRelation) -> pd.DataFrame:
+    """Keep worker and iteration whole numbers where some are absent."""
+    frame: pd.DataFrame = rows.df()
+    return frame.astype({"worker": "Int64", "iteration": "Int64"})

@@ -1,0 +1,216 @@
+"""The tables of ``store.duckdb``: the one definition, and the source of ``docs/store.md``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tare import plan
+
+
+class Column(NamedTuple):
+    """One column: its name, its type in DuckDB, what it means and what its absence means."""
+
+    name: str
+    type: str
+    meaning: str
+
+
+class Table(NamedTuple):
+    """One table."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    @property
+    def ddl(self) -> str:
+        """The statement that makes the table."""
+        columns = ", ".join(f'"{c.name}" {c.type}' for c in self.columns)
+        return f'CREATE TABLE "{self.name}" ({columns})'
+
+
+TABLES = (
+    Table(
+        "experiment",
+        "The question: one row.",
+        (
+            Column("layout", "INTEGER", f"version of the journal and of these tables: now "
+                   f"{plan.VERSION}"),
+            Column("name", "VARCHAR", "name of the experiment"),
+            Column("question", "VARCHAR", "the question, as asked"),
+            Column("metric", "VARCHAR", "what the stopping rule and the answers are about"),
+            Column("seed", "BIGINT", "decides order and inputs"),
+            Column("file", "VARCHAR", "the experiment file as given; absent for `tare run`"),
+            Column("plan", "JSON", "`plan.json`: experiment, cells, frozen repetitions"),
+        ),
+    ),
+    Table(
+        "sessions",
+        "One row a session: one uninterrupted stretch.",
+        (
+            Column("session", "INTEGER", "number, from 1"),
+            Column("name", "VARCHAR", "names what the session made on the machine"),
+            Column("started", "VARCHAR", "UTC, ISO 8601"),
+            Column("ended", "VARCHAR", "UTC, ISO 8601; absent: it still runs, or was killed"),
+            Column("reason", "VARCHAR", "why it ended; absent as `ended`"),
+            Column("boot_id", "VARCHAR", "of the kernel; stamps are comparable within one boot"),
+            Column("nonce", "INTEGER", "names the session in the launcher's marker"),
+            Column("tare", "VARCHAR", "version of tare"),
+            Column("agent_digest", "VARCHAR", "SHA-256 of the agent that measured"),
+            Column("argv", "VARCHAR[]", "the command line that measured"),
+        ),
+    ),
+    Table(
+        "facts",
+        "What holds for the machine or an instance of a platform.",
+        (
+            Column("session", "INTEGER", "session in which it was read"),
+            Column("instance", "VARCHAR", "instance of the platform; absent: not told apart"),
+            Column("platform", "VARCHAR", "stack of the instance; absent: the machine"),
+            Column("name", "VARCHAR", "name of the fact"),
+            Column("value", "JSON", "number, text, true or false"),
+            Column("unit", "VARCHAR", "unit of the number; absent: it has none"),
+            Column("source", "VARCHAR", "where it was read, or how it was measured"),
+        ),
+    ),
+    Table(
+        "trials",
+        "One row a trial, the unit of replication.",
+        (
+            Column("trial", "BIGINT", "number in the experiment, over all sessions"),
+            Column("session", "INTEGER", "its session"),
+            Column("block", "BIGINT", "its block: every cell once"),
+            Column("position", "INTEGER", "place in the block, from 0"),
+            Column("cell", "INTEGER", "its cell, in the order of the experiment"),
+            Column("workload", "VARCHAR", "level of the factor"),
+            Column("platform", "VARCHAR", "level of the factor: a stack of layers"),
+            Column("workers", "VARCHAR", "level of the factor"),
+            Column("pinning", "VARCHAR", "level of the factor"),
+            Column("load", "VARCHAR", "level of the factor"),
+            Column("size", "VARCHAR", "level of the factor"),
+            Column("levels", "JSON", "level of every factor, the user's own included"),
+            Column("seed", "BIGINT", "seed of the generated input"),
+            Column("repetitions", "BIGINT", "executions in one timed region; absent: a command"),
+            Column("cpus", "JSON", "CPUs of each worker; null where it was not pinned"),
+            Column("calibration", "BOOLEAN", "true: found the repetitions, no value is used"),
+            Column("started", "BIGINT", "start, ns of CLOCK_MONOTONIC"),
+            Column("duration_ns", "BIGINT", "start to end; absent: unfinished"),
+            Column("status", "VARCHAR", "`ok`, `failed`, or `unfinished`: cut short, never used"),
+            Column("reason", "VARCHAR", "why it failed; absent otherwise"),
+        ),
+    ),
+    Table(
+        "samples",
+        "One row a sample: one value of one metric of one worker in one iteration.",
+        (
+            Column("trial", "BIGINT", "its trial"),
+            Column("worker", "INTEGER", "its worker; absent: holds for the whole trial"),
+            Column("iteration", "INTEGER", "its iteration; absent: holds for all of them"),
+            Column("phase", "VARCHAR", "`warmup`, `measured` or `tail`; only measured ones count"),
+            Column("metric", "VARCHAR", "what was measured; the suffix is the unit"),
+            Column("source", "VARCHAR", "by what it was measured"),
+            Column("value", "DOUBLE", "never absent: what could not be had has no row"),
+        ),
+    ),
+    Table(
+        "faults",
+        "What went wrong, or was doubtful.",
+        (
+            Column("trial", "BIGINT", "its trial; absent: belongs to none"),
+            Column("worker", "INTEGER", "its worker; absent: unknown"),
+            Column("iteration", "INTEGER", "its iteration; absent: unknown"),
+            Column("kind", "VARCHAR", "`exit`, `signal`, `timeout`, `out_of_memory`, `launch`, "
+                   "`job`; `warning`: the trial counts"),
+            Column("message", "VARCHAR", "what happened and why"),
+            Column("evidence", "VARCHAR", "end of standard error; absent: not captured"),
+        ),
+    ),
+    Table(
+        "stops",
+        "Why a cell stopped and what it reached; a resumed cell has a row a session.",
+        (
+            Column("session", "INTEGER", "session in which it stopped"),
+            Column("cell", "INTEGER", "the cell"),
+            Column("trials", "BIGINT", "good trials that it had then"),
+            Column("reason", "VARCHAR", "`fixed`, `target`, `budget`, `cap`, `failed`, "
+                   "`interrupted`"),
+            Column("target", "DOUBLE", "half-width asked, relative; absent: none"),
+            Column("reached", "DOUBLE", "half-width reached; absent: too few trials to say"),
+            Column("more_trials", "BIGINT", "about how many more the target takes; absent: none "
+                   "or unknown"),
+            Column("more_seconds", "DOUBLE", "about how long they take; absent likewise"),
+        ),
+    ),
+    Table(
+        "notes",
+        "What is to be told with the answer, such as what was left out.",
+        (
+            Column("session", "INTEGER", "its session"),
+            Column("message", "VARCHAR", "a sentence"),
+            Column("detail", "JSON", "the same as data"),
+        ),
+    ),
+    Table(
+        "findings",
+        "The answers; empty until they are worked out after the last change of the journal.",
+        (
+            Column("place", "INTEGER", "place in reading order, from 1"),
+            Column("name", "VARCHAR", "name of the question"),
+            Column("question", "VARCHAR", "the question"),
+            Column("verdict", "VARCHAR", "`yes`, `no`, `undecided`, `told`, "
+                   "`nothing to compare`"),
+            Column("answer", "VARCHAR", "the answer in words"),
+            Column("summary", "VARCHAR", "the answer in one sentence; absent: not at the head"),
+            Column("basis", "VARCHAR", "metric and source of the values; absent: none"),
+            Column("whole", "JSON", "the finding with its tables and caveats"),
+        ),
+    ),
+    Table(
+        "estimates",
+        "The numbers that the answers rest on.",
+        (
+            Column("finding", "VARCHAR", "name of the finding"),
+            Column("name", "VARCHAR", "what is estimated"),
+            Column("levels", "JSON", "the levels that it belongs to"),
+            Column("value", "DOUBLE", "the estimate; absent: could not be had"),
+            Column("unit", "VARCHAR", "its unit; 1: a ratio or a count"),
+            Column("low", "DOUBLE", "interval, lower end; absent: no interval"),
+            Column("high", "DOUBLE", "interval, upper end; absent: no interval"),
+            Column("confidence", "DOUBLE", "confidence of the interval"),
+            Column("method", "VARCHAR", "how it was estimated"),
+            Column("n", "BIGINT", "trials behind it"),
+        ),
+    ),
+    Table(
+        "origins",
+        "The files that the tables were made from: when one has changed, they are made anew.",
+        (
+            Column("file", "VARCHAR", "path in the experiment's folder"),
+            Column("bytes", "BIGINT", "how long it was"),
+            Column("modified_ns", "BIGINT", "when it was last written, ns of the epoch"),
+        ),
+    ),
+)  # fmt: skip
+
+
+def document() -> str:
+    """Write the tables as Markdown: ``docs/store.md``."""
+    parts = [
+        "# The store\n",
+        "An experiment's folder holds `store.duckdb`, made from `plan.json` and "
+        "`journal/*.ndjson`, which are the truth; it can be deleted, and is made anew when they "
+        "have changed. `tare export DIR --table NAME` writes a table as CSV, Parquet or JSON, "
+        '`tare.open("DIR")` gives data frames. Absent values are NULL, never zero; a metric\'s '
+        "suffix is its unit.\n",
+        "Written from `src/tare/store/schema.py` by `python -m tare.store.schema`.\n",
+    ]
+    for table in TABLES:
+        parts.append(f"## {table.name}\n{table.meaning}\n")
+        parts.append("| column | type | meaning |\n| --- | --- | --- |")
+        parts += [f"| `{c.name}` | {c.type} | {c.meaning} |" for c in table.columns]
+        parts.append("")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(document(), end="")

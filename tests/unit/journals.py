@@ -1,0 +1,134 @@
+"""Experiment folders without a machine: what ``execute`` would have written for some results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tare import journal, plan, record
+from tare.experiment import Cell
+from tare.results import Results
+
+#: CLOCK_MONOTONIC at the start of the first trial, and how long each takes.
+BEGIN, LASTS = 10**12, 10**9
+
+
+def write(results: Results, folder: Path, *, text: str | None = None) -> Path:
+    """Write results as an experiment's folder: plan, journal and, if given, the file's text."""
+    (folder / "journal").mkdir(parents=True)
+    plan.write(plan.make(results.experiment, _cells(results)), folder)
+    if text is not None:
+        (folder / "experiment.toml").write_text(text)
+    for session in results.sessions.itertuples():
+        writer = journal.Writer(folder / "journal" / f"{session.session + 1}.ndjson")
+        writer.write(*_lines(results, session))
+        writer.sync()
+        writer.close()
+    return folder
+
+
+def session(number: int = 1, **changes: Any) -> journal.Session:
+    """Make the first line of a journal."""
+    given: dict[str, Any] = {
+        "version": plan.VERSION,
+        "session": number,
+        "name": "tare-synthetic",
+        "nonce": 1,
+        "boot_id": "synthetic",
+        "started": "2026-01-01T10:00:00.000+00:00",
+        "tare": "0.1.0",
+        "agent_digest": "0" * 64,
+        "argv": ("tare", "experiment", "run", "synthetic.toml"),
+    }
+    return journal.Session(**{**given, **changes})
+
+
+def start(trial: int = 1, **changes: Any) -> journal.TrialStart:
+    """Make the line that begins a trial."""
+    given: dict[str, Any] = {
+        "trial": trial,
+        "block": 0,
+        "position": 0,
+        "cell": 0,
+        "levels": {"workload": "null", "platform": "bare"},
+        "seed": 1,
+        "repetitions": None,
+        "cpus": (None,),
+        "monotonic_ns": BEGIN + trial * LASTS,
+    }
+    return journal.TrialStart(**{**given, **changes})
+
+
+def _cells(results: Results) -> tuple[Cell, ...]:
+    workloads = {w.name: w for w in results.experiment.workloads}
+    known = ("platform", "pinning", "load", "size")
+    return tuple(
+        Cell(
+            cell=row["cell"],
+            workload=workloads[row["workload"]],
+            workers=int(row["workers"]),
+            **{name: row[name] for name in known},
+        )
+        for row in results.cells(("ok", "failed")).to_dict("records")
+    )
+
+
+def _lines(results: Results, session_row: Any) -> list[journal.Line]:
+    number = session_row.session
+    lines: list[journal.Line] = [session(number + 1, started=session_row.started)]
+    for fact in results.facts[results.facts["session"] == number].to_dict("records"):
+        lines.append(
+            journal.MachineFact(
+                **{k: v for k, v in fact.items() if k not in ("session", "instance")}
+            )
+        )
+    lines += [journal.Note(message=message) for message in results.notes]
+    trials = results.trial_table[results.trial_table["session"] == number]
+    samples = dict(iter(results.sample_table.groupby("trial")))
+    for trial in trials.to_dict("records"):
+        lines += _trial(trial, results.factors, samples.get(trial["trial"]))
+    for stop in results.stops.to_dict("records"):
+        lines.append(journal.Stop(**{k: None if pd.isna(v) else v for k, v in stop.items()}))
+    lines.append(journal.SessionEnd(ended=session_row.ended, reason="finished"))
+    return lines
+
+
+def _trial(
+    trial: dict[str, Any], factors: list[str], samples: pd.DataFrame | None
+) -> list[journal.Line]:
+    number = trial["trial"]
+    lines: list[journal.Line] = [
+        start(
+            number,
+            levels={f: trial[f] for f in factors},
+            cpus=(None,) * int(trial["workers"]),
+            **{name: trial[name] for name in ("block", "position", "cell", "seed")},
+        )
+    ]
+    for row in [] if samples is None else samples.itertuples():
+        lines.append(
+            record.Sample(
+                id=number,
+                trial=number,
+                worker=None if pd.isna(row.worker) else int(row.worker),
+                iteration=None if pd.isna(row.iteration) else int(row.iteration),
+                phase=row.phase,
+                metric=row.metric,
+                source=row.source,
+                value=row.value,
+            )
+        )
+    if trial["status"] == "failed":
+        fault = record.Fault(id=number, trial=number, kind="exit", message="exit 1")
+        lines.append(fault)
+    lines.append(
+        journal.TrialEnd(
+            trial=number,
+            status=trial["status"],
+            reason=trial["reason"],
+            monotonic_ns=BEGIN + (number + 1) * LASTS - 1,
+        )
+    )
+    return lines

@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import journals
+import msgspec
+import pandas as pd
+import pyarrow.parquet
+import pytest
+import synthetic
+
+from tare import journal, plan, record, store
+from tare.errors import StoreError
+from tare.findings import all_findings
+from tare.store import schema
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def results():
+    return synthetic.make(trials=8, iterations=2, notes=["isolate was left out: not on PATH"])
+
+
+@pytest.fixture
+def folder(results, tmp_path):
+    return journals.write(results, tmp_path / "out")
+
+
+def lines_of(folder: Path, number: int = 1) -> list[bytes]:
+    return (folder / "journal" / f"{number}.ndjson").read_bytes().splitlines(keepends=True)
+
+
+def put(folder: Path, *lines: journal.Line | bytes, number: int = 1) -> None:
+    texts = [x if isinstance(x, bytes) else msgspec.json.encode(x) + b"\n" for x in lines]
+    (folder / "journal" / f"{number}.ndjson").write_bytes(b"".join(texts))
+
+
+def test_what_was_written_is_read(results, folder):
+    read = store.load(folder)
+    assert read.experiment == results.experiment
+    shared = list(results.trial_table.columns)
+    pd.testing.assert_frame_equal(
+        read.trial_table[shared].assign(session=read.trial_table["session"] - 1),
+        results.trial_table,
+        check_dtype=False,
+    )
+    pd.testing.assert_frame_equal(read.sample_table, results.sample_table, check_dtype=False)
+    assert read.factors == results.factors
+    assert read.notes == results.notes
+    assert read.fact("logical_cpus") == 2
+    assert read.fact("kernel") == "6.1.0"
+    assert read.values("kernel_cpu_ns")["value"].tolist() == pytest.approx(
+        results.values("kernel_cpu_ns")["value"].tolist()
+    )
+
+
+def test_findings_do_not_depend_on_the_store(results, folder):
+    read = store.load(folder)
+    # The invented results do not say how long a trial took.
+    read = replace(read, trial_table=read.trial_table.drop(columns=["started", "duration_ns"]))
+    assert all_findings(read) == all_findings(results)
+
+
+def test_a_second_reading_uses_what_the_first_made(folder):
+    store.load(folder)
+    made = (folder / "store.duckdb").stat()
+    store.load(folder)
+    assert (folder / "store.duckdb").stat().st_ino == made.st_ino
+
+
+def test_a_grown_journal_makes_it_anew(folder):
+    whole = lines_of(folder)
+    put(folder, *whole[: len(whole) // 2])
+    fewer = len(store.load(folder).trial_table)
+    put(folder, *whole)
+    assert len(store.load(folder).trial_table) == 16 * 2 > fewer
+
+
+def test_a_damaged_store_is_made_anew(folder):
+    (folder / "store.duckdb").write_bytes(b"no database")
+    assert len(store.load(folder).trial_table) == 16 * 2
+
+
+def test_no_temporary_file_stays(folder):
+    store.load(folder)
+    assert sorted(p.name for p in folder.iterdir()) == ["journal", "plan.json", "store.duckdb"]
+
+
+def test_readers_do_not_hinder_each_other(folder):
+    with duckdb.connect(folder / "store.duckdb") as other:
+        other.execute("CREATE TABLE origins (file VARCHAR, bytes BIGINT, modified_ns BIGINT)")
+    counted: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: counted.append(len(store.load(folder).trial_table)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counted == [32] * 4
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_read(folder):
+    folder.chmod(0o500)
+    assert len(store.load(folder).trial_table) == 32
+    folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 17])
+def test_the_last_line_may_be_cut(folder, cut):
+    whole = lines_of(folder)
+    ends = [i for i, line in enumerate(whole) if b'"ended"' in line[:20]]
+    put(folder, *whole[: ends[-1]], whole[ends[-1]][:-cut])
+    read = store.load(folder)
+    assert read.trial_table["status"].tolist()[-1] == "unfinished"
+    assert (read.trial_table["status"] == "ok").sum() == 31
+    assert len(read.values("kernel_cpu_ns")) == 31
+    assert read.sessions["ended"].isna().all()
+
+
+def test_a_tail_of_zeros_counts_as_cut(folder):
+    put(folder, *lines_of(folder), b"\0" * 4096)
+    assert len(store.load(folder).trial_table) == 32
+
+
+@pytest.mark.parametrize(
+    ("garbage", "why"),
+    [
+        (b"garbage\n", "malformed"),
+        (b"\xff\xfe\n", ""),
+        (b"{}\n", "record"),
+        (b'{"record":"unheard"}\n', "unheard"),
+        (b'{"record":"sample","id":1,"trial":0,"phase":"measured"}\n', "metric"),
+        (
+            b'{"record":"sample","id":1,"trial":0,"phase":"measured","metric":"m","source":"s",'
+            b'"value":"high"}\n',
+            "value",
+        ),
+    ],
+)
+def test_garbage_names_file_and_line(folder, garbage, why):
+    whole = lines_of(folder)
+    put(folder, *whole[:7], garbage, *whole[7:])
+    with pytest.raises(StoreError) as caught:
+        store.load(folder)
+    assert "line 8 of" in caught.value.message
+    assert "1.ndjson" in caught.value.message
+    assert why in caught.value.message
+    assert not (folder / "store.duckdb").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        ([journals.start(1)], "begin with a session"),
+        ([journals.session(version=99)], "another tare"),
+        ([journals.session(), journals.session(2)], "second session"),
+        ([journals.session(), journals.start(1), journals.start(1)], "second time"),
+        (
+            [
+                journals.session(),
+                record.Sample(
+                    id=1, trial=7, phase="measured", metric="m", source="s", value=1
+                ),
+            ],
+            "trial 7 has not begun",
+        ),
+        ([journals.session(), journals.start(2**70)], "damaged"),
+    ],
+)  # fmt: skip
+def test_a_journal_that_contradicts_itself(folder, lines, why):
+    put(folder, *lines)
+    with pytest.raises(StoreError, match=why):
+        store.load(folder)
+
+
+def test_a_trial_of_two_sessions(folder):
+    put(folder, *lines_of(folder), number=2)
+    with pytest.raises(StoreError, match=r"2\.ndjson.*second time"):
+        store.load(folder)
+
+
+def test_not_a_folder_of_tare(tmp_path):
+    with pytest.raises(StoreError) as caught:
+        store.load(tmp_path)
+    assert caught.value.hint
+
+
+def test_an_older_layout(folder):
+    text = (folder / plan.FILE).read_text()
+    (folder / plan.FILE).write_text(text.replace('"version": 1', '"version": 0'))
+    with pytest.raises(StoreError, match="another tare"):
+        store.load(folder)
+
+
+def test_before_the_first_trial(folder):
+    put(folder, journals.session())
+    read = store.load(folder)
+    assert read.trial_table.empty
+    assert read.sample_table.empty
+    assert read.factors == ["workload", "platform", "workers", "pinning", "load", "size"]
+    shutil.rmtree(folder / "journal")
+    assert store.load(folder).sessions.empty
+
+
+def test_calibration_is_kept_apart(folder):
+    extra = [
+        journals.start(1000, calibration=True, repetitions=4),
+        record.Sample(id=9, trial=1000, phase="measured", metric="m", source="s", value=1),
+        record.Fault(id=9, trial=1000, kind="warning", message="calibrating"),
+        journal.TrialEnd(trial=1000, status="ok", monotonic_ns=journals.BEGIN * 2),
+    ]
+    whole = lines_of(folder)
+    put(folder, whole[0], *extra, *whole[1:])
+    read = store.load(folder)
+    assert 1000 not in set(read.trial_table["trial"])
+    assert 1000 not in set(read.sample_table["trial"])
+    assert read.faults.empty
+    with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
+        rows = kept.sql("SELECT repetitions FROM trials WHERE calibration").fetchall()
+    assert rows == [(4,)]
+
+
+def test_the_last_stop_of_a_cell_counts(folder):
+    again = [
+        journals.session(2),
+        journal.Stop(cell=0, trials=99, reason="target", target=0.02, reached=0.015),
+    ]
+    put(folder, *again, number=2)
+    stops = store.load(folder).stops.set_index("cell")
+    assert stops.loc[0, "trials"] == 99
+    assert stops.loc[1, "reason"] == "fixed"
+
+
+def test_names_are_data(tmp_path):
+    hostile = '"; DROP TABLE trials; --</script>\u2028'
+    made = synthetic.make(workloads=[hostile], platforms=("bare",), trials=3)
+    read = store.load(journals.write(made, tmp_path / "out"))
+    assert set(read.trial_table["workload"]) == {hostile}
+
+
+def test_findings_are_stored(folder):
+    found = all_findings(store.load(folder))
+    store.save_findings(folder, found)
+    store.save_findings(folder, found)
+    with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
+        rows = kept.sql("SELECT name, answer FROM findings ORDER BY place").fetchall()
+        estimates = kept.sql("SELECT count(*) FROM estimates").fetchall()
+    assert rows == [(f.name, f.answer) for f in found]
+    assert estimates == [(sum(len(f.estimates) for f in found),)]
+
+
+@pytest.mark.parametrize("table", [t.name for t in store.TABLES])
+def test_every_table_in_every_format(folder, tmp_path, table):
+    store.save_findings(folder, all_findings(store.load(folder)))
+    written = {f: tmp_path / f"{table}.{f}" for f in store.FORMATS}
+    for format, path in written.items():
+        store.export(folder, table, format, path)
+    rows = json.loads(written["json"].read_text())
+    parquet = pyarrow.parquet.read_table(written["parquet"])
+    csv = pd.read_csv(written["csv"])
+    assert len(rows) == parquet.num_rows == len(csv)
+    assert list(csv.columns) == parquet.column_names
+    if rows:
+        assert list(rows[0]) == parquet.column_names
+
+
+def test_exported_samples_have_their_levels(folder, tmp_path):
+    store.export(folder, "samples", "json", tmp_path / "s.json")
+    first = json.loads((tmp_path / "s.json").read_text())[0]
+    assert first["platform"] in ("bare", "docker")
+    assert first["status"] == "ok"
+
+
+def test_export_to_standard_output(folder, capfdbinary):
+    store.export(folder, "trials", "csv", "-")
+    assert capfdbinary.readouterr().out.startswith(b'"trial","session"')
+
+
+@pytest.mark.parametrize(
+    ("table", "format", "destination"),
+    [("trails", "csv", "x"), ("trials", "xml", "x"), ("trials", "csv", "no/such/x")],
+)
+def test_export_says_what_is_wrong(folder, tmp_path, table, format, destination):
+    with pytest.raises(StoreError):
+        store.export(folder, table, format, tmp_path / destination)
+
+
+def test_the_documentation_is_what_the_code_says():
+    assert (ROOT / "docs" / "store.md").read_text() == schema.document()
+
+
+def test_tables_have_the_columns_that_are_documented(folder):
+    store.load(folder)
+    with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
+        for table in store.TABLES:
+            rows = kept.sql(f"DESCRIBE {table.name}").fetchall()
+            assert [(r[0], r[1]) for r in rows] == [(c.name, c.type) for c in table.columns]
