@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from tare.lease import Remnant
 from tare.registry import Description
 
-Parameters = Mapping[str, int | float | str]
+#: As the user gave them; a unit gets all of its own, with None for what has no default.
+Parameters = Mapping[str, Any]
 
 
 class Running(Protocol):

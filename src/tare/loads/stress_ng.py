@@ -54,7 +54,11 @@ class StressNg(Load):
                 maximum=100,
             ),
             Parameter(name="method", meaning="its method, e.g. matrixprod of cpu"),
-            Parameter(name="extra", meaning="further options of stress-ng, as on a command line"),
+            Parameter(
+                name="extra",
+                meaning="further options of stress-ng, as on a command line",
+                default="",
+            ),
         ),
         source="stress-ng(1)",
     )
@@ -76,7 +80,7 @@ class StressNg(Load):
     def start(self, parameters: Parameters, name: str) -> Running:
         """Start it, and return when its workers are there."""
         self.check(parameters)
-        workers = int(parameters["workers"]) or len(os.sched_getaffinity(0))
+        workers = parameters["workers"] or len(os.sched_getaffinity(0))
         return _Stress(arguments({**parameters, "workers": workers}), workers, name)
 
     def remnants(self) -> list[Remnant]:
@@ -96,21 +100,21 @@ def arguments(parameters: Parameters) -> list[str]:
     PlatformError
         If they contradict each other or cannot be options.
     """
-    stressor = str(parameters["stressor"])
+    stressor = parameters["stressor"]
     if not re.fullmatch(r"[a-z][a-z0-9-]*", stressor):
         raise PlatformError(f"{stressor!r} cannot be a stressor", "stress-ng --stressors")
     argv = [f"--{stressor}", str(parameters["workers"])]
-    if "percent" in parameters:
+    if parameters["percent"] is not None:
         if stressor != "cpu":
             raise PlatformError(
                 f"only the stressor cpu has a percentage, {stressor} has none",
                 "leave percent out; extra may have the stressor's own options",
             )
         argv += ["--cpu-load", str(parameters["percent"])]
-    if "method" in parameters:
-        argv += [f"--{stressor}-method", str(parameters["method"])]
+    if parameters["method"] is not None:
+        argv += [f"--{stressor}-method", parameters["method"]]
     try:
-        return argv + shlex.split(str(parameters.get("extra", "")))
+        return argv + shlex.split(parameters["extra"])
     except ValueError as error:
         raise PlatformError(
             f"extra = {parameters['extra']!r} is no command line: {error}"

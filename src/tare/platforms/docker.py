@@ -48,7 +48,7 @@ class Docker(Ground):
 
         client = engine.connect()
         try:
-            image = self.option(place, "image")
+            image = self.settings(place)["image"]
             if image is not None:
                 engine.named_image(client, image)
             elif place.runs_commands:
@@ -106,7 +106,7 @@ class Docker(Ground):
         client = engine.connect()
         try:
             version = client.api.version()
-            image = self.option(place, "image")
+            image = self.settings(place)["image"]
             told: list[Told] = [("docker_version", version["Version"], None, "engine")]
             told += [
                 (f"docker_{part['Name']}_version", part["Version"], None, "engine")
@@ -153,7 +153,7 @@ class Docker(Ground):
     def _image(self, client: Any, argv: list[str], place: Place) -> str:
         from tare.platforms import engine
 
-        image = self.option(place, "image")
+        image = self.settings(place)["image"]
         if image is not None:
             return engine.named_image(client, image)
         if argv[0] != engine.AGENT:
@@ -169,14 +169,14 @@ class Docker(Ground):
         from tare import agent
         from tare.platforms import engine
 
-        rights = self.option(place, "rights")
+        rights = self.settings(place)["rights"]
         mounts = [Mount(engine.SHARED, place.shared, type="bind")]
-        if self.option(place, "image") is not None:
+        if self.settings(place)["image"] is not None:
             mounts.append(Mount(engine.AGENT, str(agent.binary()), type="bind", read_only=True))
         config: dict[str, Any] = client.api.create_host_config(
-            network_mode=self.option(place, "network"),
+            network_mode=self.settings(place)["network"],
             # A sandbox inside keeps its boxes among the container's files.
-            read_only=self.option(place, "read_only") and not privileged,
+            read_only=self.settings(place)["read_only"] and not privileged,
             privileged=privileged and rights == "privileged",
             cap_add=["SYS_ADMIN", "NET_ADMIN"] if privileged and rights == "sys_admin" else None,
             security_opt=["apparmor=unconfined"] if privileged else None,

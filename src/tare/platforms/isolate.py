@@ -82,15 +82,15 @@ class Isolate(Layer):
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Initialise a box, run in it, clean it up: by a shell where isolate is."""
-        box = _claim(place.name, int(self.option(place, "box")))
+        box = _claim(place.name, self.settings(place)["box"])
         said = f"{outer.shared}/{place.name}"
         options = [
             *("--silent", "--processes", "--open-files=0", f"--meta={said}.meta"),
             f"--dir={TARE}={Path(outer.agent).parent}",
             f"--dir={SHARED}={outer.shared}:rw",
-            *shlex.split(str(self.option(place, "extra"))),
+            *shlex.split(self.settings(place)["extra"]),
         ]
-        cg = self.option(place, "cg")
+        cg = self.settings(place)["cg"]
         script = SCRIPT.format(
             isolate=f"isolate --box-id={box}",
             try_cg="" if cg != "off" else "# ",

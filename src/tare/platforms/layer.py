@@ -16,6 +16,7 @@ import msgspec
 from tare import record
 from tare.agent import Channel
 from tare.lease import Remnant
+from tare.parameters import checked
 from tare.registry import Description
 
 #: Name, value, unit, source.
@@ -141,11 +142,10 @@ class Layer:
         """Return everything of this kind that tare made and this user may remove."""
         return []
 
-    def option(self, place: Place, name: str) -> Any:
-        """Return an option of the experiment, or its default."""
-        given = place.options.get(self.description.name, {})
-        default = next(p.default for p in self.description.parameters if p.name == name)
-        return given.get(name, default)
+    def settings(self, place: Place) -> dict[str, Any]:
+        """Return the layer's options in the experiment, with the defaults of the others."""
+        name = self.description.name
+        return checked(f"[platforms.{name}]", self.description, place.options.get(name, {}))
 
 
 class Ground(Layer):

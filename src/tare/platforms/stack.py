@@ -13,7 +13,7 @@ import msgspec
 
 from tare import agent, lease, record, registry
 from tare.availability import Availability
-from tare.errors import AgentError, PlatformError, TareError
+from tare.errors import AgentError, ExperimentError, PlatformError, TareError
 from tare.platforms import processes
 from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, View
 
@@ -46,6 +46,8 @@ def availability(
 
     Raises
     ------
+    ExperimentError
+        If there is no such stack, or an option is wrong.
     AgentError
         If the agent itself is missing, so that no platform works.
     """
@@ -95,7 +97,7 @@ def layers(stack: str) -> list[Layer]:
 
     Raises
     ------
-    PlatformError
+    ExperimentError
         If a name is unknown, or a layer cannot stand where it does.
     """
     units: dict[str, Layer] = registry.scan("platforms")
@@ -103,14 +105,14 @@ def layers(stack: str) -> list[Layer]:
     for name in names:
         if name not in units:
             known = ", ".join(name for name, unit in units.items() if not unit.double)
-            raise PlatformError(
+            raise ExperimentError(
                 f"there is no platform layer {name!r} (in {stack!r})", f"there are: {known}"
             )
     found = [units[name] for name in names]
     for layer in found[1:]:
         if isinstance(layer, Ground):
             name = layer.description.name
-            raise PlatformError(
+            raise ExperimentError(
                 f"{name} can only be the outermost layer, not inside of {names[0]} ({stack!r})",
                 f"write {names[0]!r}" if name == "bare" else f"begin the stack with {name!r}",
             )
@@ -134,6 +136,8 @@ def start(stack: str, place: Place) -> Instance:
 
     Raises
     ------
+    ExperimentError
+        If there is no such stack, or an option is wrong.
     PlatformError
         If it cannot be started: why, and what would mend it.
     """
@@ -141,7 +145,7 @@ def start(stack: str, place: Place) -> Instance:
     ground = stacked[0]
     assert isinstance(ground, Ground)
     for layer in stacked:
-        _check_options(layer, place)
+        layer.settings(place)
         if layer is ground or ground.is_host:
             layer.check_here(place)
         if layer.moves_groups and ground.is_host and (place.cores or place.memory_bytes):
@@ -232,20 +236,3 @@ def _check_hello(line: bytes) -> None:
         raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
     if not hello:
         raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")
-
-
-def _check_options(layer: Layer, place: Place) -> None:
-    name = layer.description.name
-    known = {parameter.name: parameter for parameter in layer.description.parameters}
-    for key, value in place.options.get(name, {}).items():
-        if key not in known:
-            raise PlatformError(
-                f"[platforms.{name}] has no option {key!r}",
-                f"it has: {', '.join(known)}" if known else "it has no options at all",
-            )
-        choices = known[key].choices
-        if choices is not None and value not in choices:
-            raise PlatformError(
-                f"[platforms.{name}] {key} = {value!r} is not possible",
-                f"one of: {', '.join(choices)}",
-            )

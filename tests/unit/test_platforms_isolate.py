@@ -1,0 +1,202 @@
+"""isolate: recorded meta files, hostile ones, and a stand-in for the command itself."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tare import agent, platforms
+from tare.errors import PlatformError
+from tare.platforms import isolate, meta
+
+DATA = Path(__file__).parents[1] / "data" / "isolate"
+MS = 1_000_000
+
+
+def values(text: str) -> dict[str, int | float]:
+    return {figure.metric: figure.value for figure in meta.figures(text)}
+
+
+@pytest.mark.parametrize(
+    ("name", "cpu_ms", "wall_ms", "group_kib", "process_kib"),
+    [
+        ("v1-ok", 220, 231, 256, 1208),
+        ("v1-timeout", 389, 400, 256, 1208),
+        ("v1-signal", 1, 14, 324, 1372),
+        ("v1-missing", 0, 0, 256, 1420),
+        ("v1-oom", 21, 30, 20000, 20388),
+        ("v2-ok", 222, 222, None, 1420),
+        ("v2-timeout", 400, 400, None, 1260),
+        ("v2-signal", 1, 1, None, 1268),
+        ("v2-missing", 0, 0, None, 1604),
+    ],
+)
+def test_recorded_meta_files(
+    name: str, cpu_ms: int, wall_ms: int, group_kib: int | None, process_kib: int
+) -> None:
+    expected = {
+        "instance_cpu_ns": cpu_ms * MS,
+        "instance_wall_ns": wall_ms * MS,
+        "instance_process_memory_bytes": process_kib * 1024,
+    }
+    if group_kib is not None:
+        expected["instance_memory_bytes"] = group_kib * 1024
+    assert values((DATA / f"{name}.meta").read_text()) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "time",
+        "time:",
+        "time:-1.0",
+        "time:nan\ntime-wall:inf",
+        "time:1e9",
+        "time:1.0 ",
+        "time:" + "9" * 1000,
+        "max-rss:0x10",
+        "time:١.٢",
+        "\0\0\0",
+    ],
+)
+def test_what_is_no_figure_is_absent(text: str) -> None:
+    assert values(text) == {}
+
+
+@given(st.text())
+def test_no_meta_file_breaks_it(text: str) -> None:
+    assert all(value >= 0 for value in values(text).values())
+
+
+def test_a_meta_file_is_read_as_a_file_only(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    (tmp_path / "large").write_bytes(b"x" * (meta.LIMIT + 1))
+    assert meta.read(tmp_path / "pipe") == ""
+    assert meta.read(tmp_path / "link") == ""
+    assert meta.read(tmp_path) == ""
+    assert len(meta.read(tmp_path / "large")) == meta.LIMIT
+
+
+def test_versions() -> None:
+    assert meta.version((DATA / "v1.version").read_text()) == "1.10.1"
+    assert meta.version((DATA / "v2.version").read_text()) == "2.6"
+    assert meta.version("isolate, the npm package") is None
+
+
+class Stub:
+    """The stand-in on PATH, with its boxes and its log."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.boxes, self.claims, self.shared = (
+            folder / name for name in ("boxes", "claims", "shared")
+        )
+        for path in (self.boxes, self.claims, self.shared):
+            path.mkdir()
+        self._log = folder / "log"
+        monkeypatch.setenv("PATH", f"{DATA}:{os.environ['PATH']}")
+        monkeypatch.setenv("STUB_LOG", str(self._log))
+        monkeypatch.setenv("STUB_BOXES", str(self.boxes))
+        monkeypatch.setattr(isolate, "CLAIMS", self.claims)
+        monkeypatch.setattr(agent, "binary", lambda: DATA / "agent")
+
+    def place(self, number: int = 0, **options: object) -> platforms.Place:
+        return platforms.Place(
+            name=f"tare-0123ab-{number}", shared=str(self.shared), options={"isolate": options}
+        )
+
+    def runs(self) -> list[str]:
+        calls = self._log.read_text().splitlines()
+        return [call for call in calls if "--run" in call and "--meta" in call]
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stub:
+    return Stub(tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(("cg", "used"), [("works", True), ("init", False), ("fails", False)])
+def test_control_groups_are_used_where_they_work(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch, cg: str, used: bool
+) -> None:
+    monkeypatch.setenv("STUB_CG", cg)
+    instance = platforms.start("isolate", stub.place())
+    speaking = agent.Agent(instance.channel)
+    assert speaking.hello.version == "stand-in"
+    assert {name: value for name, value, *_ in instance.facts} == {
+        "isolate_control_groups": used,
+        "isolate_version": "9.9",
+    }
+    assert not instance.users
+    figures = {figure.metric: figure.value for figure in instance.close()}
+    assert figures["instance_cpu_ns"] == 250 * MS
+    assert figures["instance_wall_ns"] == 1500 * MS
+    assert ("--cg" in stub.runs()[0].split()) is used
+    assert list(stub.boxes.iterdir()) == []
+    assert list(stub.claims.iterdir()) == []
+
+
+def test_boxes_are_never_shared(stub: Stub) -> None:
+    with ThreadPoolExecutor() as threads:
+        places = [stub.place(number, cg="off") for number in range(4)]
+        instances = list(threads.map(lambda place: platforms.start("isolate", place), places))
+    assert len({path.name for path in stub.claims.iterdir()}) == 4
+    assert len({path.name for path in stub.boxes.iterdir()}) == 4
+    for instance in instances:
+        instance.close()
+    assert list(stub.boxes.iterdir()) == []
+
+
+def test_control_groups_that_were_asked_for_must_work(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_CG", "init")
+    with pytest.raises(PlatformError, match="control groups do not work") as caught:
+        platforms.start("isolate", stub.place(cg="on"))
+    assert 'cg = "off"' in (caught.value.hint or "")
+    assert list(stub.claims.iterdir()) == []
+
+
+def test_further_options_reach_isolate(stub: Stub) -> None:
+    platforms.start("isolate", stub.place(cg="off", extra="--share-net --dir=/srv")).close()
+    assert "--share-net --dir=/srv --run" in stub.runs()[0]
+
+
+def test_no_box_left_is_told(stub: Stub) -> None:
+    (stub.claims / "tare-box-999").write_text("tare-fedcba-0")
+    with pytest.raises(PlatformError, match="all boxes of isolate from 999"):
+        platforms.start("isolate", stub.place(box=999))
+    assert (stub.claims / "tare-box-999").exists()
+
+
+def test_a_box_that_was_left_is_a_remnant(stub: Stub) -> None:
+    (stub.claims / "tare-box-907").write_text("tare-fedcba-1")
+    (stub.boxes / "907").touch()
+    (remnant,) = isolate.UNIT.remnants()
+    assert (remnant.name, remnant.what) == ("tare-fedcba-1", "isolate box 907")
+    remnant.remove()
+    assert list(stub.boxes.iterdir()) == []
+    assert list(stub.claims.iterdir()) == []
+
+
+def test_a_size_is_refused_on_the_bare_machine(stub: Stub) -> None:
+    place = platforms.Place(name="tare-0123ab-0", shared=str(stub.shared), cores=1)
+    with pytest.raises(PlatformError, match="cannot be held to a size") as caught:
+        platforms.start("isolate", place)
+    assert "docker/isolate" in (caught.value.hint or "")
+
+
+def test_without_isolate_it_is_told_where_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(agent, "binary", lambda: DATA / "agent")
+    with pytest.raises(PlatformError, match="not on PATH") as caught:
+        platforms.start("isolate", platforms.Place(name="tare-0123ab-0", shared=str(tmp_path)))
+    assert "ioi/isolate" in (caught.value.hint or "")
