@@ -33,9 +33,8 @@ def checked(where: str, description: Description, given: Mapping[str, Any]) -> d
         if name not in known:
             hint = f"it has: {', '.join(known)}" if known else "it has nothing to set"
             raise ExperimentError(f"{where} has no {name!r}", hint)
-        expected = _expected(known[name])
-        if not _fits(known[name], value):
-            raise ExperimentError(f"{where}: {name} = {value!r} is not {expected}")
+        if not fits(known[name], value):
+            raise ExperimentError(f"{where}: {name} = {value!r} is not {expected(known[name])}")
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
 
 
@@ -45,7 +44,8 @@ def _type(parameter: Parameter) -> type:
     return str if parameter.minimum is None and parameter.maximum is None else float
 
 
-def _fits(parameter: Parameter, value: Any) -> bool:
+def fits(parameter: Parameter, value: Any) -> bool:
+    """Tell whether a value can be that of a parameter."""
     kinds = (int, float) if _type(parameter) is float else (_type(parameter),)
     if not any(type(value) is kind for kind in kinds):
         return False
@@ -55,12 +55,17 @@ def _fits(parameter: Parameter, value: Any) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
-def _expected(parameter: Parameter) -> str:
+def expected(parameter: Parameter) -> str:
+    """Return what a parameter's value must be, in words that follow "expected"."""
     if parameter.choices is not None:
         return f"one of {', '.join(map(repr, parameter.choices))}"
     words = _WORDS[_type(parameter)]
     if parameter.minimum is not None:
-        words += f" from {parameter.minimum:g}"
+        words += f" from {_number(parameter.minimum)}"
     if parameter.maximum is not None:
-        words += f" to {parameter.maximum:g}"
+        words += f" to {_number(parameter.maximum)}"
     return words
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else f"{value:g}"

@@ -81,11 +81,12 @@ def own_image(client: docker.DockerClient) -> str:
         try:
             client.images.get(name)
         except ImageNotFound:
-            client.api.import_image_from_data(_archive(), repository=REPOSITORY, tag=tag)
+            client.api.import_image_from_data(archive(), repository=REPOSITORY, tag=tag)
     return name
 
 
-def _archive() -> bytes:
+def archive() -> bytes:
+    """Return the files of the agent's image, as tar."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for folder in ("tare", "tare/shared", "tmp"):

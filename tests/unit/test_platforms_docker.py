@@ -1,0 +1,107 @@
+"""Docker's engine when it is not there, refuses, or lacks something: what is said."""
+
+from __future__ import annotations
+
+import io
+import socket
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from tare import agent
+from tare.errors import PlatformError
+from tare.platforms import Place, engine
+from tare.platforms.docker import UNIT
+from tare.platforms.layer import View
+
+
+@pytest.fixture(autouse=True)
+def binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    path = tmp_path / "tare-agent"
+    path.write_bytes(b"\x7fELF and so on")
+    monkeypatch.setattr(agent, "binary", lambda: path)
+    return path
+
+
+def test_an_engine_that_does_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/docker.sock")
+    with pytest.raises(PlatformError, match="Docker does not run") as caught:
+        engine.connect()
+    assert caught.value.hint is not None
+    assert caught.value.hint.startswith("sudo ")
+    assert UNIT.remnants() == []
+
+
+def test_a_socket_that_nobody_listens_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+    with pytest.raises(PlatformError, match="Connection refused"):
+        engine.connect()
+
+
+def test_a_socket_that_refuses_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: socket.socket, path: str) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setattr(engine.socket, "socket", type("S", (socket.socket,), {"connect": refuse}))
+    with pytest.raises(PlatformError, match="refuses this user") as caught:
+        engine.connect()
+    assert caught.value.hint == "sudo usermod -aG docker $USER && newgrp docker"
+
+
+def test_an_engine_on_another_machine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
+    with pytest.raises(PlatformError, match="only an engine on this machine"):
+        engine.connect()
+
+
+def test_a_peer_that_is_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as closing:
+        closing.bind(str(path))
+        closing.listen()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{path}")
+
+        def hang_up() -> None:
+            while True:
+                try:
+                    closing.accept()[0].close()
+                except OSError:
+                    return
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        with pytest.raises(PlatformError, match="Docker does not answer"):
+            engine.connect()
+        closing.shutdown(socket.SHUT_RDWR)
+
+
+def test_the_image_holds_the_agent_alone(binary: Path) -> None:
+    with tarfile.open(fileobj=io.BytesIO(engine.archive())) as archive:
+        files = [entry for entry in archive if entry.isfile()]
+        assert [f"/{entry.name}" for entry in files] == [engine.AGENT]
+        assert files[0].mode == 0o755
+        taken = archive.extractfile(files[0])
+        assert taken is not None
+        assert taken.read() == binary.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("runc create failed: unable to apply caps: operation not permitted", "sys_admin"),
+        ('exec: "isolate": executable file not found in $PATH', "image"),
+    ],
+)
+def test_refusals_are_explained(said: str, hint: str) -> None:
+    assert hint in (UNIT.mend(said) or "")
+
+
+def test_what_is_inside_is_at_fixed_places() -> None:
+    place = Place(name="tare-0123ab-0", shared="/dev/shm/tare-0123ab")
+    view = UNIT.view(View(agent="/anywhere", shared=place.shared), place)
+    assert (view.agent, view.shared) == (engine.AGENT, engine.SHARED)

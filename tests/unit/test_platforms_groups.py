@@ -1,0 +1,108 @@
+"""Control groups: limits written to a made-up /sys/fs/cgroup of either version."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tare.errors import PlatformError
+from tare.platforms import Place, groups
+
+NAME = "tare-0123ab-0"
+
+
+def place(**limits: int) -> Place:
+    return Place(name=NAME, shared="/dev/shm", **limits)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(groups, "OWN", tmp_path / "own")
+    return tmp_path
+
+
+def version_1(machine: Path) -> None:
+    lines = [f"cgroup {machine}/{name} cgroup rw,relatime,{name} 0 0" for name in ("cpu", "memory")]
+    lines.append(f"cgroup {machine}/systemd cgroup rw,name=systemd 0 0")
+    lines.append("tmpfs /dev/shm tmpfs rw 0 0")
+    (machine / "mounts").write_text("\n".join(lines) + "\n")
+    (machine / "own").write_text("3:name=systemd:/\n2:memory:/session\n1:cpu:/elsewhere\n0::/\n")
+    for name in ("cpu", "memory/session", "systemd"):
+        (machine / name).mkdir(parents=True)
+
+
+def version_2(machine: Path, controllers: str) -> None:
+    (machine / "mounts").write_text(f"cgroup2 {machine}/all cgroup2 rw 0 0\n")
+    (machine / "own").write_text("0::/user\n")
+    (machine / "all" / "user").mkdir(parents=True)
+    (machine / "all" / "cgroup.controllers").write_text(controllers)
+
+
+def test_on_version_1_each_hierarchy_has_its_group(machine: Path) -> None:
+    version_1(machine)
+    made = groups.limited(place(cores=2, memory_bytes=1 << 20))
+    # The path of the own group is not there for cpu, as in a container: the root is taken.
+    assert made == [machine / "cpu" / NAME, machine / "memory" / "session" / NAME]
+    assert (made[0] / "cpu.cfs_quota_us").read_text() == "200000"
+    assert (made[0] / "cpu.cfs_period_us").read_text() == "100000"
+    assert (made[1] / "memory.limit_in_bytes").read_text() == "1048576"
+    assert not (made[1] / "memory.memsw.limit_in_bytes").exists()
+
+
+def test_on_version_2_one_group_has_all(machine: Path) -> None:
+    version_2(machine, "cpuset cpu memory")
+    (group,) = groups.limited(place(cores=1, memory_bytes=1 << 20))
+    assert group == machine / "all" / "user" / NAME
+    assert (group / "cpu.max").read_text() == "100000 100000"
+    assert (group / "memory.max").read_text() == "1048576"
+
+
+def test_without_limits_nothing_is_made(machine: Path) -> None:
+    version_1(machine)
+    assert groups.limited(place()) == []
+    assert list((machine / "cpu").iterdir()) == []
+
+
+def test_a_missing_controller_is_told_and_nothing_stays(machine: Path) -> None:
+    version_2(machine, "cpu")
+    with pytest.raises(PlatformError, match="no control groups with the controller memory") as e:
+        groups.limited(place(memory_bytes=1 << 20))
+    assert e.value.hint
+    assert not (machine / "all" / "user" / NAME).exists()
+
+
+def test_a_refusal_is_told(machine: Path) -> None:
+    version_1(machine)
+    (machine / "cpu" / NAME).write_text("in the way")
+    with pytest.raises(PlatformError, match="cannot be limited here"):
+        groups.limited(place(cores=1))
+
+
+def test_release_takes_what_limited_made(machine: Path) -> None:
+    version_1(machine)
+    for group in groups.limited(place(memory_bytes=1 << 20)):
+        for file in group.iterdir():
+            file.unlink()  # a real group's files go with it
+    groups.release(NAME)
+    assert not (machine / "memory" / "session" / NAME).exists()
+
+
+def test_the_first_process_enters_and_becomes_the_command(tmp_path: Path) -> None:
+    made = [tmp_path / "a", tmp_path / "b"]
+    for group in made:
+        group.mkdir()
+    argv = groups.entering(made, ["/bin/sh", "-c", 'echo "$$ $1"', "sh", "a b"])
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    pid, _, rest = said.partition(" ")
+    assert rest == "a b\n"
+    assert [(group / "cgroup.procs").read_text() for group in made] == [f"{pid}\n"] * 2
+
+
+def test_a_group_that_cannot_be_entered_starts_nothing(tmp_path: Path) -> None:
+    argv = groups.entering([tmp_path / "missing"], ["echo", "started"])
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert done.stdout == ""

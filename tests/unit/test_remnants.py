@@ -1,0 +1,199 @@
+"""Leases and cleanup: what the dead left goes, what the living have stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tare import lease, remnants
+from tare.errors import PlatformError
+from tare.platforms import groups, processes
+
+#: Holds a lease and waits, as a process of its own that can be killed.
+HOLDER = """
+import sys, time
+from pathlib import Path
+from tare import lease
+lease._folders = lambda: [Path(sys.argv[1])]
+with lease.hold(sys.argv[2]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine of its own: directories for leases and files, no groups, no units."""
+    for name in ("leases", "files"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "mounts").touch()
+    monkeypatch.setattr(lease, "_folders", lambda: [tmp_path / "leases"])
+    monkeypatch.setattr(remnants, "FOLDERS", (tmp_path / "files",))
+    monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(remnants.registry, "scan", lambda _: {})
+    return tmp_path
+
+
+@pytest.fixture
+def holder(state: Path) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    name = lease.new_name()
+    argv = [sys.executable, "-c", HOLDER, str(state / "leases"), name]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield name, process
+        process.kill()
+
+
+def folder(state: Path, name: str) -> Path:
+    path = state / "files" / name
+    path.mkdir()
+    (path / "file").touch()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "session"),
+    [
+        ("tare-0123ab", "tare-0123ab"),
+        ("tare-0123ab-0", "tare-0123ab"),
+        ("tare-0123ab-load", "tare-0123ab"),
+        ("tare-0123ab-0.scope", "tare-0123ab"),
+        ("tare-0123abc", None),
+        ("tare-agent:0123ab", None),
+        ("tare-results", None),
+        ("mytare-0123ab", None),
+        ("tare", None),
+        ("", None),
+    ],
+)
+def test_names_say_their_session(name: str, session: str | None) -> None:
+    assert lease.session_of(name) == session
+
+
+def test_new_names_are_names() -> None:
+    name = lease.new_name()
+    assert lease.session_of(f"{name}-0") == name
+
+
+def test_a_lease_lives_as_long_as_its_holder(state: Path) -> None:
+    name = lease.new_name()
+    with lease.hold(name) as held:
+        assert held.pid == os.getpid()
+        assert lease.sessions() == {name: True}
+        lease.forget(name)
+        assert lease.sessions() == {name: True}
+    assert lease.sessions() == {}
+
+
+def test_a_killed_holder_is_dead(holder: tuple[str, subprocess.Popen[str]]) -> None:
+    name, process = holder
+    assert lease.sessions() == {name: True}
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert lease.sessions() == {name: False}
+    lease.forget(name)
+    assert lease.sessions() == {}
+
+
+def test_cleanup_removes_what_the_dead_left_and_nothing_of_the_living(
+    state: Path, holder: tuple[str, subprocess.Popen[str]]
+) -> None:
+    dead, process = holder
+    of_dead = [folder(state, dead), folder(state, f"{dead}-load")]
+    of_nobody = folder(state, "tare-ffffff")
+    of_user = folder(state, "tare-results")
+    living = lease.new_name()
+    with lease.hold(living):
+        of_living = folder(state, living)
+        assert remnants.cleanup() == []
+        process.kill()
+        process.wait()
+        assert sorted(remnants.cleanup()) == sorted(f"directory {path}" for path in of_dead)
+        assert lease.sessions() == {living: True}
+        assert of_nobody.exists()
+        assert remnants.cleanup(all=True) == [f"directory {of_nobody}"]
+        assert of_living.exists()
+    assert of_user.exists()
+
+
+def test_links_are_not_followed(state: Path) -> None:
+    (state / "kept").mkdir()
+    (state / "files" / "tare-ffffff").symlink_to(state / "kept")
+    assert remnants.cleanup(all=True) == []
+    assert (state / "kept").exists()
+
+
+def test_a_session_that_fails_removes_its_own(state: Path) -> None:
+    name = lease.new_name()
+    other = folder(state, "tare-ffffff")
+
+    def fail() -> None:
+        with remnants.lease(name):
+            folder(state, name)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list((state / "files").iterdir()) == [other]
+    assert lease.sessions() == {}
+
+
+def test_what_is_shared_goes_when_no_session_lives(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+    image = lease.Remnant("tare-agent:0123", "image", lambda: removed.append("image"))
+    monkeypatch.setattr(remnants, "found", lambda: [image])
+    with lease.hold(lease.new_name()):
+        assert remnants.cleanup(all=True) == []
+    assert remnants.cleanup() == ["image"]
+    assert removed == ["image"]
+
+
+def test_what_cannot_be_removed_is_told_after_the_rest_is(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+
+    def busy() -> None:
+        raise OSError(16, "Device or resource busy")
+
+    mine = [
+        lease.Remnant("tare-ffffff-0", "group", busy),
+        lease.Remnant("tare-ffffff-1", "folder", lambda: removed.append("folder")),
+    ]
+    monkeypatch.setattr(remnants, "found", lambda: mine)
+    with pytest.raises(PlatformError, match="group: .*busy"):
+        remnants.cleanup(all=True)
+    assert removed == ["folder"]
+
+
+def test_stray_processes_are_found_by_name_and_ended() -> None:
+    name = f"{lease.new_name()}-0"
+    script = "import sys; sys.stdin.read()"
+    argv = [sys.executable, "-c", script, "serve", "--name", name]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
+        (stray,) = [p for p in processes.named() if p.name == name]
+        assert (stray.pid, stray.user) == (process.pid, os.geteuid())
+        processes.kill(stray._replace(started=stray.started + 1))
+        assert process.poll() is None
+        processes.kill(stray)
+        assert process.wait(10) == -signal.SIGKILL
+    processes.kill(stray)
+
+
+def test_children_are_counted_until_they_end() -> None:
+    script = "import subprocess, sys; p = subprocess.Popen(['cat']); print(flush=True); p.wait()"
+    argv = [sys.executable, "-c", script]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert processes.children(process.pid) == 1
+    assert processes.children(process.pid) == 0
