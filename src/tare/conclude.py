@@ -16,6 +16,7 @@ import msgspec
 from tare import execute as execution
 from tare import experiment_file, journal, machine, plan, platforms, record, remnants
 from tare.availability import Availability
+from tare.catalogue import catalogue
 from tare.errors import PlatformError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
@@ -56,7 +57,8 @@ def prepare(file: Path, *, skip_missing: bool = False) -> Prepared:
         If a platform is missing and must not be skipped; says what would make it work.
     """
     text = experiment_file.read(file)
-    return check(experiment_file.parse(text, str(file)), text=text, skip_missing=skip_missing)
+    experiment = experiment_file.parse(text, str(file), catalogue())
+    return check(experiment, text=text, skip_missing=skip_missing)
 
 
 def check(

@@ -13,6 +13,9 @@ import msgspec
 #: (``{name}``) and an environment variable (``TARE_NAME``).
 KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size")
 
+#: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
+NO_LOAD, WHOLE_SIZE = "none", "all"
+
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[workload]]``: a kernel with its parameters, or a command."""
@@ -25,7 +28,12 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     repetitions: int | None = None
     command: tuple[str, ...] | None = None
     environment: dict[str, str] = {}
+    #: Variables that the command gets from who calls tare: names, or patterns with ``*``. Few by
+    #: default, since the size of the environment alone shifts a program's times.
+    inherit: tuple[str, ...] = ("PATH", "HOME", "USER", "LANG", "TZ")
+    #: Working directory; None: the platform's own.
     directory: str | None = None
+    #: File to read as standard input; None: nothing.
     input: str | None = None
     #: Keep standard output and error of every iteration.
     capture: bool = False
@@ -53,8 +61,9 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     trials: int | None = None
     #: Target half-width of the median's interval, relative.
     precision: float = 0.02
-    #: Time for measuring, shared over all cells; outranks the precision.
-    budget_s: float = 600.0
+    #: Time for measuring in one session, shared over all cells; outranks n and precision.
+    #: None: n alone bounds the experiment.
+    budget_s: float | None = 600.0
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,7 +102,12 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     linger_s: float = 1.0
     #: Number of generated inputs that trials cycle through (kernels): 1 keeps one input.
     inputs: int = 1
+    #: Leave out platforms and loads that are not available, and say so.
     skip_missing: bool = False
+
+    def limits(self, size: str) -> SizeSpec:
+        """Return what a level of ``size`` gives to each instance."""
+        return self.sizes.get(size, SizeSpec())
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,8 +119,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     platform: str = "bare"
     workers: int = 1
     pinning: Literal["none", "spread", "compact"] = "none"
-    load: str = "none"
-    size: str = "all"
+    load: str = NO_LOAD
+    size: str = WHOLE_SIZE
     #: Levels of the user's own factors.
     others: dict[str, str] = {}
 

@@ -143,15 +143,28 @@ def input_seed(experiment: Experiment, block: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
 
-def placement(cell: Cell, machine: Machine) -> tuple[tuple[int, ...] | None, ...]:
+def placement(
+    cell: Cell, machine: Machine, cores: int | None = None
+) -> tuple[tuple[int, ...] | None, ...]:
     """Return the CPUs of each worker; None where the scheduler is free.
 
-    More workers than CPUs go round again.
+    Parameters
+    ----------
+    cell : Cell
+        Says how many workers there are and how they are pinned.
+    machine : Machine
+        Has the order in which workers take CPUs; more workers than CPUs go round again.
+    cores : int, optional
+        CPUs of each worker, as the cell's size says; one by default.
     """
     if cell.pinning == "none":
         return (None,) * cell.workers
     order = machine.spread if cell.pinning == "spread" else machine.compact
-    return tuple((order[worker % len(order)],) for worker in range(cell.workers))
+    each = cores or 1
+    return tuple(
+        tuple(sorted({order[(worker * each + n) % len(order)] for n in range(each)}))
+        for worker in range(cell.workers)
+    )
 
 
 def fixed_trials(left_s: float, block_s: float) -> int:

@@ -50,6 +50,33 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     source: str | None = None
 
 
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a metric's value was had from."""
+
+    name: str
+    meaning: str
+
+
+class Metric(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity that the agent measures, as it describes it."""
+
+    name: str
+    unit: str | None
+    meaning: str
+    #: What it means that a trial has no such sample.
+    absence: str
+    sources: tuple[Source, ...]
+
+
+class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
+    """What an experiment can ask for: descriptions by name."""
+
+    kernels: dict[str, Description]
+    metrics: dict[str, Metric]
+    platforms: dict[str, Description]
+    loads: dict[str, Description]
+
+
 @cache
 def scan(kind: str) -> dict[str, Any]:
     """Import every unit of a kind.

@@ -59,6 +59,7 @@ def run(
     Example: tare run -- sleep 0.1
     """
     from tare import conclude, experiment_file
+    from tare.catalogue import catalogue
     from tare.cli.progress import Bar
     from tare.cli.summary import show, summarize
 
@@ -85,7 +86,7 @@ def run(
     }
     if input is not None and not Path(input).is_file():
         raise ExperimentError(f"there is no file {input} to read as standard input")
-    prepared = conclude.check(experiment_file.from_table(table, "the command line"))
+    prepared = conclude.check(experiment_file.from_table(table, "the command line", catalogue()))
     with ExitStack() as stack:
         folder = out or Path(tempfile.mkdtemp(prefix="tare-run-"))
         if out is None:

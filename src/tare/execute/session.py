@@ -283,7 +283,9 @@ class _Session:
                 self.block,
                 position,
                 cell,
-                plan.placement(cell, self.request.machine),
+                plan.placement(
+                    cell, self.request.machine, self.experiment.limits(cell.size).cores
+                ),
                 plan.input_seed(self.experiment, self.block),
                 self.request.plan.repetitions.get(cell.workload.name),
             )

@@ -1,0 +1,36 @@
+"""What is measured: each kind of workload is one file with one ``UNIT``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tare import registry
+
+if TYPE_CHECKING:
+    from tare import record
+    from tare.experiment import Cell
+    from tare.workloads.workload import Workload
+
+__all__ = ["job"]
+
+
+def job(
+    cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+) -> record.Workload:
+    """Return what the agent is to execute in a trial of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        The workload, and its level of every factor.
+    repetitions : int or None
+        Executions in one timed region of a kernel; None: one.
+    seed : int
+        Of the input, the same for all cells of a block.
+    surroundings : mapping
+        Environment variables of who calls tare.
+    """
+    units: dict[str, Workload] = registry.scan("workloads")
+    unit = units["command" if cell.workload.kernel is None else "kernel"]
+    return unit.job(cell, repetitions=repetitions, seed=seed, surroundings=surroundings)

@@ -1,0 +1,155 @@
+"""From an experiment file to an experiment: hostile until parsed, complaints that help."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from tare.errors import ExperimentError
+from tare.experiment import Experiment
+from tare.experiment_file import factors, keys, sections, substitution
+from tare.experiment_file.table import Table, suggestion
+from tare.registry import Catalogue
+
+__all__ = ["from_table", "parse", "read", "template"]
+
+#: No question is that long.
+SIZE_LIMIT = 1 << 20
+
+TABLES = ("experiment", "workload", "factors", "loads", "sizes", "platforms")
+
+
+def read(path: Path) -> str:
+    """Return the text of an experiment file.
+
+    Raises
+    ------
+    ExperimentError
+        If it cannot be read, is too large, or is no text.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(SIZE_LIMIT + 1)
+    except OSError as error:
+        raise ExperimentError(
+            f"cannot read {path}: {error.strerror}",
+            None if path.exists() else f"tare experiment new {path}",
+        ) from error
+    if len(data) > SIZE_LIMIT:
+        raise ExperimentError(f"{path} is larger than {SIZE_LIMIT} bytes: no experiment file")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ExperimentError(
+            f"{path} is no text in UTF-8: byte {error.start} cannot be read"
+        ) from error
+
+
+def parse(text: str, name: str, catalogue: Catalogue) -> Experiment:
+    """Parse the text of an experiment file.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        The file, as complaints name it.
+    catalogue : Catalogue
+        The kernels, platforms, loads and metrics that there are.
+
+    Raises
+    ------
+    ExperimentError
+        Names the file, the key (tables of a list are counted from 1), and what was expected.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(
+            f"{name} is no TOML: {error}", _line(text, str(error)) or "tare experiment new"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        # Brackets nested without end, or a number of thousands of digits.
+        raise ExperimentError(f"{name} holds what no experiment needs: {error}") from error
+    return from_table(values, name, catalogue)
+
+
+def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Experiment:
+    """Read an experiment from what a TOML file would hold.
+
+    Parameters
+    ----------
+    values : dict
+        Tables by name.
+    name : str
+        Where they come from, as complaints name it.
+    catalogue : Catalogue
+        The kernels, platforms, loads and metrics that there are.
+
+    Raises
+    ------
+    ExperimentError
+        As ``parse`` does.
+    """
+    file = Table(name, "", values)
+    file.only(TABLES)
+    if "experiment" not in values:
+        raise file.error("experiment", "is missing", '[experiment] with name = "…", question = "…"')
+    own = {key.name for key in keys.STOPPING}
+    top = file.table("experiment")
+    top.only([key.name for key in (*keys.EXPERIMENT, *keys.STOPPING)])
+    stopping = Table(name, top.path, {k: v for k, v in top.values.items() if k in own})
+    others = Table(name, top.path, {k: v for k, v in top.values.items() if k not in own})
+    given = others.read(keys.EXPERIMENT)
+    loads = sections.loads(file.table("loads"), catalogue)
+    sizes = sections.sizes(file.table("sizes"))
+    levels = factors.factors(file.table("factors"), catalogue, loads, sizes)
+    experiment = Experiment(
+        **given,
+        stopping=sections.stopping(stopping),
+        workloads=sections.workloads(file.tables("workload"), file, catalogue),
+        factors=levels,
+        loads=loads,
+        sizes=sizes,
+        platforms=sections.platforms(file.table("platforms"), catalogue),
+    )
+    substitution.check(name, experiment)
+    _check_commands(top, experiment, catalogue)
+    return experiment
+
+
+def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:
+    """Refuse what only kernels can do where there are commands, and metrics that are none."""
+    metric = experiment.metric
+    if metric is not None and metric not in catalogue.metrics:
+        raise table.error(
+            "metric", f"there is no metric {metric!r}", suggestion(metric, catalogue.metrics)
+        )
+    commands = [workload.name for workload in experiment.workloads if workload.command]
+    if not commands:
+        return
+    if metric is not None and metric.startswith("kernel_"):
+        raise table.error(
+            "metric", f"only kernels have {metric}; {commands[0]!r} is a command", '"wall_ns"'
+        )
+    if experiment.process == "same":
+        raise table.error(
+            "process", f"only kernels can iterate in one process; {commands[0]!r} is a command"
+        )
+
+
+def template() -> str:
+    """Return an experiment file to start from, every key explained."""
+    return resources.files(__name__).joinpath("template.toml").read_text()
+
+
+def _line(text: str, message: str) -> str | None:
+    """Return the line that TOML's message names."""
+    found = re.search(r"line (\d+)", message)
+    lines = text.splitlines()
+    if found is None or not 0 < int(found[1]) <= len(lines):
+        return None
+    return f"line {found[1]}: {lines[int(found[1]) - 1].strip()[:100]}"

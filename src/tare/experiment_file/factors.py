@@ -1,0 +1,127 @@
+"""The factors of an experiment file and their levels, checked against what they refer to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tare.experiment import KNOWN_FACTORS, NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec
+from tare.experiment_file import kinds
+from tare.experiment_file.kinds import Kind
+from tare.experiment_file.table import Table, shown, suggestion
+from tare.registry import Catalogue
+
+#: Worker counts that follow the machine's topology.
+TOPOLOGY = "topology"
+#: A worker is a process; more than this is a slip of the finger.
+MOST_WORKERS = 4096
+#: A name that can stand in a placeholder and in an environment variable.
+NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+#: Columns of the tables that results come in, which no factor may be called.
+RESERVED = frozenset(
+    {
+        "workload", "trial", "session", "block", "position", "cell", "seed", "status", "reason",
+        "started", "duration_ns", "worker", "iteration", "phase", "metric", "source", "value",
+        "unit", "n",
+    }
+)  # fmt: skip
+
+
+def factors(
+    table: Table,
+    catalogue: Catalogue,
+    loads: Mapping[str, LoadSpec],
+    sizes: Mapping[str, SizeSpec],
+) -> dict[str, tuple[Any, ...]]:
+    """Read every factor with its levels.
+
+    Raises
+    ------
+    ExperimentError
+        If a factor has no levels, the same one twice, or one that it cannot have.
+    """
+    kinds_of = {
+        "platform": Kind('a platform, such as "bare" or "docker/isolate"', kinds.NAME.read),
+        "workers": kinds.whole(1, MOST_WORKERS),
+        "pinning": kinds.choice(("none", "spread", "compact")),
+        "load": kinds.choice((NO_LOAD, *loads)),
+        "size": kinds.choice((WHOLE_SIZE, *sizes)),
+    }
+    found: dict[str, tuple[Any, ...]] = {}
+    for name in table.values:
+        if name not in KNOWN_FACTORS:
+            _check_name(table, name)
+        found[name] = _levels(table, name, kinds_of.get(name, Kind("a text or a number", _level)))
+    for stack in found.get("platform", ()):
+        _check_stack(table, stack, catalogue)
+    _check_used(table, "load", loads, found)
+    _check_used(table, "size", sizes, found)
+    return found
+
+
+def _check_name(table: Table, name: str) -> None:
+    if name in RESERVED:
+        raise table.error(name, "means something else in results", "choose another name")
+    if not NAME.fullmatch(name):
+        raise table.error(name, "is no name for a factor; expected small letters, digits and _")
+
+
+def _levels(table: Table, name: str, kind: Kind) -> tuple[Any, ...]:
+    given = table.values[name]
+    if not isinstance(given, list):
+        if name == "workers" and given == TOPOLOGY:
+            return (TOPOLOGY,)
+        raise table.error(
+            name, f"{shown(given)} is no list of levels", f"write {name} = [{_toml(given)}]"
+        )
+    if not given:
+        raise table.error(name, "has no levels", "give it some, or remove it")
+    if name == "workers" and TOPOLOGY in given:
+        if len(given) > 1:
+            raise table.error(name, "topology stands for all counts, so it stands alone")
+        return (TOPOLOGY,)
+    levels: list[Any] = []
+    for one in given:
+        level = Table(table.source, table.path, {name: one}).value(name, kind)
+        if level in levels:
+            raise table.error(name, f"has the level {shown(level)} twice", "remove one")
+        levels.append(level)
+    return tuple(levels)
+
+
+def _level(value: Any) -> str:
+    """Read a level of a factor of the user's: the text that commands will see."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    text: str = kinds.TEXT.read(value)
+    return text
+
+
+def _toml(value: Any) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _check_stack(table: Table, stack: str, catalogue: Catalogue) -> None:
+    for layer in stack.split("/"):
+        if layer not in catalogue.platforms:
+            raise table.error(
+                "platform",
+                f"there is no platform layer {layer!r}"
+                + (f" (in {stack!r})" if layer != stack else ""),
+                suggestion(layer, catalogue.platforms),
+            )
+
+
+def _check_used(
+    table: Table, factor: str, defined: Mapping[str, Any], found: Mapping[str, tuple[Any, ...]]
+) -> None:
+    for name in defined:
+        if name not in found.get(factor, ()):
+            raise Table(table.source, "", {}).error(
+                f"{factor}s.{name}",
+                f"is no level of the factor {factor}, so it would never be used",
+                f"add it to {factor} in [factors], or remove it",
+            )

@@ -1,0 +1,125 @@
+"""The keys of an experiment file: what is here is also its documentation."""
+
+from __future__ import annotations
+
+from tare.experiment_file import kinds
+from tare.experiment_file.table import Key
+
+#: More than any machine has room for, few enough that a slip of the finger is refused.
+MANY = 1_000_000
+
+STOPPING = (
+    Key(
+        "trials",
+        kinds.whole(1, MANY),
+        "fixed number of trials per cell, decided beforehand; excludes `precision`",
+    ),
+    Key(
+        "precision",
+        kinds.share(0, 1),
+        "go on by block until the median of every cell is known this well (half-width of its "
+        "interval, relative)",
+    ),
+    Key(
+        "budget",
+        kinds.seconds(positive=True),
+        "time for measuring in one session; outranks trials and precision. Without it, `trials` "
+        "alone bounds the experiment, and otherwise 10 min do",
+        field="budget_s",
+    ),
+)
+
+EXPERIMENT = (
+    Key("name", kinds.NAME, "what the experiment is called", required=True),
+    Key("question", kinds.TEXT, "what is asked; it heads the report", required=True),
+    Key("seed", kinds.whole(0, 2**63 - 1), "everything random comes from it: order and inputs"),
+    Key(
+        "order",
+        kinds.choice(("blocks", "sequential")),
+        "every cell once per block, in random order; or one cell after the other",
+    ),
+    Key("metric", kinds.NAME, "what the stopping rule and the answers are about"),
+    Key("margin", kinds.share(0, 1), "smallest difference between cells that matters"),
+    Key(
+        "parallel_shift",
+        kinds.share(0, 10),
+        "shift of the mean beyond which workers disturb each other",
+    ),
+    Key(
+        "parallel_growth",
+        kinds.share(0, 10),
+        "growth of the spread beyond which workers disturb each other, and difference in "
+        "spread between platforms that matters",
+    ),
+    Key(
+        "iterations",
+        kinds.whole(1, MANY),
+        "measured executions per worker in a trial; a trial's value is their mean",
+    ),
+    Key("warmup", kinds.whole(0, MANY), "unmeasured executions before them"),
+    Key(
+        "process",
+        kinds.choice(("fresh", "same")),
+        "a process for each iteration; or all in one (kernels only)",
+    ),
+    Key(
+        "tail",
+        kinds.choice(("loaded", "stop")),
+        "a worker that has finished keeps the load on until the last has; or stops",
+    ),
+    Key(
+        "instances",
+        kinds.choice(("own", "shared")),
+        "each worker in its own instance of the platform; or all in one",
+    ),
+    Key(
+        "fresh",
+        kinds.choice(("platform", "trial")),
+        "instances live as long as the session; or are new for every trial",
+    ),
+    Key("rest", kinds.seconds(positive=False), "pause between trials", field="rest_s"),
+    Key(
+        "linger",
+        kinds.seconds(positive=False),
+        "how long children may outlive a command before they are killed",
+        field="linger_s",
+    ),
+    Key("inputs", kinds.whole(1, MANY), "generated inputs that blocks cycle through"),
+    Key(
+        "skip_missing",
+        kinds.FLAG,
+        "leave out platforms and loads that are not available, and say so",
+    ),
+)
+
+#: Keys of every workload, of a kernel and of a command; a kernel's parameters are keys as well.
+WORKLOAD = (
+    Key("name", kinds.NAME, "how it is called; the kernel's or the program's name by default"),
+    Key(
+        "timeout",
+        kinds.seconds(positive=True),
+        "kill an iteration that takes longer; the trial has then failed",
+        field="timeout_s",
+    ),
+)
+KERNEL = (
+    Key("kernel", kinds.NAME, "built-in workload: one of `tare describe kernels`"),
+    Key(
+        "repetitions",
+        kinds.whole(1, 10**12),
+        "executions in one timed region; by default calibrated once, on bare, to 100–300 ms",
+    ),
+)
+COMMAND = (
+    Key("command", kinds.COMMAND, "program and arguments, with placeholders; no shell"),
+    Key("environment", kinds.TEXTS, "variables that the command gets, with placeholders"),
+    Key("inherit", kinds.NAMES, "variables that it gets from who calls tare, `*` for any"),
+    Key("directory", kinds.TEXT, "where it runs, as its platform sees it; with placeholders"),
+    Key("input", kinds.TEXT, "file to read as standard input; with placeholders"),
+    Key("capture", kinds.FLAG, "keep standard output and error"),
+)
+
+SIZE = (
+    Key("cores", kinds.whole(1, 4096), "CPUs that each instance may use at a time"),
+    Key("memory", kinds.SIZE, "memory of each instance", field="memory_bytes"),
+)

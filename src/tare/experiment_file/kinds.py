@@ -1,0 +1,184 @@
+"""The kinds of values that an experiment file holds: times, sizes, shares, names, words."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tare.parameters import expected, fits
+from tare.registry import Parameter
+
+#: Longest text: a command's word may be long, but a file has no room for more than this.
+LONGEST = 100_000
+
+#: Fractions, so that "7%" is 0.07 and not the sum of a rounding error.
+Units = Mapping[str, Fraction]
+
+SECONDS: Units = {
+    "ns": Fraction(1, 10**9),
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 10**3),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+}
+BYTES: Units = {
+    name: Fraction(size)
+    for name, size in {
+        "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+    }.items()
+}  # fmt: skip
+PERCENT: Units = {"%": Fraction(1, 100)}
+
+_QUANTITY = re.compile(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([^\d\s.]*)\s*")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of value.
+
+    Attributes
+    ----------
+    expected : str
+        What it is, with an example; completes "expected …".
+    read : callable
+        TOML's value to ours; raises ValueError for what is none.
+    """
+
+    expected: str
+    read: Callable[[Any], Any]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or "\0" in value:
+        raise ValueError
+    return value
+
+
+def _name(value: Any) -> str:
+    if not (text := _text(value)).isprintable() or len(text) > 100:
+        raise ValueError
+    return text.strip()
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    words = shlex.split(_text(value)) if isinstance(value, str) else value
+    if not isinstance(words, list) or not words or not words[0]:
+        raise ValueError
+    if not all(isinstance(word, str) and "\0" not in word for word in words):
+        raise ValueError
+    return tuple(words)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError
+    return tuple(_name(one) for one in value)
+
+
+def _texts(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise ValueError
+    for name, text in value.items():
+        if not isinstance(text, str) or "\0" in text or not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError
+    return dict(value)
+
+
+TEXT = Kind("a text", _text)
+NAME = Kind("a text of one line, at most 100 characters", _name)
+FLAG = Kind("true or false", _flag)
+COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)
+NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
+TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts)
+
+
+def whole(minimum: int, maximum: int) -> Kind:
+    """Return the kind of whole numbers in an inclusive range."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError
+        if not minimum <= value <= maximum:
+            raise ValueError
+        return value
+
+    return Kind(f"a whole number from {minimum} to {maximum}", read)
+
+
+def choice(options: Iterable[str]) -> Kind:
+    """Return the kind of one of some words."""
+    known = tuple(options)
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise ValueError
+        return value
+
+    return Kind("one of: " + ", ".join(f'"{option}"' for option in known), read)
+
+
+def share(minimum: float, maximum: float) -> Kind:
+    """Return the kind of shares between two limits, both excluded; "2%" is 0.02."""
+
+    def read(value: Any) -> float:
+        if isinstance(value, str):
+            value = _quantity(value, PERCENT)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ValueError
+        if not minimum < value < maximum:
+            raise ValueError
+        return float(value)
+
+    return Kind(f'a share above {minimum:.0%} and below {maximum:.0%}, such as "5%" or 0.05', read)
+
+
+def seconds(*, positive: bool) -> Kind:
+    """Return the kind of times, in seconds."""
+
+    def read(value: Any) -> float:
+        number = _quantity(_text(value), SECONDS)
+        if positive and number == 0:
+            raise ValueError
+        return number
+
+    above = "a time above 0" if positive else "a time"
+    return Kind(f'{above} with its unit ({", ".join(SECONDS)}), such as "4 min"', read)
+
+
+def _size(value: Any) -> int:
+    number = _quantity(_text(value), BYTES)
+    if number < 1:
+        raise ValueError
+    return int(number)
+
+
+SIZE = Kind(f'a size with its unit ({", ".join(BYTES)}), such as "512 MiB"', _size)
+
+
+def _quantity(text: str, units: Units) -> float:
+    parts = _QUANTITY.fullmatch(text)
+    if parts is None or parts[2] not in units:
+        raise ValueError
+    return float(Fraction(parts[1]) * units[parts[2]])
+
+
+def of(parameter: Parameter) -> Kind:
+    """Return the kind of a unit's parameter, from its description."""
+
+    def read(value: Any) -> Any:
+        if not fits(parameter, value):
+            raise ValueError
+        return value
+
+    return Kind(expected(parameter), read)

@@ -1,0 +1,62 @@
+"""Any command, with the cell's levels in its words and in its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from tare import record
+from tare.experiment import Cell
+from tare.registry import Description
+from tare.workloads import placeholders
+from tare.workloads.workload import Workload
+
+#: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
+CAPTURE_LIMIT_BYTES = 1 << 20
+
+
+class Command(Workload):
+    """A program of the user's; a fresh process in every iteration."""
+
+    description = Description(
+        name="command",
+        title="a command, with {factor} as a placeholder and TARE_FACTOR in its environment",
+        question="What does my program take, and how far can its times be trusted?",
+    )
+
+    def job(
+        self, cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+    ) -> record.Workload:
+        """Return the command with all placeholders filled in."""
+        spec = cell.workload
+        assert spec.command is not None
+        levels = {**cell.levels(), placeholders.SEED: str(seed)}
+
+        def fill(text: str) -> str:
+            return placeholders.fill(text, levels)
+
+        return record.Command(
+            argv=tuple(fill(word) for word in spec.command),
+            environment={
+                **_inherited(spec.inherit, surroundings),
+                **{f"TARE_{name.upper()}": level for name, level in levels.items()},
+                **{name: fill(value) for name, value in spec.environment.items()},
+            },
+            directory=None if spec.directory is None else fill(spec.directory),
+            input=None if spec.input is None else fill(spec.input),
+            # Where to is known to who executes it, since each platform sees another path.
+            capture=record.Capture(directory="", limit_bytes=CAPTURE_LIMIT_BYTES)
+            if spec.capture
+            else None,
+        )
+
+
+def _inherited(patterns: tuple[str, ...], surroundings: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in surroundings.items()
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+    }
+
+
+UNIT = Command()

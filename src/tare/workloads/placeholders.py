@@ -1,0 +1,48 @@
+"""Placeholders in commands: ``{name}`` stands for the level of a factor, ``{{`` for a brace."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping
+
+#: Not a factor: the seed of the trial's input, the same for all cells of a block.
+SEED = "seed"
+
+
+def names(text: str) -> set[str]:
+    """Return the placeholders that a text holds.
+
+    Raises
+    ------
+    ValueError
+        If a brace stands alone, or encloses what is no name.
+    """
+    found = set()
+    try:
+        parts = list(string.Formatter().parse(text))
+    except ValueError:
+        raise ValueError("a brace stands alone") from None
+    for _, name, form, conversion in parts:
+        if name is None:
+            continue
+        if form or conversion or not name.isidentifier():
+            inside = f"{name}{'!' + conversion if conversion else ''}{':' + form if form else ''}"
+            raise ValueError(f"{{{inside}}} is no placeholder")
+        found.add(name)
+    return found
+
+
+def fill(text: str, levels: Mapping[str, str]) -> str:
+    """Put levels in the place of placeholders, and single braces in that of double ones.
+
+    Raises
+    ------
+    KeyError
+        If a placeholder has no level.
+    """
+    parts = []
+    for literal, name, _, _ in string.Formatter().parse(text):
+        parts.append(literal)
+        if name is not None:
+            parts.append(levels[name])
+    return "".join(parts)

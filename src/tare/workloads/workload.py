@@ -1,0 +1,36 @@
+"""What a kind of workload is: how a cell becomes something that the agent can execute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tare.registry import Description
+
+if TYPE_CHECKING:
+    from tare import record
+    from tare.experiment import Cell
+
+
+class Workload:
+    """One kind of workload; a unit overrides all of it."""
+
+    description: Description
+
+    def job(
+        self, cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+    ) -> record.Workload:
+        """Return what the agent is to execute in a trial of a cell.
+
+        Parameters
+        ----------
+        cell : Cell
+            The workload, and its level of every factor.
+        repetitions : int or None
+            Executions in one timed region, where that is asked of the workload.
+        seed : int
+            Of the input, the same for all cells of a block.
+        surroundings : mapping
+            Environment variables of who calls tare.
+        """
+        raise NotImplementedError
