@@ -48,7 +48,7 @@ def test_a_socket_that_refuses_the_user(monkeypatch: pytest.MonkeyPatch) -> None
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.delenv("DOCKER_HOST", raising=False)
-    monkeypatch.setattr(engine.socket, "socket", type("S", (socket.socket,), {"connect": refuse}))
+    monkeypatch.setattr("socket.socket", type("S", (socket.socket,), {"connect": refuse}))
     with pytest.raises(PlatformError, match="refuses this user") as caught:
         engine.connect()
     assert caught.value.hint == "sudo usermod -aG docker $USER && newgrp docker"

@@ -13,8 +13,8 @@ from tare.platforms import Place, groups
 NAME = "tare-0123ab-0"
 
 
-def place(**limits: int) -> Place:
-    return Place(name=NAME, shared="/dev/shm", **limits)
+def place(cores: int | None = None, memory_bytes: int | None = None) -> Place:
+    return Place(name=NAME, shared="/dev/shm", cores=cores, memory_bytes=memory_bytes)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(lease, "_folders", lambda: [tmp_path / "leases"])
     monkeypatch.setattr(remnants, "FOLDERS", (tmp_path / "files",))
     monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
-    monkeypatch.setattr(remnants.registry, "scan", lambda _: {})
+    monkeypatch.setattr("tare.registry.scan", lambda _: {})
     return tmp_path
 
 
@@ -170,16 +170,18 @@ def test_what_cannot_be_removed_is_told_after_the_rest_is(
         lease.Remnant("tare-ffffff-1", "folder", lambda: removed.append("folder")),
     ]
     monkeypatch.setattr(remnants, "found", lambda: mine)
-    with pytest.raises(PlatformError, match="group: .*busy"):
+    with pytest.raises(PlatformError, match=r"group: .*busy"):
         remnants.cleanup(all=True)
     assert removed == ["folder"]
 
 
 def test_stray_processes_are_found_by_name_and_ended() -> None:
     name = f"{lease.new_name()}-0"
-    script = "import sys; sys.stdin.read()"
+    script = "import sys; print(flush=True); sys.stdin.read()"
     argv = [sys.executable, "-c", script, "serve", "--name", name]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE) as process:
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # its command line is there a little after its start
         (stray,) = [p for p in processes.named() if p.name == name]
         assert (stray.pid, stray.user) == (process.pid, os.geteuid())
         processes.kill(stray._replace(started=stray.started + 1))
