@@ -95,7 +95,7 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
 
 def _further(step: Step) -> str:
     time = step.pair.seconds * (step.more or 1)
-    return f"up to {counted(step.more or 1, 'further trial')} a cell would decide" + (
+    return f"about {counted(step.more or 1, 'further trial')} a cell would decide" + (
         f", {duration(time)}" if time else ""
     )
 

@@ -71,7 +71,7 @@ def further(some: Compared) -> str:
     most = max(more for _, more in wanting)
     seconds = sum(more * p.seconds for p, more in wanting)
     time = f", {duration(seconds)} in all" if seconds else ""
-    return f" (up to {counted(most, 'further trial')} of a cell would decide{time})"
+    return f" (about {counted(most, 'further trial')} of a cell would decide{time})"
 
 
 def share_of(some: int, total: int) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from tare.registry import Description, Parameter
+from tare.statistics.signed_rank import signed_rank_interval, signed_rank_p, walsh_averages
 from tare.statistics.statistic import FloatArray, Statistic
 
 Verdict = Literal[
@@ -26,8 +25,6 @@ PairedInterval = Callable[[FloatArray, float], tuple[float, float] | None]
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
 _POWER = float(stats.norm.ppf(0.8))
-#: Up to this n the distribution of the signed-rank statistic is computed exactly.
-_EXACT = 300
 
 
 @dataclass(frozen=True)
@@ -75,82 +72,6 @@ class Comparison:
     median_ratio: float
 
 
-@lru_cache(maxsize=64)
-def signed_rank_cdf(n: int) -> FloatArray:
-    """P(T ≤ t) of Wilcoxon's signed-rank statistic for t = 0 … n (n + 1) / 2, exactly."""
-    p = np.ones(1)
-    for rank in range(1, n + 1):
-        longer = np.zeros(len(p) + rank)
-        longer[: len(p)] += 0.5 * p
-        longer[rank:] += 0.5 * p
-        p = longer
-    return np.minimum(np.cumsum(p), 1.0)
-
-
-def _rank_probability(n: int, t: float) -> float:
-    """P(T ≤ t): exact for small n, normal with continuity correction beyond."""
-    if t < 0:
-        return 0.0
-    if n <= _EXACT:
-        return float(signed_rank_cdf(n)[int(min(t, n * (n + 1) / 2))])
-    sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    return float(stats.norm.cdf((t + 0.5 - n * (n + 1) / 4) / sd))
-
-
-def _critical_rank(n: int, alpha: float) -> int:
-    """Largest t with P(T ≤ t) ≤ alpha / 2; −1 if there is none."""
-    if n <= _EXACT:
-        return int(np.searchsorted(signed_rank_cdf(n), alpha / 2, side="right")) - 1
-    sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
-    return math.floor(n * (n + 1) / 4 - 0.5 + float(stats.norm.ppf(alpha / 2)) * sd)
-
-
-def walsh_averages(values: FloatArray) -> FloatArray:
-    """All (x_i + x_j) / 2 with i ≤ j, sorted; shape (n (n + 1) / 2,)."""
-    i, j = np.triu_indices(len(values))
-    return np.sort((values[i] + values[j]) / 2)
-
-
-def signed_rank_interval(
-    log_ratios: FloatArray, confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """Interval of the Hodges–Lehmann median by inverting the exact signed-rank test.
-
-    Parameters
-    ----------
-    log_ratios : array, shape (n,)
-        One a pair.
-    confidence : float
-        Coverage is at least this if the log-ratios are symmetric about their median, which a
-        coin flip for the order inside each block brings about where there is no effect.
-
-    Returns
-    -------
-    (float, float) or None
-        None if n is too small (below 6 at 95 %).
-
-    References
-    ----------
-    Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014, section 3.3.
-    """
-    n = len(log_ratios)
-    c = _critical_rank(n, 1 - confidence)
-    if c < 0:
-        return None
-    averages = walsh_averages(log_ratios)
-    return float(averages[c]), float(averages[len(averages) - 1 - c])
-
-
-def signed_rank_p(log_ratios: FloatArray) -> float:
-    """Two-sided p of the median being 0; below alpha exactly where the interval excludes 0."""
-    averages = walsh_averages(log_ratios)
-    n, total = len(log_ratios), len(averages)
-    below = total - int(np.searchsorted(averages, 0, side="right"))
-    above = int(np.searchsorted(averages, 0, side="left"))
-    p = 2 * min(_rank_probability(n, total - below), _rank_probability(n, total - above))
-    return min(1.0, p)
-
-
 def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
     """P(second > first) − P(second < first), from the ranks in O(n log n)."""
     u = stats.mannwhitneyu(second, first, method="asymptotic").statistic
@@ -158,8 +79,15 @@ def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """P-values adjusted by Holm over the family that they make."""
-    return [float(x) for x in multipletests(list(p), method="holm")[1]] if p else []
+    """P-values adjusted by Holm over the family that they make.
+
+    statsmodels has it too, but collects garbage in every call [40 to 60 ms].
+    """
+    order = np.argsort(p)
+    factors = np.arange(len(p), 0, -1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(np.asarray(p, dtype=float)[order] * factors)
+    return [float(x) for x in np.minimum(adjusted, 1.0)]
 
 
 def judge(low: float | None, high: float | None, margin: float, *, different: bool) -> Verdict:
@@ -305,5 +233,5 @@ UNIT = Statistic(
         ),
         source="Hodges and Lehmann 1963; Holm 1979; Cliff 1993",
     ),
-    methods=(compare, compare_family, signed_rank_interval, cliffs_delta, holm),
+    methods=(compare, compare_family, judge, cliffs_delta, holm),
 )

@@ -56,7 +56,9 @@ class Look:
 
 
 def reached_precision(values: FloatArray, confidence: float = 0.95) -> float | None:
-    """Relative half-width of the median's interval, widened for dependence.
+    """Relative half-width of the median's interval, widened for dependence from 50 trials on.
+
+    Fewer trials are too few to estimate a dependence from: their ranks are the exact ones.
 
     Parameters
     ----------
@@ -201,7 +203,8 @@ def _spread_half_width(values: FloatArray, tau: float) -> float | None:
 
 
 def _ranks(values: FloatArray, confidence: float) -> tuple[int, int] | None:
-    widening = math.sqrt(median_dependence_time(values))
+    few = len(values) < FIRST_LOOK
+    widening = 1.0 if few else math.sqrt(median_dependence_time(values))
     return quantile_ranks(len(values), 0.5, confidence, widening)
 
 

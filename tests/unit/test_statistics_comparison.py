@@ -1,0 +1,202 @@
+"""Comparisons against published tables, scipy and statsmodels, and what they promise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from tare.statistics.comparison import (
+    cliffs_delta,
+    compare,
+    compare_family,
+    detectable_change,
+    further,
+    holm,
+    judge,
+)
+from tare.statistics.signed_rank import (
+    signed_rank_cdf,
+    signed_rank_interval,
+    signed_rank_p,
+    walsh_averages,
+)
+
+ratios = st.lists(st.floats(-2, 2).filter(lambda x: abs(x) > 1e-3), min_size=6, max_size=20)
+
+#: Hollander and Wolfe, table 3.1: Hamilton depression scale factor IV of nine patients.
+BEFORE = np.array([1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30])
+AFTER = np.array([0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29])
+
+
+@pytest.mark.parametrize(
+    ("n", "critical"), [(6, 0), (7, 2), (8, 3), (10, 8), (15, 25), (20, 52), (25, 89)]
+)
+def test_critical_values_are_wilcoxons(n: int, critical: int) -> None:
+    cdf = signed_rank_cdf(n)
+    assert cdf[critical] <= 0.025 < cdf[critical + 1]
+
+
+def test_hollander_and_wolfes_example() -> None:
+    d = BEFORE - AFTER
+    interval = signed_rank_interval(d, 0.95)
+    assert interval is not None
+    assert interval == (pytest.approx(0.010, abs=5e-4), pytest.approx(0.786, abs=5e-4))
+    assert float(np.median(walsh_averages(d))) == pytest.approx(0.46, abs=5e-3)
+    assert signed_rank_p(d) == pytest.approx(0.0390625)
+
+
+@given(ratios)
+def test_p_is_scipys_where_there_are_no_ties(values: list[float]) -> None:
+    d = np.array(values)
+    if len(np.unique(np.abs(d))) < len(d):
+        return
+    assert signed_rank_p(d) == pytest.approx(stats.wilcoxon(d, method="exact").pvalue)
+
+
+@given(st.lists(st.integers(-3, 3).map(float), min_size=6, max_size=30).map(np.array))
+def test_interval_excludes_zero_exactly_where_p_is_small(d: np.ndarray) -> None:
+    interval = signed_rank_interval(d)
+    assert interval is not None
+    assert (interval[0] > 0 or interval[1] < 0) == (signed_rank_p(d) <= 0.05)
+
+
+def test_large_samples_go_over_smoothly() -> None:
+    d = np.random.default_rng(1).normal(0.01, 0.05, 301)
+    exact, approximate = signed_rank_interval(d[:300]), signed_rank_interval(d)
+    assert exact is not None
+    assert approximate is not None
+    assert approximate == (pytest.approx(exact[0], abs=5e-4), pytest.approx(exact[1], abs=5e-4))
+    assert signed_rank_p(d) == pytest.approx(stats.wilcoxon(d).pvalue, rel=0.02)
+
+
+def test_below_six_pairs_there_is_no_interval() -> None:
+    c = compare(np.arange(1.0, 6.0), np.arange(2.0, 7.0))
+    assert (c.low, c.high, c.verdict, c.more_pairs) == (None, None, "not decided", None)
+
+
+@given(
+    st.lists(st.integers(0, 20).map(float), min_size=1, max_size=30).map(np.array),
+    st.lists(st.integers(0, 20).map(float), min_size=1, max_size=30).map(np.array),
+)
+def test_cliffs_delta_is_its_definition(a: np.ndarray, b: np.ndarray) -> None:
+    brute = float(np.mean(np.sign(b[:, None] - a[None, :])))
+    assert cliffs_delta(a, b) == pytest.approx(brute)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_holm_is_statsmodels(p: list[float]) -> None:
+    assert holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "different", "verdict"),
+    [
+        (1.03, 1.05, True, "slower"),
+        (1.005, 1.04, True, "slower"),
+        (1.005, 1.015, True, "slower by less than the margin"),
+        (0.95, 0.97, True, "faster"),
+        (0.985, 0.995, True, "faster by less than the margin"),
+        (0.99, 1.01, False, "same"),
+        (0.99, 1.03, False, "not decided"),
+        (0.97, 1.03, False, "not decided"),
+        (1.03, 1.05, False, "not decided"),
+        (1.005, 1.015, False, "same"),
+        (None, None, False, "not decided"),
+    ],
+)
+def test_verdicts(low: float | None, high: float | None, different: bool, verdict: str) -> None:
+    assert judge(low, high, 0.02, different=different) == verdict
+
+
+def test_drift_and_disturbed_blocks_cancel_in_pairs() -> None:
+    rng = np.random.default_rng(4)
+    block = np.linspace(100, 200, 30) * np.exp(0.3 * rng.standard_normal(30))
+    first = block * np.exp(0.005 * rng.standard_normal(30))
+    second = 1.05 * block * np.exp(0.005 * rng.standard_normal(30))
+    c = compare(first, second)
+    assert c.verdict == "slower"
+    assert c.ratio == pytest.approx(1.05, abs=0.004)
+
+
+def test_the_other_way_round_is_the_inverse() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(100, 2, 40), rng.normal(103, 2, 40)
+    there, back = compare(a, b), compare(b, a)
+    assert there.ratio == pytest.approx(1 / back.ratio)
+    assert there.low == pytest.approx(1 / (back.high or 0))
+    assert (there.verdict, back.verdict) == ("slower", "faster")
+    assert there.cliffs_delta == pytest.approx(-back.cliffs_delta)
+
+
+def test_further_pairs_come_from_the_spread_not_from_the_effect() -> None:
+    rng = np.random.default_rng(7)
+    noise = 0.05 * rng.standard_normal(20)
+    first = np.full(20, 100.0)
+    needed = [compare(first, first * np.exp(noise + e)).more_pairs for e in (0.0, 0.005, 0.01)]
+    assert None not in needed
+    assert len(set(needed)) == 1
+
+
+def test_the_further_pairs_decide_whatever_the_effect() -> None:
+    rng = np.random.default_rng(8)
+    for effect in np.linspace(0, 0.04, 9):
+        interval = signed_rank_interval(effect + 0.05 * rng.standard_normal(60))
+        assert interval is not None
+        more = further(60, (interval[1] - interval[0]) / 2, 0.02)
+        n = 60 + int(1.5 * more)  # the spread of 60 is itself uncertain
+        c = compare(np.ones(n), np.exp(effect + 0.05 * rng.standard_normal(n)))
+        assert c.verdict != "not decided"
+
+
+def test_further_and_detectable_are_consistent_with_the_normal_theory() -> None:
+    # Width 2 h = margin: nothing more is needed (the least is 1).
+    assert further(50, math.log1p(0.02) / 2, 0.02) == 1
+    assert further(50, math.log1p(0.02), 0.02) == 150
+    # Half-width 1.96 s; power 80 % needs (1.96 + 0.84) s.
+    assert detectable_change(1.96 * 0.01, 0.95) == pytest.approx(math.expm1(0.028), rel=1e-3)
+
+
+def test_detectable_change_is_detected_with_the_stated_power() -> None:
+    rng = np.random.default_rng(9)
+    base = [compare(np.ones(40), np.exp(0.03 * rng.standard_normal(40))) for _ in range(50)]
+    change = float(np.mean([c.detectable or 0 for c in base]))
+    found = sum(
+        compare(np.ones(40), (1 + change) * np.exp(0.03 * rng.standard_normal(40))).p < 0.05
+        for _ in range(300)
+    )
+    assert stats.binom.ppf(0.005, 300, 0.76) <= found <= stats.binom.ppf(0.995, 300, 0.84)
+
+
+def test_a_family_of_equal_cells_rarely_has_a_difference() -> None:
+    rng = np.random.default_rng(10)
+    alarms = 0
+    for _ in range(200):
+        pairs = [(rng.lognormal(0, 0.05, 20), rng.lognormal(0, 0.05, 20)) for _ in range(6)]
+        words = {c.verdict for c in compare_family(pairs)}
+        alarms += any(w.startswith(("slower", "faster")) for w in words)
+    assert alarms <= stats.binom.ppf(0.99, 200, 0.05)
+
+
+def test_holm_can_take_a_difference_back() -> None:
+    rng = np.random.default_rng(11)
+    a = rng.lognormal(0, 0.05, 30)
+    b = a * np.exp(rng.normal(0.019, 0.05, 30))
+    noise = [(rng.lognormal(0, 0.05, 30), rng.lognormal(0, 0.05, 30)) for _ in range(30)]
+    alone, family = compare(a, b), compare_family([(a, b), *noise])[0]
+    assert alone.p < 0.05 < family.p_adjusted
+    assert (alone.verdict, family.verdict) == ("slower", "not decided")
+    assert family.more_pairs is not None
+
+
+def test_another_interval_can_take_the_place_of_the_fixed_n_one() -> None:
+    wide = compare(np.ones(30), np.full(30, 1.1), interval=lambda d, _: (-1.0, 1.0))
+    assert (wide.low, wide.high) == (pytest.approx(math.exp(-1)), pytest.approx(math.e))
+    assert wide.verdict == "not decided"

@@ -1,0 +1,110 @@
+"""Ratios of spread: right where something is planted, quiet where nothing is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from tare.statistics.spread import compare_spread, compare_spreads, judge_spread
+
+
+def test_a_planted_growth_is_found() -> None:
+    rng = np.random.default_rng(1)
+    c = compare_spread(rng.normal(100, 1, 80), rng.normal(100, 3, 80))
+    assert c.verdict == "less stable"
+    assert c.low is not None
+    assert c.high is not None
+    assert c.low < 3 < c.high
+    back = compare_spread(rng.normal(100, 3, 80), rng.normal(100, 1, 80))
+    assert back.verdict == "more stable"
+
+
+def test_equal_spreads_are_as_stable_once_there_are_enough_trials() -> None:
+    rng = np.random.default_rng(2)
+    c = compare_spread(rng.normal(100, 1, 400), rng.normal(120, 1, 400))
+    assert c.verdict == "as stable"
+    assert c.more_pairs is None
+    few = compare_spread(rng.normal(100, 1, 15), rng.normal(120, 1, 15))
+    assert few.verdict == "not decided"
+    assert few.more_pairs is not None
+    assert few.more_pairs > 50
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "different", "verdict"),
+    [
+        (1.2, 2.0, True, "less stable"),
+        (1.1, 1.4, True, "as stable"),
+        (0.3, 0.6, True, "more stable"),
+        (0.8, 1.3, False, "as stable"),
+        (0.8, 1.6, False, "not decided"),
+        (1.2, 2.0, False, "not decided"),
+        (None, None, False, "not decided"),
+    ],
+)
+def test_verdicts(low: float | None, high: float | None, different: bool, verdict: str) -> None:
+    assert judge_spread(low, high, 0.5, different=different) == verdict
+
+
+def test_below_ten_blocks_nothing_is_said() -> None:
+    c = compare_spread(np.arange(9.0), np.arange(9.0))
+    assert (c.low, c.verdict, c.more_pairs) == (None, "not decided", 1)
+
+
+def test_a_spread_of_nothing_has_no_ratio() -> None:
+    c = compare_spread(np.ones(30), np.arange(30.0))
+    assert (c.ratio, c.low, c.verdict) == (None, None, "not decided")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.floats(0.1, 10), st.floats(-50, 50))
+def test_unit_and_offset_do_not_matter(scale: float, shift: float) -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(100, 1, 30), rng.normal(100, 2, 30)
+    one, other = compare_spread(a, b), compare_spread(a * scale, (b + shift) * scale)
+    assert other.low == pytest.approx(one.low)
+    assert other.verdict == one.verdict
+
+
+@pytest.mark.parametrize("shape", ["normal", "lognormal", "outliers", "modes"])
+def test_a_family_of_equal_cells_rarely_has_a_difference(shape: str) -> None:
+    rng = np.random.default_rng(4)
+    alarms = 0
+    for _ in range(60):
+        pairs = [(_draw(rng, shape, 40), _draw(rng, shape, 40)) for _ in range(4)]
+        words = {c.verdict for c in compare_spreads(pairs)}
+        alarms += bool(words & {"less stable", "more stable"})
+    assert alarms <= stats.binom.ppf(0.99, 60, 0.05)
+
+
+def test_workers_are_not_replicates() -> None:
+    """Eight workers that share a trial's fate carry the information of one."""
+    rng = np.random.default_rng(5)
+    alarms = 0
+    for _ in range(60):
+        a, b = (rng.normal(100, 1, (30, 1)) + rng.normal(0, 0.1, (30, 8)) for _ in range(2))
+        c = compare_spread(a, b)
+        alarms += c.verdict in ("less stable", "more stable")
+    assert alarms <= stats.binom.ppf(0.99, 60, 0.05)
+
+
+def test_more_workers_do_not_make_a_cell_look_stable() -> None:
+    """Means over workers would shrink; the spread of single workers' values does not."""
+    rng = np.random.default_rng(6)
+    one, eight = rng.normal(100, 1, (200, 1)), rng.normal(100, 1, (200, 8))
+    assert compare_spread(one, eight).verdict == "as stable"
+
+
+def _draw(rng: np.random.Generator, shape: str, n: int) -> np.ndarray:
+    z = rng.standard_normal(n)
+    match shape:
+        case "lognormal":
+            return np.exp(0.5 * z)
+        case "outliers":
+            return z * np.where(rng.random(n) < 0.03, 10, 1)
+        case "modes":
+            return z + np.where(rng.random(n) < 0.1, 8, 0)
+    return z
