@@ -13,6 +13,9 @@ import msgspec
 #: (``{name}``) and an environment variable (``TARE_NAME``).
 KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size")
 
+#: Instead of levels of ``workers``: counts that follow the machine's topology.
+TOPOLOGY = "topology"
+
 #: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
 NO_LOAD, WHOLE_SIZE = "none", "all"
 

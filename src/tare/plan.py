@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import KNOWN_FACTORS, Cell, Experiment, WorkloadSpec
+from tare.experiment import KNOWN_FACTORS, TOPOLOGY, Cell, Experiment, WorkloadSpec
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
 VERSION = 1
 #: Where the plan is kept in the experiment's folder.
 FILE = "plan.json"
-#: Fewer trials give values without an interval; more than these need not be fixed beforehand.
-FEWEST = 6
+#: A plan with more cells than this is a slip of the finger, not a question.
+MOST_CELLS = 100_000
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,19 +59,23 @@ def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
     Raises
     ------
     ExperimentError
-        If a size is beyond the machine.
+        If a size is beyond the machine, or there are more cells than anybody can mean.
     """
     factors = dict(experiment.factors)
-    if tuple(factors.get("workers", ())) == ("topology",):
+    if tuple(factors.get("workers", ())) == (TOPOLOGY,):
         factors["workers"] = machine.steps
     _check_sizes(experiment, machine)
-    names = list(factors)
-    made: list[Cell] = []
-    for workload in experiment.workloads:
-        for levels in itertools.product(*factors.values()):
-            chosen = dict(zip(names, levels, strict=True))
-            made.append(_cell(len(made), workload, chosen))
-    return tuple(made)
+    count = math.prod(len(levels) for levels in factors.values()) * len(experiment.workloads)
+    if count > MOST_CELLS:
+        raise ExperimentError(
+            f"{experiment.name} has {count} cells, more than {MOST_CELLS}",
+            "every workload is crossed with every level of every factor: ask less at a time",
+        )
+    crossed = itertools.product(experiment.workloads, *factors.values())
+    return tuple(
+        _cell(number, workload, dict(zip(factors, levels, strict=True)))
+        for number, (workload, *levels) in enumerate(crossed)
+    )
 
 
 def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
@@ -99,6 +103,21 @@ def _check_sizes(experiment: Experiment, machine: Machine) -> None:
             )
 
 
+def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[str]:
+    """Return what is to be told with the answers: pinned workers that have to share CPUs."""
+    sharing = {
+        (cell.pinning, cell.workers, limit)
+        for cell in made
+        if cell.pinning != "none"
+        and cell.workers * (limit := experiment.limits(cell.size).cores or 1) > len(machine.spread)
+    }
+    return [
+        f"pinning {pinning}: {workers} workers of {cores} CPU{'s' * (cores > 1)} share "
+        f"{len(machine.spread)} CPUs, so some of them are pinned to the same"
+        for pinning, workers, cores in sorted(sharing)
+    ]
+
+
 def make(experiment: Experiment, made: tuple[Cell, ...]) -> Plan:
     """Return the plan of an experiment whose kernels are not calibrated yet."""
     return Plan(experiment=experiment, cells=made, metric=metric(experiment))
@@ -121,9 +140,12 @@ def without(experiment: Experiment, factor: str, levels: Iterable[Any]) -> Exper
         If none is left.
     """
     gone = set(levels)
-    left = tuple(level for level in experiment.factors[factor] if level not in gone)
+    asked = experiment.factors[factor]
+    left = tuple(level for level in asked if level not in gone)
     if not left:
-        raise ExperimentError(f"no level of {factor} is left to compare")
+        raise ExperimentError(
+            f"no {factor} is left to measure: nothing of {', '.join(map(str, asked))} is available"
+        )
     return msgspec.structs.replace(experiment, factors={**experiment.factors, factor: left})
 
 
@@ -228,18 +250,50 @@ class _Versioned(msgspec.Struct):
     version: int
 
 
-def same(asked: Plan, stored: Plan) -> None:
-    """Refuse to go on with an experiment that has changed, naming what did.
+def resume(asked: Plan, stored: Plan) -> Plan:
+    """Return the plan to go on with: the stored one, with the stopping rule that is asked now.
+
+    Parameters
+    ----------
+    asked : Plan
+        Of the experiment file as it is.
+    stored : Plan
+        Of the folder; has the repetitions that are frozen.
 
     Raises
     ------
     ExperimentError
-        If a key differs that decides about trials.
+        If the experiment has changed in more than when to stop, naming the key; or if this
+        machine makes other cells of it.
     """
-    for key in Experiment.__struct_fields__:
-        now, then = getattr(asked.experiment, key), getattr(stored.experiment, key)
-        if now != then and key not in ("stopping", "skip_missing"):
-            raise ExperimentError(
-                f"the experiment has changed since it began: {key} was {then!r} and is {now!r}",
-                "measure it into a new folder with --out",
-            )
+    now, then = _deciding(asked.experiment), _deciding(stored.experiment)
+    if now != then:
+        key, was, becomes = _difference(then, now, ())
+        raise ExperimentError(
+            f"the experiment has changed since it began: {key} was {was!r} and is {becomes!r}",
+            "measure it into a new folder with --out",
+        )
+    if asked.cells != stored.cells:
+        raise ExperimentError(
+            "this machine makes other cells of the experiment than the one where it began",
+            "measure it into a new folder with --out",
+        )
+    return msgspec.structs.replace(stored, experiment=asked.experiment)
+
+
+def _deciding(experiment: Experiment) -> dict[str, Any]:
+    """Return everything that decides about single trials, as plain data."""
+    plain: dict[str, Any] = msgspec.to_builtins(experiment)
+    for key in ("stopping", "skip_missing"):
+        del plain[key]
+    plain["workload"] = {spec["name"]: spec for spec in plain.pop("workloads")}
+    return plain
+
+
+def _difference(then: Any, now: Any, path: tuple[str, ...]) -> tuple[str, Any, Any]:
+    """Return where two unequal things differ first, and how."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in {**then, **now}:
+            if then.get(key) != now.get(key):
+                return _difference(then.get(key), now.get(key), (*path, key))
+    return ".".join(path), then, now

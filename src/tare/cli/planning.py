@@ -28,7 +28,7 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
             "trials_per_cell": trials,
             "block_s": per_block,
             "budget_s": experiment.stopping.budget_s,
-            "left_out": [note.message for note in prepared.notes],
+            "notes": [note.message for note in prepared.notes],
         }
         output.write_json(data, json)
         if json == "-":
@@ -44,7 +44,7 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
     if len(levels) > ROWS:
         output.out.print(f"… and {len(levels) - ROWS} more cells (--json - lists all)")
     for note in prepared.notes:
-        output.out.print(f"Left out: {note.message}", markup=False)
+        output.out.print(f"Note: {note.message}", markup=False)
     output.out.print(_sentence(len(cells), trials, per_block, experiment.stopping.budget_s))
 
 

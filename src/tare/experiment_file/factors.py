@@ -6,14 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tare.experiment import KNOWN_FACTORS, NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec
+from tare.experiment import KNOWN_FACTORS, NO_LOAD, TOPOLOGY, WHOLE_SIZE, LoadSpec, SizeSpec
 from tare.experiment_file import kinds
 from tare.experiment_file.kinds import Kind
 from tare.experiment_file.table import Table, shown, suggestion
 from tare.registry import Catalogue
 
-#: Worker counts that follow the machine's topology.
-TOPOLOGY = "topology"
 #: A worker is a process; more than this is a slip of the finger.
 MOST_WORKERS = 4096
 #: A name that can stand in a placeholder and in an environment variable.
