@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tare import execute as execution
-from tare import experiment_file, journal, machine, plan, platforms, record, remnants
+from tare import experiment_file, journal, loads, machine, plan, platforms, record, remnants
 from tare.availability import Availability
 from tare.catalogue import catalogue
 from tare.errors import PlatformError, StoreError
@@ -66,39 +66,54 @@ def check(
 ) -> Prepared:
     """Look whether the machine has what an experiment needs; leave out what may be."""
     found = machine.topology()
-    missing = _missing(experiment)
     notes = []
-    if missing:
+    for factor, missing in (("platform", _platforms(experiment)), ("load", _loads(experiment))):
+        if not missing:
+            continue
         if not (skip_missing or experiment.skip_missing):
-            raise PlatformError(
-                "; ".join(f"{m.name} is not available here: {m.why}" for m in missing),
-                "; or ".join(
-                    [m.fix for m in missing if m.fix]
-                    + ["--skip-missing leaves it out"]
-                ),
-            )  # fmt: skip
-        notes = [
-            journal.Note(
-                message=f"{m.name} was left out: {m.why}"
-                + (f" To have it: {m.fix}" if m.fix else ""),
-                detail={"platform": m.name, "why": m.why, "fix": m.fix},
-            )
-            for m in missing
-        ]
-        experiment = plan.without(experiment, "platform", [m.name for m in missing])
+            raise _refusal(missing)
+        notes += [_left_out(factor, level, one) for level, one in missing.items()]
+        experiment = plan.without(experiment, factor, missing)
     here = plan.Machine.parse(found)
-    return Prepared(
-        experiment, here, machine.facts(found), plan.cells(experiment, here), notes, text
+    made = plan.cells(experiment, here)
+    notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
+    return Prepared(experiment, here, machine.facts(found), made, notes, text)
+
+
+def _platforms(experiment: Experiment) -> dict[str, Availability]:
+    """Return the levels of ``platform`` that do not work here."""
+    commands = any(w.command for w in experiment.workloads)
+    asked = {
+        str(stack): platforms.availability(str(stack), experiment.platforms, commands)
+        for stack in experiment.factors.get("platform", ("bare",))
+    }
+    return {stack: found for stack, found in asked.items() if not found.works}
+
+
+def _loads(experiment: Experiment) -> dict[str, Availability]:
+    """Return the levels of ``load`` that do not work here."""
+    asked = {
+        name: loads.availability(spec.kind, spec.parameters)
+        for name, spec in experiment.loads.items()
+        if name in experiment.factors.get("load", ())
+    }
+    return {name: found for name, found in asked.items() if not found.works}
+
+
+def _refusal(missing: Mapping[str, Availability]) -> PlatformError:
+    fixes = [found.fix for found in missing.values() if found.fix]
+    return PlatformError(
+        "; ".join(f"{level} is not available here: {f.why}" for level, f in missing.items()),
+        "   or: ".join([*dict.fromkeys(fixes), "--skip-missing, to leave it out"]),
     )
 
 
-def _missing(experiment: Experiment) -> list[Availability]:
-    commands = any(w.command for w in experiment.workloads)
-    asked = [
-        platforms.availability(str(stack), experiment.platforms, commands)
-        for stack in experiment.factors.get("platform", ("bare",))
-    ]
-    return [a for a in asked if not a.works]
+def _left_out(factor: str, level: str, found: Availability) -> journal.Note:
+    fix = f" To have it: {found.fix}" if found.fix else ""
+    return journal.Note(
+        message=f"{factor} {level} was left out: {found.why}.{fix}",
+        detail={factor: level, "why": found.why, "fix": found.fix},
+    )
 
 
 def execute(
@@ -165,9 +180,9 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
 
 
 def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, Past]:
-    stored = plan.read(folder)
-    plan.same(made, stored)
-    return stored, count(journal.read_all(folder))
+    made = plan.resume(made, plan.read(folder))
+    plan.write(made, folder)
+    return made, count(journal.read_all(folder))
 
 
 def _decide(experiment: Experiment) -> execution.Decide:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json as jsonlib
-import subprocess
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from rich.table import Table
 
-from tare import agent, registry
+from tare import platforms, registry
+from tare.catalogue import catalogue
 from tare.cli import output
 from tare.errors import ExperimentError
 
@@ -59,22 +59,27 @@ def describe(
 
 def _units(kind: str) -> list[dict[str, Any]]:
     if kind in ("kernels", "metrics"):
-        done = subprocess.run(
-            [str(agent.binary()), "describe"], capture_output=True, text=True, check=True
-        )
-        units: list[dict[str, Any]] = jsonlib.loads(done.stdout)[kind]
-        return units
-    package = "report.charts" if kind == "charts" else kind
-    described = []
-    for name, unit in registry.scan(package).items():
-        row = {"name": name, "title": unit.description.title, "question": unit.description.question}
-        if kind == "platforms":
-            from tare import platforms
+        found = getattr(catalogue(), kind).values()
+        return [msgspec.to_builtins(unit) for unit in found]
+    if kind == "platforms":
+        return [_platform(stack) for stack in platforms.offered()]
+    units = registry.scan("report.charts" if kind == "charts" else kind).values()
+    return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
-            found = platforms.availability(name, {}, False)
-            row |= {"works": found.works, "why": found.why, "fix": found.fix}
-        described.append(row)
-    return described
+
+def _platform(stack: str) -> dict[str, Any]:
+    found = platforms.availability(stack)
+    innermost = registry.scan("platforms")[stack.rsplit("/", maxsplit=1)[-1]]
+    told = {"works": found.works, "why": found.why, "fix": found.fix}
+    return {**_row(innermost.description), "name": stack, **told}
+
+
+def _row(description: registry.Description) -> dict[str, Any]:
+    return {
+        "name": description.name,
+        "title": description.title,
+        "question": description.question,
+    }
 
 
 def _word(value: Any) -> str:

@@ -101,9 +101,7 @@ def run(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
-    format: Annotated[
-        str, typer.Option("--format", help="html, markdown, svg or png.")
-    ] = "html",
+    format: Annotated[str, typer.Option("--format", help="html, markdown, svg or png.")] = "html",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write it.")
     ] = None,

@@ -12,9 +12,7 @@ from tare.cli import output
 
 def export(
     folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
-    format: Annotated[
-        str, typer.Option("--format", help="csv, parquet or json.")
-    ] = "csv",
+    format: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
     table: Annotated[
         str,
         typer.Option("--table", help="samples, trials, facts, sessions, faults, stops, findings."),
