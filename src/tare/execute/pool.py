@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tare import agent, platforms, record
-from tare.experiment import Cell, Experiment, SizeSpec
+from tare.experiment import Cell, Experiment
 from tare.journal import MachineFact
 
 #: Starting a container takes a fifth of a second; a VM takes seconds.
@@ -115,7 +115,7 @@ class Pool:
 
     def _start(self, key: Key, number: int) -> Resident:
         platform, size, workers, cpus = key
-        limits = self._experiment.sizes.get(size, SizeSpec())
+        limits = self._experiment.limits(size)
         given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
         instance = platforms.start(
             platform,
