@@ -70,7 +70,7 @@ pub const METRICS: &[Metric] = &[
         unit: Some("ns"),
         meaning: "CLOCK_MONOTONIC when the root process ended",
         absence: "as for wall_ns",
-        sources: WALL,
+        sources: STAMPS,
     },
     Metric {
         name: "exit_code",
@@ -172,7 +172,7 @@ pub const METRICS: &[Metric] = &[
         unit: Some("ns"),
         meaning: "CLOCK_MONOTONIC at the root process's exec",
         absence: "as for wall_ns",
-        sources: WALL,
+        sources: STAMPS,
     },
     Metric {
         name: "start_skew_ns",
@@ -193,6 +193,13 @@ pub const METRICS: &[Metric] = &[
             "stat",
             "/proc/stat, over all CPUs that the worker may use",
         )],
+    },
+    Metric {
+        name: "system_ns",
+        unit: Some("ns"),
+        meaning: "CPU time in kernel mode",
+        absence: "rusage cannot be had",
+        sources: RUSAGE,
     },
     Metric {
         name: "teardown_ns",
@@ -239,6 +246,13 @@ pub const METRICS: &[Metric] = &[
         ],
     },
     Metric {
+        name: "user_ns",
+        unit: Some("ns"),
+        meaning: "CPU time in user mode",
+        absence: "rusage cannot be had",
+        sources: RUSAGE,
+    },
+    Metric {
         name: "voluntary_switches",
         unit: Some("1"),
         meaning: "times that the CPU was given up to wait for something",
@@ -281,6 +295,22 @@ const WALL: &[Source] = &[
     source(
         "self",
         "a kernel's own first and last stamp: generating its input is in it",
+    ),
+];
+
+const STAMPS: &[Source] = &[
+    source("around", "clock read around launch and wait"),
+    source(
+        "perf_cpu",
+        "stamped by the kernel, seen by events on all CPUs",
+    ),
+    source(
+        "perf_task",
+        "stamped by the kernel, seen by an event on the process",
+    ),
+    source(
+        "self",
+        "a kernel's timed region: its own first and last reading",
     ),
 ];
 
