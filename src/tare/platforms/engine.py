@@ -28,6 +28,8 @@ REPOSITORY = "tare-agent"
 LABEL = "tare"
 #: How long a container may take to end by itself when its standard input has.
 END_S = 5.0
+#: How long the engine may take to remove one.
+GONE_S = 20.0
 
 _importing = threading.Lock()
 
@@ -227,14 +229,17 @@ def remove_image(tag: str) -> None:
 
 
 def _remove(client: docker.DockerClient, container: str) -> None:
-    """Remove a container; that the engine does so itself already is no error."""
-    try:
-        client.api.remove_container(container, force=True)
-    except NotFound:
-        return
-    except APIError as error:
-        if error.response is None or error.response.status_code != 409:
-            raise PlatformError(
-                f"the container {container[:12]} cannot be removed: {error.explanation}",
-                f"docker rm -f {container[:12]}",
-            ) from error
+    """Remove a container and wait until it is gone; the engine may be at it already."""
+    deadline = time.monotonic() + GONE_S
+    while True:
+        try:
+            client.api.remove_container(container, force=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if time.monotonic() > deadline:
+                raise PlatformError(
+                    f"the container {container[:12]} cannot be removed: {error.explanation}",
+                    f"docker rm -f {container[:12]}",
+                ) from error
+            time.sleep(0.005)

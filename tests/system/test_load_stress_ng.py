@@ -1,0 +1,113 @@
+"""The real stress-ng: at work between start and stop, gone after, its death seen."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare import lease, loads
+from tare.errors import PlatformError
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(shutil.which("stress-ng") is None, reason="no stress-ng"),
+]
+
+STARTER = """
+import sys, time
+from tare import loads
+loads.start("stress-ng", {"workers": 2}, sys.argv[1])
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+def stressing(name: str) -> list[int]:
+    """Return the pids of what works under a name, the dead excepted."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if entry.name.isdigit() and any(word.endswith(f"/{name}") for word in words[1:]):
+            found.append(int(entry.name))
+    return found
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"stressor": "cpu", "workers": 2},
+        {"stressor": "cpu", "workers": 1, "percent": 25, "method": "matrixprod"},
+        {"stressor": "memcpy", "workers": 1},
+        {"stressor": "vm", "workers": 1, "extra": "--vm-bytes 16m"},
+    ],
+)
+def test_it_works_from_start_to_stop(given: dict[str, Any]) -> None:
+    assert loads.availability("stress-ng", given).works
+    name = f"{lease.new_name()}-load"
+    running = loads.start("stress-ng", given, name)
+    try:
+        running.check()
+        assert len(stressing(name)) > given["workers"]
+    finally:
+        running.stop()
+    assert stressing(name) == []
+    running.stop()
+
+
+@pytest.mark.parametrize("whom", [0, 1])
+def test_its_death_is_seen(whom: int) -> None:
+    name = f"{lease.new_name()}-load"
+    running = loads.start("stress-ng", {"workers": 2}, name)
+    try:
+        os.kill(sorted(stressing(name))[whom], signal.SIGKILL)
+
+        def seen() -> bool:
+            try:
+                running.check()
+            except PlatformError:
+                return True
+            return False
+
+        assert eventually(seen)
+    finally:
+        running.stop()
+    assert stressing(name) == []
+
+
+def test_it_dies_with_whoever_started_it() -> None:
+    name = f"{lease.new_name()}-load"
+    argv = [sys.executable, "-c", STARTER, name]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == b"started\n"
+        assert len(stressing(name)) == 3
+        starter.kill()
+    assert eventually(lambda: stressing(name) == [])
+    shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
+
+
+def test_bad_options_say_what_stress_ng_says() -> None:
+    name = f"{lease.new_name()}-load"
+    with pytest.raises(PlatformError, match="unrecognized option"):
+        loads.start("stress-ng", {"extra": "--no-such-option"}, name)
+    with pytest.raises(PlatformError, match="no stressor 'nonsense'"):
+        loads.start("stress-ng", {"stressor": "nonsense"}, name)
