@@ -1,2 +1,107 @@
+//! The measuring half of tare: one static binary that is copied to wherever the measuring is.
+
+mod accounts;
+mod capture;
+mod clock;
+mod course;
+mod crew;
+mod describe;
+mod failure;
+mod futex;
+mod kernel_process;
+mod kernels;
+mod launch;
+mod ledger;
+mod mapping;
+mod marker;
+mod page;
 mod record;
-fn main() { println!("{}", record::SCHEMA); }
+mod rendezvous;
+mod schema;
+mod serve;
+mod stream;
+mod topology;
+mod tree;
+mod trial;
+mod usage;
+mod watch;
+mod worker;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lexopt::prelude::*;
+
+const USAGE: &str = "\
+tare-agent: the measuring half of tare
+
+  tare-agent serve [--name NAME]     perform the jobs of standard input, one JSON object a line
+  tare-agent observe [--teardown]    stamp what others launch, as the kernel sees it
+  tare-agent describe                print kernels and metrics as JSON
+  tare-agent schema                  print the schema of jobs and records
+  tare-agent topology [--sysfs DIR]  print the machine's processors as JSON
+  tare-agent --version
+";
+
+fn main() -> ExitCode {
+    // A kernel's process stamps itself before it does anything else.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "kernel")
+    {
+        return kernel_process::run();
+    }
+    match arguments().and_then(run) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("tare-agent: {error}\n\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[derive(Default)]
+struct Arguments {
+    command: String,
+    name: Option<String>,
+    teardown: bool,
+    sysfs: Option<PathBuf>,
+}
+
+fn arguments() -> Result<Arguments, lexopt::Error> {
+    let mut given = Arguments::default();
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Value(word) if given.command.is_empty() => given.command = word.string()?,
+            Short('V') | Long("version") => given.command = "version".to_string(),
+            Short('h') | Long("help") => given.command = "help".to_string(),
+            Long("name") => given.name = Some(parser.value()?.string()?),
+            Long("teardown") => given.teardown = true,
+            Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(given)
+}
+
+fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
+    match given.command.as_str() {
+        "serve" => {
+            let own = || format!("tare-{}", std::process::id());
+            return Ok(serve::run(given.name.unwrap_or_else(own)));
+        }
+        "worker" => return Ok(worker::run()),
+        "describe" => describe::run(),
+        "schema" => schema::run(),
+        "topology" => {
+            let sysfs = given.sysfs.unwrap_or_else(|| topology::LIVE.into());
+            topology::run(&sysfs).map_err(lexopt::Error::from)?;
+        }
+        "version" => println!("tare-agent {}", env!("CARGO_PKG_VERSION")),
+        "help" => print!("{USAGE}"),
+        "" => return Err("what shall it do?".into()),
+        other => return Err(format!("there is no {other:?}").into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,312 @@
+//! The course of one process from its launch until nothing is left of it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::Ordering::Acquire;
+
+use crate::accounts;
+use crate::capture::Capture;
+use crate::clock;
+use crate::launch::Surroundings;
+use crate::ledger::{Entry, Figure};
+use crate::record::{FaultKind, Phase, Workload};
+use crate::tree::{self, Relative, Status, Tree};
+use crate::trial::Part;
+use crate::watch;
+use crate::worker::Closed;
+
+/// How soon a tail iteration is ended when the others have finished.
+const TAIL_TICK_NS: i64 = 2_000_000;
+/// How long what was killed may take to go.
+const KILL_NS: i64 = 10_000_000_000;
+
+/// Launches, waits, accounts; whether all went well.
+///
+/// `executions` iterations are done in the process: its time-out is so many times that of one.
+pub fn follow(
+    part: &mut Part,
+    entry: &mut Entry,
+    script: &[u8],
+    round: Option<u32>,
+    executions: u32,
+) -> Result<bool, Closed> {
+    let iteration = entry.iteration;
+    let launched = Course::launch(part, entry, script, round, executions);
+    let mut course = match launched {
+        Ok(course) => course,
+        Err(message) => {
+            part.fault(iteration, FaultKind::Launch, message, None);
+            return Ok(false);
+        }
+    };
+    course.wait(part)?;
+    Ok(course.conclude(part, entry))
+}
+
+struct Course {
+    tree: Tree,
+    phase: Phase,
+    round: Option<u32>,
+    launched_ns: i64,
+    limit_ns: Option<i64>,
+    capture: Option<Capture>,
+    interruption: Option<Interruption>,
+    /// Descendants that were killed because they outlived the root too long.
+    lingered: Vec<Relative>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Interruption {
+    Timeout,
+    /// It only kept the load on, and is not needed any more.
+    TailOver,
+}
+
+impl Course {
+    fn launch(
+        part: &mut Part,
+        entry: &Entry,
+        script: &[u8],
+        round: Option<u32>,
+        executions: u32,
+    ) -> Result<Self, String> {
+        let mut capture = capture(part, entry)?;
+        let input = input(part)?;
+        part.worker.page.prepare(script)?;
+        let null = part.worker.null.as_fd();
+        let streams = [
+            input.as_ref().map_or(null, AsFd::as_fd),
+            capture
+                .as_ref()
+                .and_then(|c| c.output.writer.as_ref())
+                .map_or(null, AsFd::as_fd),
+            capture
+                .as_ref()
+                .and_then(|c| c.error.writer.as_ref())
+                .map_or(null, AsFd::as_fd),
+        ];
+        let surroundings = Surroundings {
+            page: &part.worker.page,
+            marker: part.marker(entry.iteration, entry.phase),
+            meeting: part.meeting.as_ref(),
+            round,
+            streams,
+            group: None::<BorrowedFd>,
+        };
+        let launched_ns = clock::monotonic();
+        let root = part.program.launch(&surroundings);
+        let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
+        part.worker.page.head().open_gate();
+        if let Some(capture) = &mut capture {
+            capture.launched();
+        }
+        let limit_ns = part.job.timeout_ns.filter(|_| entry.phase != Phase::Tail);
+        Ok(Self {
+            tree: Tree::new(root),
+            phase: entry.phase,
+            round,
+            launched_ns,
+            limit_ns: limit_ns.map(|limit| (limit as i64).saturating_mul(i64::from(executions))),
+            capture,
+            interruption: None,
+            lingered: Vec::new(),
+        })
+    }
+
+    /// Until root and descendants have ended, or had to be ended.
+    fn wait(&mut self, part: &Part) -> Result<(), Closed> {
+        while !self.tree.empty {
+            let files = [
+                part.worker.signals.as_raw_fd(),
+                part.worker.control.as_raw_fd(),
+                self.capture.as_ref().map_or(-1, |c| c.output.readable()),
+                self.capture.as_ref().map_or(-1, |c| c.error.readable()),
+            ];
+            let deadline = self.deadline(part);
+            let [children, closed, ..] = watch::poll(files, deadline).map_err(|_| Closed)?;
+            if children {
+                while part.worker.signals.take().is_some() {}
+                self.tree.reap().map_err(|_| Closed)?;
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.drain();
+            }
+            if closed {
+                self.kill_all(part);
+                return Err(Closed);
+            }
+            if !self.tree.empty {
+                self.interrupt(part);
+            }
+        }
+        Ok(())
+    }
+
+    fn deadline(&self, part: &Part) -> Option<i64> {
+        if self.phase == Phase::Tail {
+            return Some(clock::monotonic() + TAIL_TICK_NS);
+        }
+        match &self.tree.end {
+            Some(end) => Some(end.monotonic_ns.saturating_add(part.job.linger_ns as i64)),
+            None => {
+                let begun = part.worker.page.head().before.monotonic_ns.load(Acquire);
+                let begun = begun.max(self.launched_ns);
+                self.limit_ns.map(|limit| begun.saturating_add(limit))
+            }
+        }
+    }
+
+    /// Ends what has had its time.
+    fn interrupt(&mut self, part: &Part) {
+        if self.phase == Phase::Tail {
+            if !part.others_measure() {
+                self.interruption = Some(Interruption::TailOver);
+                self.kill_all(part);
+            }
+            return;
+        }
+        if self
+            .deadline(part)
+            .is_none_or(|deadline| clock::monotonic() < deadline)
+        {
+            return;
+        }
+        if self.tree.end.is_none() {
+            self.interruption = Some(Interruption::Timeout);
+        } else {
+            self.lingered = tree::descendants(std::process::id() as i32);
+        }
+        self.kill_all(part);
+    }
+
+    fn kill_all(&mut self, part: &Part) {
+        let give_up = clock::monotonic() + KILL_NS;
+        while !self.tree.empty && clock::monotonic() < give_up {
+            // SAFETY: the root is not reaped yet, so that the group is still its own.
+            if self.tree.end.is_none() {
+                unsafe { libc::kill(-self.tree.root(), libc::SIGKILL) };
+            }
+            for relative in tree::descendants(std::process::id() as i32) {
+                // SAFETY: it is a descendant: its id is not given away before we reap it.
+                unsafe { libc::kill(relative.pid, libc::SIGKILL) };
+            }
+            let tick = clock::monotonic() + TAIL_TICK_NS;
+            let _ = watch::poll([part.worker.signals.as_raw_fd()], Some(tick));
+            while part.worker.signals.take().is_some() {}
+            let _ = self.tree.reap();
+        }
+    }
+
+    /// From what happened to figures and faults; whether all went well.
+    fn conclude(mut self, part: &mut Part, entry: &mut Entry) -> bool {
+        if let Some(capture) = &mut self.capture {
+            capture.drain();
+        }
+        let head = part.worker.page.head();
+        if self.interruption == Some(Interruption::TailOver) {
+            entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
+            entry.set(Figure::EndAround, clock::monotonic());
+            return false;
+        }
+        let failure = part.launch_failure();
+        if failure.is_none() {
+            if let Some(end) = &self.tree.end {
+                accounts::root(entry, head, end);
+            }
+            accounts::tree(entry, head, &self.tree);
+            let timed_out = self.interruption == Some(Interruption::Timeout);
+            entry.set(Figure::TimedOut, i64::from(timed_out));
+        }
+        self.warn(part, entry);
+        match failure
+            .map(|why| (FaultKind::Launch, why))
+            .or_else(|| self.failure(part))
+        {
+            None => true,
+            Some((kind, message)) => {
+                let evidence = self.capture.as_ref().and_then(Capture::evidence);
+                if self.phase != Phase::Tail {
+                    part.fault(entry.iteration, kind, message, evidence);
+                }
+                false
+            }
+        }
+    }
+
+    fn failure(&self, part: &Part) -> Option<(FaultKind, String)> {
+        let subject = part.subject();
+        if self.interruption == Some(Interruption::Timeout) {
+            let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
+            let waits = part.meeting.as_ref().zip(self.round);
+            let message = if waits.is_some_and(|(meeting, round)| meeting.waits(round)) {
+                format!("{subject} waited {limit} s at the barrier for workers that did not come")
+            } else {
+                format!("{subject} exceeded its {limit} s and was killed")
+            };
+            return Some((FaultKind::Timeout, message));
+        }
+        if let Some(complaint) = part.worker.page.complaint() {
+            return Some((FaultKind::Job, complaint));
+        }
+        match self.tree.end.as_ref()?.status {
+            Status::Exited(0) => None,
+            Status::Exited(code) => Some((
+                FaultKind::Exit,
+                format!("{subject} ended with exit code {code}"),
+            )),
+            Status::Killed(signal) => {
+                let name = tree::signal_name(signal);
+                Some((
+                    FaultKind::Signal,
+                    format!("{subject} was ended by signal {signal} ({name})"),
+                ))
+            }
+        }
+    }
+
+    fn warn(&self, part: &mut Part, entry: &Entry) {
+        if !self.lingered.is_empty() {
+            let all: Vec<_> = self
+                .lingered
+                .iter()
+                .map(|r| format!("{} ({})", r.name, r.pid))
+                .collect();
+            let linger = part.job.linger_ns as f64 / 1e9;
+            let message = format!(
+                "{} left processes that went on for {linger} s and were killed: {}",
+                part.subject(),
+                all.join(", ")
+            );
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+        if !self.tree.empty {
+            let message = format!("{} left processes that cannot be killed", part.subject());
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+    }
+}
+
+fn capture(part: &Part, entry: &Entry) -> Result<Option<Capture>, String> {
+    match &part.job.workload {
+        Workload::Command {
+            capture: Some(capture),
+            ..
+        } if entry.phase != Phase::Tail => {
+            let iteration = entry.iteration.unwrap_or_default();
+            let stem = format!("{}.{}.{iteration}", part.job.trial, part.number);
+            Capture::new(capture, &stem).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn input(part: &Part) -> Result<Option<File>, String> {
+    match &part.job.workload {
+        Workload::Command {
+            input: Some(path), ..
+        } => File::open(path)
+            .map(Some)
+            .map_err(|error| format!("cannot read the input {path}: {error}")),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,200 @@
+//! The main process's side of its workers: starts them, hands out orders, gathers answers.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+
+use crate::launch::{self, Strings};
+use crate::record::Trial;
+use crate::tree::{self, Status};
+use crate::worker::{Order, BINARY_FD, CONTROL_FD};
+
+/// The workers of this instance, kept from trial to trial.
+pub struct Crew {
+    name: String,
+    binary: OwnedFd,
+    members: Vec<Member>,
+}
+
+/// One worker's process.
+pub struct Member {
+    pid: libc::pid_t,
+    control: UnixStream,
+    answer: Vec<u8>,
+    pub state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Idle,
+    Busy,
+    Dead,
+}
+
+impl Crew {
+    pub fn new(name: String) -> io::Result<Self> {
+        Ok(Self {
+            name,
+            binary: own_binary()?,
+            members: Vec::new(),
+        })
+    }
+
+    /// Has so many living workers.
+    pub fn muster(&mut self, count: usize) -> io::Result<()> {
+        for number in 0..count {
+            if number == self.members.len() {
+                let member = self.start()?;
+                self.members.push(member);
+            } else if self.members[number].state == State::Dead {
+                self.members[number] = self.start()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn order(&mut self, trial: &Trial) {
+        for (index, member) in self
+            .members
+            .iter_mut()
+            .enumerate()
+            .take(trial.workers.len())
+        {
+            let trial = Box::new(trial.clone());
+            member.tell(&Order::Perform { trial, index });
+        }
+    }
+
+    pub fn members(&mut self) -> &mut [Member] {
+        &mut self.members
+    }
+
+    fn start(&self) -> io::Result<Member> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        let inherited = [
+            // Whoever holds the front's pipes keeps it waiting for their end.
+            (null.as_raw_fd(), libc::STDIN_FILENO),
+            (null.as_raw_fd(), libc::STDOUT_FILENO),
+            (theirs.as_raw_fd(), CONTROL_FD),
+            (self.binary.as_raw_fd(), BINARY_FD),
+        ];
+        Ok(Member {
+            pid: start_own(["tare-agent", "worker", "--name", &self.name], inherited)?,
+            control: ours,
+            answer: Vec::new(),
+            state: State::Idle,
+        })
+    }
+}
+
+impl Member {
+    fn tell(&mut self, order: &Order) {
+        let mut line = serde_json::to_vec(order).expect("an order is JSON");
+        line.push(b'\n');
+        self.answer.clear();
+        self.state = match self.control.write_all(&line) {
+            Ok(()) => State::Busy,
+            Err(_) => State::Dead,
+        };
+    }
+
+    /// What to poll while it is busy.
+    pub fn readable(&self) -> RawFd {
+        match self.state {
+            State::Busy => self.control.as_raw_fd(),
+            _ => -1,
+        }
+    }
+
+    /// Takes what has come of its answer; call when it is readable.
+    pub fn feed(&mut self) {
+        let mut chunk = [0; 65536];
+        match self.control.read(&mut chunk) {
+            Ok(0) | Err(_) => self.state = State::Dead,
+            Ok(length) => self.answer.extend_from_slice(&chunk[..length]),
+        }
+        if self.answer.ends_with(b"\n\n") || self.answer == b"\n" {
+            self.answer.pop();
+            self.state = State::Idle;
+        }
+    }
+
+    /// Whole lines of its answer.
+    pub fn answer(&self) -> &[u8] {
+        let end = self.answer.iter().rposition(|byte| *byte == b'\n');
+        &self.answer[..end.map_or(0, |end| end + 1)]
+    }
+
+    /// How it ended.
+    pub fn last_words(&mut self) -> String {
+        match tree::wait(self.pid) {
+            Ok((Status::Exited(code), _)) => format!("exit code {code}"),
+            Ok((Status::Killed(signal), _)) => {
+                format!("signal {signal} ({})", tree::signal_name(signal))
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+impl Drop for Crew {
+    /// Workers end, with everything that they have launched, when nobody speaks to them.
+    fn drop(&mut self) {
+        for member in self.members.drain(..) {
+            drop(member.control);
+            let _ = tree::wait(member.pid);
+        }
+    }
+}
+
+/// Starts this binary anew with descriptors at the numbers where it looks for them: a process
+/// that is as small as it was at first, whatever this one has grown to. Needs no /proc.
+fn start_own<const N: usize>(
+    arguments: [&str; 4],
+    inherited: [(RawFd, RawFd); N],
+) -> io::Result<libc::pid_t> {
+    let arguments = Strings::new(arguments).map_err(io::Error::other)?;
+    match launch::clone(None)? {
+        0 => {
+            // SAFETY: between fork and exec, only system calls on what was prepared.
+            unsafe {
+                let safe = inherited.map(|(file, _)| libc::fcntl(file, libc::F_DUPFD_CLOEXEC, 10));
+                for (file, (_, target)) in safe.into_iter().zip(inherited) {
+                    libc::dup2(file, target);
+                }
+                let nothing = [std::ptr::null::<libc::c_char>()];
+                let (argv, envp) = (arguments.pointers(), nothing.as_ptr());
+                let empty = c"".as_ptr();
+                libc::syscall(
+                    libc::SYS_execveat,
+                    BINARY_FD,
+                    empty,
+                    argv,
+                    envp,
+                    libc::AT_EMPTY_PATH,
+                );
+                libc::_exit(127)
+            }
+        }
+        child => Ok(child),
+    }
+}
+
+/// The file that this process runs, whatever its path holds by now.
+fn own_binary() -> io::Result<OwnedFd> {
+    let file = File::open("/proc/self/exe").or_else(|_| File::open(started_as()))?;
+    Ok(file.into())
+}
+
+/// The path that the kernel was given, for places without /proc.
+fn started_as() -> std::path::PathBuf {
+    // SAFETY: the auxiliary vector holds a C string of this process's own.
+    let path = unsafe {
+        let address = libc::getauxval(libc::AT_EXECFN) as *const libc::c_char;
+        std::ffi::CStr::from_ptr(address)
+    };
+    std::ffi::OsStr::from_bytes(path.to_bytes()).into()
+}

@@ -1,0 +1,150 @@
+//! The process in which a kernel runs: the agent's own binary, launched as any command is.
+//!
+//! It stamps itself first thing, makes its input, meets the other workers, times the kernel and
+//! writes what it found into the page that it shares with its worker.
+
+use std::collections::BTreeMap;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+use crate::kernels::{self, Execution};
+use crate::launch::{MEETING_FD, PAGE_FD};
+use crate::page::{Page, Slot, Stamp};
+use crate::rendezvous::Rendezvous;
+
+/// What a worker tells a kernel's process.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Script {
+    pub name: String,
+    pub parameters: BTreeMap<String, u64>,
+    pub repetitions: u64,
+    pub seed: u64,
+    /// Executions in this process, each with a slot in the page.
+    pub executions: u32,
+    pub meeting: Option<Meeting>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Meeting {
+    pub party: u32,
+    pub parties: u32,
+    /// Round of the first execution; absent: unmeasured, nobody is met.
+    pub round: Option<u32>,
+    /// Keep the load on after the last execution until all have finished.
+    pub tail: bool,
+}
+
+/// Run as a kernel's process.
+pub fn run() -> ExitCode {
+    let first = Moment::opening();
+    // SAFETY: the worker that launched us put the page there.
+    let page = match Page::of(unsafe { OwnedFd::from_raw_fd(PAGE_FD) }) {
+        Ok(page) => page,
+        Err(error) => {
+            eprintln!("tare-agent kernel is for the agent itself: no page to work on ({error})");
+            return ExitCode::from(2);
+        }
+    };
+    first.note(&page.head().first);
+    let outcome = perform(&page);
+    if let Err(complaint) = &outcome {
+        page.complain(complaint);
+    }
+    Moment::closing().note(&page.head().last);
+    ExitCode::from(u8::from(outcome.is_err()))
+}
+
+fn perform(page: &Page) -> Result<(), String> {
+    let script: Script = serde_json::from_slice(&page.script())
+        .map_err(|error| format!("the kernel's script is unreadable: {error}"))?;
+    let kernel = kernels::find(&script.name)
+        .ok_or_else(|| format!("there is no kernel {:?}", script.name))?;
+    let mut execute = (kernel.prepare)(&script.parameters, script.seed)?;
+    let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;
+    let first_round = script.meeting.as_ref().and_then(|meeting| meeting.round);
+    for execution in 0..script.executions {
+        let round = first_round.map(|first| first + execution);
+        if let (Some(meeting), Some(round)) = (&meeting, round) {
+            meeting.meet(round);
+        }
+        let slot = page.slot(execution as usize);
+        time(&mut execute, script.repetitions, slot);
+        page.head().executions.store(execution + 1, Release);
+        if let (Some(meeting), Some(round)) = (&meeting, round) {
+            let skew = meeting.skew_ns(round).unwrap_or(-1);
+            slot.skew_ns.store(skew, Relaxed);
+        }
+    }
+    if let (Some(meeting), true) = (&meeting, script.meeting.is_some_and(|m| m.tail)) {
+        keep_the_load_on(&mut execute, meeting, page, script.executions);
+    }
+    Ok(())
+}
+
+impl Meeting {
+    fn join(&self) -> Result<Rendezvous, String> {
+        // SAFETY: the worker that launched us put the file there.
+        let file = unsafe { OwnedFd::from_raw_fd(MEETING_FD) };
+        Rendezvous::of(file, self.party, self.parties)
+    }
+}
+
+/// One timed region: nothing but the kernel between the stamps.
+fn time(execute: &mut Execution, repetitions: u64, slot: &Slot) {
+    let start = Moment::opening();
+    let digest = execute(repetitions);
+    let end = Moment::closing();
+    slot.digest.store(digest as i64, Relaxed);
+    start.note(&slot.start);
+    end.note(&slot.end);
+}
+
+/// Single executions, so that the end comes soon after the others'.
+fn keep_the_load_on(execute: &mut Execution, meeting: &Rendezvous, page: &Page, slot: u32) {
+    meeting.finish();
+    let slot = page.slot(slot as usize);
+    Moment::opening().note(&slot.start);
+    while !meeting.all_finished() {
+        slot.digest.store(execute(1) as i64, Relaxed);
+    }
+    Moment::closing().note(&slot.end);
+}
+
+/// A stamp of every clock: from an opening to a closing one, wall time contains CPU time.
+struct Moment {
+    monotonic_ns: i64,
+    realtime_ns: i64,
+    cpu_ns: i64,
+}
+
+impl Moment {
+    fn opening() -> Self {
+        let monotonic_ns = clock::monotonic();
+        let realtime_ns = clock::realtime();
+        Self {
+            monotonic_ns,
+            realtime_ns,
+            cpu_ns: clock::process_cpu(),
+        }
+    }
+
+    fn closing() -> Self {
+        let cpu_ns = clock::process_cpu();
+        let realtime_ns = clock::realtime();
+        Self {
+            monotonic_ns: clock::monotonic(),
+            realtime_ns,
+            cpu_ns,
+        }
+    }
+
+    fn note(&self, stamp: &Stamp) {
+        stamp.cpu_ns.store(self.cpu_ns, Relaxed);
+        stamp.realtime_ns.store(self.realtime_ns, Relaxed);
+        stamp.monotonic_ns.store(self.monotonic_ns, Relaxed);
+    }
+}

@@ -1,0 +1,171 @@
+//! The page that a worker shares with what it launches: the gate before the exec, what the child
+//! noted of itself until then, and, for a kernel, its script and its results.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU8};
+
+use crate::futex;
+use crate::mapping::{self, Mapping};
+
+const SCRIPT: usize = 4096;
+const SLOTS: usize = 8192;
+const MESSAGE: usize = 512;
+
+/// What is at the start of the page. All of it is atomic, since two processes see it.
+#[repr(C)]
+#[derive(Default)]
+pub struct Head {
+    /// 1: the child may go on to the barrier and its exec.
+    gate: AtomicU32,
+    /// A [`crate::launch::Step`] that failed, and why.
+    pub failed_step: AtomicU32,
+    pub failed_errno: AtomicU32,
+    pub failed_candidate: AtomicU32,
+    /// Just before the exec.
+    pub before: Before,
+    /// Kernel: first and last stamp of its process.
+    pub first: Stamp,
+    pub last: Stamp,
+    /// Kernel: slots that hold a whole execution.
+    pub executions: AtomicU32,
+    script_length: AtomicU32,
+    message_length: AtomicU32,
+}
+
+/// What the launched process had used up when it was still the launcher's copy.
+#[repr(C)]
+#[derive(Default)]
+pub struct Before {
+    pub monotonic_ns: AtomicI64,
+    pub cpu_ns: AtomicI64,
+    pub user_ns: AtomicI64,
+    pub system_ns: AtomicI64,
+    pub wait_ns: AtomicI64,
+    pub minor_faults: AtomicI64,
+    pub major_faults: AtomicI64,
+    pub voluntary_switches: AtomicI64,
+    pub involuntary_switches: AtomicI64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+pub struct Stamp {
+    pub monotonic_ns: AtomicI64,
+    pub realtime_ns: AtomicI64,
+    pub cpu_ns: AtomicI64,
+}
+
+/// One timed region of a kernel.
+#[repr(C)]
+#[derive(Default)]
+pub struct Slot {
+    pub start: Stamp,
+    pub end: Stamp,
+    /// Taking it in is what makes the results needed.
+    pub digest: AtomicI64,
+    pub skew_ns: AtomicI64,
+}
+
+pub struct Page {
+    file: OwnedFd,
+    map: Mapping,
+}
+
+impl Page {
+    /// A zeroed page with room for so many slots.
+    pub fn new(slots: usize) -> io::Result<Self> {
+        let length = SLOTS + slots * std::mem::size_of::<Slot>();
+        Self::of(mapping::memory_file(length.next_multiple_of(4096))?)
+    }
+
+    /// The page behind a descriptor that another process made.
+    pub fn of(file: OwnedFd) -> io::Result<Self> {
+        let file = File::from(file);
+        let length = file.metadata()?.len() as usize;
+        let map = Mapping::shared(file.as_fd(), length)?;
+        let file = OwnedFd::from(file);
+        Ok(Self { file, map })
+    }
+
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    pub fn slots(&self) -> usize {
+        (self.map.length() - SLOTS) / std::mem::size_of::<Slot>()
+    }
+
+    /// Zeroes everything and writes the script of a kernel's process.
+    pub fn prepare(&self, script: &[u8]) -> Result<(), String> {
+        if script.len() > SLOTS - SCRIPT {
+            return Err(format!("the kernel's script has {} bytes", script.len()));
+        }
+        // SAFETY: the range is mapped, and nobody else has the page between launches.
+        unsafe {
+            std::ptr::write_bytes(self.map.start(), 0, self.map.length());
+            let place = self.map.start().add(SCRIPT);
+            std::ptr::copy_nonoverlapping(script.as_ptr(), place, script.len());
+        }
+        self.head()
+            .script_length
+            .store(script.len() as u32, Release);
+        Ok(())
+    }
+
+    pub fn script(&self) -> Vec<u8> {
+        let length = self.head().script_length.load(Acquire) as usize;
+        self.bytes(SCRIPT, length.min(SLOTS - SCRIPT))
+    }
+
+    pub fn head(&self) -> &Head {
+        // SAFETY: atomic, valid for any bytes.
+        unsafe { self.map.at(0) }
+    }
+
+    pub fn slot(&self, slot: usize) -> &Slot {
+        // SAFETY: atomic, valid for any bytes.
+        unsafe { self.map.at(SLOTS + slot * std::mem::size_of::<Slot>()) }
+    }
+
+    /// A kernel's process says why it cannot go on.
+    pub fn complain(&self, message: &str) {
+        let length = message.len().min(MESSAGE);
+        for (offset, byte) in message.as_bytes()[..length].iter().enumerate() {
+            // SAFETY: atomic, valid for any bytes.
+            let place: &AtomicU8 = unsafe { self.map.at(SCRIPT - MESSAGE + offset) };
+            place.store(*byte, Relaxed);
+        }
+        self.head().message_length.store(length as u32, Release);
+    }
+
+    pub fn complaint(&self) -> Option<String> {
+        let length = self.head().message_length.load(Acquire) as usize;
+        let bytes = self.bytes(SCRIPT - MESSAGE, length.min(MESSAGE));
+        (length > 0).then(|| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn bytes(&self, offset: usize, length: usize) -> Vec<u8> {
+        (0..length)
+            // SAFETY: atomic, valid for any bytes.
+            .map(|place| unsafe { self.map.at::<AtomicU8>(offset + place) }.load(Relaxed))
+            .collect()
+    }
+}
+
+const _: () = assert!(std::mem::size_of::<Head>() <= SCRIPT - MESSAGE);
+
+impl Head {
+    pub fn open_gate(&self) {
+        self.gate.store(1, Release);
+        futex::wake(&self.gate);
+    }
+
+    /// Whether the gate was opened in time; callable between fork and exec.
+    pub fn pass_gate(&self, nanoseconds: i64) -> bool {
+        futex::wait(&self.gate, 0, nanoseconds);
+        self.gate.load(Acquire) == 1
+    }
+}

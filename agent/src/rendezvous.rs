@@ -1,0 +1,250 @@
+//! Where the workers of all instances of a trial meet: a zeroed file of shared memory.
+//!
+//! Every party has a word of its own in which it writes the number of the round that it has
+//! arrived at; whoever sees all others there releases the round. A party that has failed marks
+//! its word as left, so that nobody waits for it. A party that dies without a word is found out:
+//! each holds a lock on its byte of the file, which the kernel drops with its last process.
+
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::mapping::Mapping;
+use crate::{clock, futex};
+
+/// The front makes the file of this size.
+pub const SIZE: usize = 4096;
+/// Parties that fit into it.
+pub const PARTIES: usize = 990;
+
+/// A party's word: the round that it has arrived at, and these.
+const JOINED: u32 = 1 << 29;
+const FINISHED: u32 = 1 << 30;
+const LEFT: u32 = 1 << 31;
+const ROUND: u32 = JOINED - 1;
+/// How often those who wait look whether the others still live.
+const PATIENCE_NS: i64 = 250_000_000;
+
+#[repr(C)]
+struct Layout {
+    /// The last round that everybody has arrived at; rounds count from 1.
+    released: AtomicU32,
+    /// Changes when a party finishes or leaves.
+    changes: AtomicU32,
+    /// Stamps of the last rounds, by number modulo their count.
+    passages: [Passage; 4],
+    parties: [AtomicU32; PARTIES],
+}
+
+/// When the first and the last party went through a round.
+#[repr(C)]
+struct Passage {
+    /// All bits but of the earliest stamp, so that zero means none and the maximum wins.
+    inverted_first: AtomicU64,
+    last: AtomicU64,
+    through: AtomicU32,
+    _unused: u32,
+}
+
+const _: () = assert!(std::mem::size_of::<Layout>() <= SIZE);
+
+/// One party's view of the meeting.
+pub struct Rendezvous {
+    file: OwnedFd,
+    map: Mapping,
+    party: usize,
+    parties: usize,
+}
+
+impl Rendezvous {
+    /// Takes a party's place in the file that the front has made.
+    pub fn join(path: &str, party: u32, parties: u32) -> Result<Self, String> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|error| format!("cannot open the rendezvous {path}: {error}"))?;
+        let meeting = Self::of(file, party, parties)?;
+        // Where there are no such locks, only time-outs tell that a party has died.
+        if meeting.lock() {
+            meeting.place(meeting.party).fetch_or(JOINED, AcqRel);
+        }
+        Ok(meeting)
+    }
+
+    /// The same party's place in another process of it, which got the file from it.
+    pub fn of(file: impl Into<OwnedFd>, party: u32, parties: u32) -> Result<Self, String> {
+        if parties as usize > PARTIES || party >= parties {
+            return Err(format!(
+                "worker {party} of {parties} cannot meet the others: at most {PARTIES} can"
+            ));
+        }
+        let file = File::from(file.into());
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        if length < SIZE as u64 {
+            return Err(format!(
+                "the rendezvous has {length} bytes instead of {SIZE}"
+            ));
+        }
+        let file = OwnedFd::from(file);
+        let map = Mapping::shared(file.as_fd(), SIZE)
+            .map_err(|error| format!("cannot map the rendezvous: {error}"))?;
+        Ok(Self {
+            file,
+            map,
+            party: party as usize,
+            parties: parties as usize,
+        })
+    }
+
+    pub fn file(&self) -> &OwnedFd {
+        &self.file
+    }
+
+    pub fn party(&self) -> u32 {
+        self.party as u32
+    }
+
+    pub fn parties(&self) -> u32 {
+        self.parties as u32
+    }
+
+    /// Arrives, waits for the others, and stamps the passage; callable between fork and exec.
+    pub fn meet(&self, round: u32) {
+        let place = self.place(self.party);
+        place.store(round | place.load(Acquire) & JOINED, Release);
+        self.release();
+        loop {
+            let released = self.layout().released.load(Acquire);
+            if released >= round {
+                break;
+            }
+            futex::wait(&self.layout().released, released, PATIENCE_NS);
+            if self.layout().released.load(Acquire) == released {
+                self.mark_the_dead();
+            }
+        }
+        let now = clock::monotonic() as u64;
+        let passage = self.passage(round);
+        passage.inverted_first.fetch_max(!now, Relaxed);
+        passage.last.fetch_max(now, Relaxed);
+        passage.through.fetch_add(1, AcqRel);
+    }
+
+    /// Whether this party has arrived at the round and waits for others.
+    pub fn waits(&self, round: u32) -> bool {
+        let arrived = self.place(self.party).load(Acquire) & ROUND;
+        arrived == round && self.layout().released.load(Acquire) < round
+    }
+
+    /// Time between the first and the last party through a recent round, once all are.
+    pub fn skew_ns(&self, round: u32) -> Option<i64> {
+        let passage = self.passage(round);
+        let through = passage.through.load(Acquire) as usize;
+        let first = !passage.inverted_first.load(Relaxed);
+        (through == self.parties).then(|| (passage.last.load(Relaxed) - first) as i64)
+    }
+
+    /// This party has done what is measured; it may keep the load on.
+    pub fn finish(&self) {
+        self.mark(self.party, FINISHED);
+    }
+
+    /// Nobody waits for this party any more.
+    pub fn leave(&self) {
+        self.mark(self.party, LEFT);
+    }
+
+    pub fn all_finished(&self) -> bool {
+        self.states().all(|state| state & (FINISHED | LEFT) != 0)
+    }
+
+    /// Sleeps until somebody finishes or leaves, at most so long.
+    pub fn sleep(&self, nanoseconds: i64) {
+        let changes = self.layout().changes.load(Acquire);
+        if !self.all_finished() {
+            futex::wait(&self.layout().changes, changes, nanoseconds);
+        }
+    }
+
+    /// Marks parties that have been here and whose processes are gone.
+    pub fn mark_the_dead(&self) {
+        for party in 0..self.parties {
+            let state = self.place(party).load(Acquire);
+            if party != self.party && state & (JOINED | LEFT) == JOINED && !self.is_locked(party) {
+                self.mark(party, LEFT);
+            }
+        }
+    }
+
+    fn mark(&self, party: usize, flag: u32) {
+        self.place(party).fetch_or(flag, AcqRel);
+        self.layout().changes.fetch_add(1, AcqRel);
+        futex::wake(&self.layout().changes);
+        self.release();
+    }
+
+    /// Releases the next round if everybody who has not left is there.
+    fn release(&self) {
+        let released = self.layout().released.load(Acquire);
+        let next = released + 1;
+        let there = |state: u32| state & LEFT != 0 || state & ROUND >= next;
+        if !self.states().all(there) || self.states().all(|state| state & LEFT != 0) {
+            return;
+        }
+        // Everybody has gone through the round before this one, so the oldest stamps are free.
+        let oldest = self.passage(next + 1);
+        oldest.inverted_first.store(0, Relaxed);
+        oldest.last.store(0, Relaxed);
+        oldest.through.store(0, Relaxed);
+        let word = &self.layout().released;
+        if word
+            .compare_exchange(released, next, AcqRel, Relaxed)
+            .is_ok()
+        {
+            futex::wake(word);
+        }
+    }
+
+    fn is_locked(&self, party: usize) -> bool {
+        let mut lock = byte(party);
+        // SAFETY: reads and writes one flock.
+        let result = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) };
+        result != 0 || i32::from(lock.l_type) != libc::F_UNLCK
+    }
+
+    fn lock(&self) -> bool {
+        // SAFETY: reads one flock.
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &byte(self.party)) == 0 }
+    }
+
+    fn states(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.parties).map(|party| self.place(party).load(Acquire))
+    }
+
+    fn place(&self, party: usize) -> &AtomicU32 {
+        &self.layout().parties[party]
+    }
+
+    fn passage(&self, round: u32) -> &Passage {
+        let passages = &self.layout().passages;
+        &passages[round as usize % passages.len()]
+    }
+
+    fn layout(&self) -> &Layout {
+        // SAFETY: everything in it is atomic and valid for any bytes.
+        unsafe { self.map.at(0) }
+    }
+}
+
+/// A write lock on a party's byte.
+fn byte(party: usize) -> libc::flock {
+    // SAFETY: all fields are numbers.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = libc::F_WRLCK as libc::c_short;
+    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_start = party as libc::off_t;
+    lock.l_len = 1;
+    lock
+}

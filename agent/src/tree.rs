@@ -1,0 +1,223 @@
+//! The processes of one launch: its root, whose end is waited for, and every descendant, which
+//! comes to this process (a subreaper) when its own parent has ended.
+
+use std::fs;
+use std::io;
+
+use crate::clock;
+use crate::usage::{self, Usage};
+
+/// A root process and what has become of it and of what it left behind.
+pub struct Tree {
+    root: libc::pid_t,
+    pub end: Option<End>,
+    /// CPU time of descendants that nobody had waited for.
+    pub orphans_ns: i64,
+    /// Return of the last wait.
+    pub emptied_ns: i64,
+    pub empty: bool,
+}
+
+/// How the root ended.
+pub struct End {
+    /// Return of the wait for it.
+    pub monotonic_ns: i64,
+    pub status: Status,
+    pub usage: Usage,
+    /// Its first thread only.
+    pub wait_ns: Option<i64>,
+    pub migrations: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    Exited(i32),
+    Killed(i32),
+}
+
+impl Tree {
+    pub fn new(root: libc::pid_t) -> Self {
+        Self {
+            root,
+            end: None,
+            orphans_ns: 0,
+            emptied_ns: 0,
+            empty: false,
+        }
+    }
+
+    pub fn root(&self) -> libc::pid_t {
+        self.root
+    }
+
+    /// Takes leave of everything that has ended by now.
+    pub fn reap(&mut self) -> io::Result<()> {
+        let now = clock::monotonic();
+        loop {
+            match ended()? {
+                Waiting::None => {
+                    self.empty = true;
+                    return Ok(());
+                }
+                Waiting::Alive => return Ok(()),
+                Waiting::Ended(pid) if pid == self.root => {
+                    // Only the not yet reaped have files in /proc.
+                    let wait_ns = read(pid, "schedstat")
+                        .and_then(|text| usage::run_queue_wait(text.as_bytes()));
+                    let migrations = read(pid, "sched").and_then(|text| usage::migrations(&text));
+                    let (status, usage) = wait(pid)?;
+                    self.end = Some(End {
+                        monotonic_ns: now,
+                        status,
+                        usage,
+                        wait_ns,
+                        migrations,
+                    });
+                }
+                Waiting::Ended(pid) => {
+                    let (_, usage) = wait(pid)?;
+                    self.orphans_ns += usage.user_ns + usage.system_ns;
+                }
+            }
+            self.emptied_ns = now;
+        }
+    }
+}
+
+enum Waiting {
+    /// There are no children.
+    None,
+    /// None of them has ended.
+    Alive,
+    Ended(libc::pid_t),
+}
+
+fn ended() -> io::Result<Waiting> {
+    // SAFETY: writes one siginfo.
+    let (result, pid) = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+        (
+            libc::waitid(libc::P_ALL, 0, &mut info, options),
+            info.si_pid(),
+        )
+    };
+    match (result, pid) {
+        (0, 0) => Ok(Waiting::Alive),
+        (0, pid) => Ok(Waiting::Ended(pid)),
+        _ => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ECHILD) => Ok(Waiting::None),
+            error => Err(error),
+        },
+    }
+}
+
+/// Waits for a child to end.
+pub fn wait(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
+    // SAFETY: writes a status and one rusage.
+    unsafe {
+        let mut status = 0;
+        let mut usage: libc::rusage = std::mem::zeroed();
+        if libc::wait4(pid, &mut status, libc::__WALL, &mut usage) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let status = if libc::WIFSIGNALED(status) {
+            Status::Killed(libc::WTERMSIG(status))
+        } else {
+            Status::Exited(libc::WEXITSTATUS(status))
+        };
+        Ok((status, Usage::from(&usage)))
+    }
+}
+
+fn read(pid: libc::pid_t, file: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/{file}")).ok()
+}
+
+/// A living process, for a message.
+pub struct Relative {
+    pub pid: libc::pid_t,
+    pub name: String,
+}
+
+/// Every descendant of a process that has not ended, its own children first; none where there is
+/// no /proc.
+pub fn descendants(of: libc::pid_t) -> Vec<Relative> {
+    let everybody: Vec<_> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid: libc::pid_t| Some((pid, parse_stat(&read(pid, "stat")?)?)))
+        .collect();
+    let mut found: Vec<Relative> = Vec::new();
+    let mut parents = vec![of];
+    while let Some(parent) = parents.pop() {
+        for (pid, stat) in everybody.iter().filter(|(_, stat)| stat.parent == parent) {
+            parents.push(*pid);
+            if !stat.ended {
+                found.push(Relative {
+                    pid: *pid,
+                    name: stat.name.clone(),
+                });
+            }
+        }
+    }
+    found
+}
+
+/// As `kill -l` calls it.
+pub fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => "unusual",
+    }
+}
+
+struct Stat {
+    name: String,
+    parent: libc::pid_t,
+    ended: bool,
+}
+
+/// The name may hold anything, brackets and spaces too.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (head, tail) = text.rsplit_once(')')?;
+    let mut fields = tail.split_whitespace();
+    let state = fields.next()?;
+    Some(Stat {
+        name: head.split_once('(')?.1.to_string(),
+        parent: fields.next()?.parse().ok()?,
+        ended: matches!(state, "Z" | "X"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_brackets_do_not_confuse() {
+        let stat = parse_stat("12 (a) b (c) S 7 12 12 0").unwrap();
+        assert_eq!(
+            (stat.name.as_str(), stat.parent, stat.ended),
+            ("a) b (c", 7, false)
+        );
+        assert!(parse_stat("12 (x) Z 1 1").unwrap().ended);
+        assert!(parse_stat("").is_none());
+    }
+}

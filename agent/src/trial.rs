@@ -1,0 +1,318 @@
+//! A worker's part of a trial: iterations until the plan is fulfilled, then the tail.
+
+use crate::failure;
+use crate::kernel_process::{Meeting, Script};
+use crate::launch::{self, Image, Program};
+use crate::ledger::{Entry, Ledger};
+use crate::marker::{self, Marker};
+use crate::page::Page;
+use crate::record::{Fault, FaultKind, Phase, Process, Record, Tail, Trial, Workload};
+use crate::rendezvous::Rendezvous;
+use crate::watch;
+use crate::worker::{Closed, Worker};
+use crate::{accounts, course};
+
+/// How often a worker without anything to do looks after the others.
+const PATIENCE_NS: i64 = 250_000_000;
+/// Tail iterations that are noted; there may be more.
+const TAIL_ENTRIES: usize = 10_000;
+
+/// One worker in one trial.
+pub struct Part<'a> {
+    pub worker: &'a mut Worker,
+    pub job: &'a Trial,
+    pub number: u32,
+    pub program: Program,
+    pub meeting: Option<Rendezvous>,
+    pub faults: Vec<Record>,
+}
+
+/// Performs it; the samples are in the worker's ledger, the faults are returned.
+pub fn perform(worker: &mut Worker, job: &Trial, index: usize) -> Result<Vec<Record>, Closed> {
+    worker.ledger.clear();
+    let number = job.workers[index].worker;
+    let mut part = match Part::new(worker, job, index) {
+        Ok(part) => part,
+        Err(message) => {
+            return Ok(vec![fault(
+                job,
+                number,
+                None,
+                FaultKind::Job,
+                message,
+                None,
+            )])
+        }
+    };
+    let outcome = part.run();
+    if let Some(meeting) = &part.meeting {
+        meeting.leave();
+    }
+    outcome.map(|()| part.faults)
+}
+
+impl<'a> Part<'a> {
+    fn new(worker: &'a mut Worker, job: &'a Trial, index: usize) -> Result<Self, String> {
+        let given = &job.workers[index];
+        let iterations = job.warmup.saturating_add(job.iterations) as usize;
+        if iterations >= marker::ITERATIONS as usize {
+            return Err(format!(
+                "{iterations} iterations are more than a trial can have"
+            ));
+        }
+        // First of all, so that whatever goes wrong, the others need not wait.
+        let meeting = job.rendezvous.as_ref();
+        let meeting = meeting
+            .map(|meeting| Rendezvous::join(&meeting.path, given.worker, meeting.parties))
+            .transpose()?;
+        let program = program(worker, job, given.cpus.as_deref()).inspect_err(|_| {
+            if let Some(meeting) = &meeting {
+                meeting.leave();
+            }
+        })?;
+        let part = Self {
+            worker,
+            job,
+            number: given.worker,
+            program,
+            meeting,
+            faults: Vec::new(),
+        };
+        part.make_room(iterations)
+    }
+
+    fn make_room(self, iterations: usize) -> Result<Self, String> {
+        let slots = match self.job.process {
+            Process::Fresh => 1,
+            Process::Same => iterations + 1,
+        };
+        let tail = if self.meeting.is_some() {
+            TAIL_ENTRIES
+        } else {
+            1
+        };
+        let entries = iterations + tail;
+        let short = |error| format!("no memory for {iterations} iterations: {error}");
+        if self.worker.page.slots() < slots {
+            self.worker.page = Page::new(slots).map_err(short)?;
+        }
+        if self.worker.ledger.capacity() < entries {
+            self.worker.ledger = Ledger::new(entries).map_err(short)?;
+        }
+        Ok(self)
+    }
+
+    fn run(&mut self) -> Result<(), Closed> {
+        let planned = self.job.warmup + self.job.iterations;
+        let done = match (self.job.process, &self.job.workload) {
+            (Process::Same, Workload::Kernel { .. }) => self.execute_in_one_process(planned)?,
+            _ => self.execute_each_afresh(planned)?,
+        };
+        if let Some(meeting) = &self.meeting {
+            if done {
+                meeting.finish();
+            } else {
+                meeting.leave();
+            }
+        }
+        let mut busy = done && self.job.tail == Tail::Loaded;
+        let mut iteration = planned;
+        while self.others_measure() {
+            if busy {
+                busy = self.iterate(iteration, Phase::Tail)?;
+                iteration += 1;
+            } else {
+                self.idle()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn execute_each_afresh(&mut self, planned: u32) -> Result<bool, Closed> {
+        for iteration in 0..planned {
+            if !self.iterate(iteration, self.phase(iteration))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn execute_in_one_process(&mut self, planned: u32) -> Result<bool, Closed> {
+        let script = self.script(planned, Some(1), self.job.tail == Tail::Loaded);
+        let mut whole = Entry::new(None, Phase::Measured);
+        let ok = course::follow(self, &mut whole, &script, Some(1), planned)?;
+        let page = &self.worker.page;
+        let executions = page
+            .head()
+            .executions
+            .load(std::sync::atomic::Ordering::Acquire);
+        for iteration in 0..executions.min(planned) {
+            let mut entry = Entry::new(Some(iteration), self.phase(iteration));
+            accounts::timed_region(&mut entry, page.slot(iteration as usize));
+            self.worker.ledger.push(entry);
+        }
+        accounts::span(&mut whole, page.head());
+        self.worker.ledger.push(whole);
+        let mut tail = Entry::new(Some(planned), Phase::Tail);
+        if accounts::stamps(&mut tail, page.slot(planned as usize)) {
+            self.worker.ledger.push(tail);
+        }
+        Ok(ok)
+    }
+
+    /// One iteration in a process of its own; whether it went well.
+    fn iterate(&mut self, iteration: u32, phase: Phase) -> Result<bool, Closed> {
+        let round = (phase != Phase::Tail).then_some(iteration + 1);
+        let mut entry = Entry::new(Some(iteration), phase);
+        let script = self.script(1, round, false);
+        let ok = course::follow(self, &mut entry, &script, round, 1)?;
+        let page = &self.worker.page;
+        if page
+            .head()
+            .executions
+            .load(std::sync::atomic::Ordering::Acquire)
+            == 1
+        {
+            accounts::timed_region(&mut entry, page.slot(0));
+            accounts::span(&mut entry, page.head());
+        }
+        if let (Some(meeting), Some(round)) = (&self.meeting, round) {
+            entry.set(crate::ledger::Figure::StartSkew, meeting.skew_ns(round));
+        }
+        self.worker.ledger.push(entry);
+        Ok(ok)
+    }
+
+    /// What a kernel's process is told; empty for a command.
+    fn script(&self, executions: u32, round: Option<u32>, tail: bool) -> Vec<u8> {
+        let Workload::Kernel {
+            name,
+            parameters,
+            repetitions,
+            seed,
+        } = &self.job.workload
+        else {
+            return Vec::new();
+        };
+        let script = Script {
+            name: name.clone(),
+            parameters: parameters.clone(),
+            repetitions: *repetitions,
+            seed: *seed,
+            executions,
+            meeting: self.meeting.as_ref().map(|meeting| Meeting {
+                party: meeting.party(),
+                parties: meeting.parties(),
+                round,
+                tail,
+            }),
+        };
+        serde_json::to_vec(&script).expect("a script is JSON")
+    }
+
+    pub fn marker(&self, iteration: Option<u32>, phase: Phase) -> [u8; 16] {
+        let marker = Marker {
+            nonce: self.job.nonce,
+            trial: self.job.trial as u32,
+            worker: self.number,
+            iteration,
+            phase,
+        };
+        marker.name()
+    }
+
+    pub fn others_measure(&self) -> bool {
+        self.meeting
+            .as_ref()
+            .is_some_and(|meeting| !meeting.all_finished())
+    }
+
+    /// Says that something went wrong.
+    pub fn fault(
+        &mut self,
+        iteration: Option<u32>,
+        kind: FaultKind,
+        message: String,
+        evidence: Option<String>,
+    ) {
+        let fault = fault(self.job, self.number, iteration, kind, message, evidence);
+        self.faults.push(fault);
+    }
+
+    /// Waits for the others with nothing to do.
+    fn idle(&mut self) -> Result<(), Closed> {
+        if let Some(meeting) = &self.meeting {
+            meeting.sleep(PATIENCE_NS);
+            meeting.mark_the_dead();
+        }
+        let control = std::os::fd::AsRawFd::as_raw_fd(&self.worker.control);
+        match watch::poll([control], Some(0)) {
+            Ok([false]) => Ok(()),
+            _ => Err(Closed),
+        }
+    }
+
+    fn phase(&self, iteration: u32) -> Phase {
+        if iteration < self.job.warmup {
+            Phase::Warmup
+        } else {
+            Phase::Measured
+        }
+    }
+}
+
+fn program(worker: &Worker, job: &Trial, cpus: Option<&[u32]>) -> Result<Program, String> {
+    let nothing = Default::default();
+    let program = match &job.workload {
+        Workload::Kernel { name, .. } => {
+            let binary = worker.binary.try_clone();
+            let image = Image::Own(binary.map_err(|error| error.to_string())?);
+            Program::new(image, ["tare-agent", "kernel", name], &nothing)?
+        }
+        Workload::Command {
+            argv,
+            environment,
+            directory,
+            ..
+        } => {
+            let command = argv.first().ok_or("the command is empty")?;
+            let image = launch::candidates(command, environment)?;
+            let arguments = argv.iter().map(String::as_str);
+            Program::new(image, arguments, environment)?.within(directory.as_deref())?
+        }
+    };
+    Ok(program.on(cpus).as_user(job.user.as_ref()))
+}
+
+fn fault(
+    job: &Trial,
+    worker: u32,
+    iteration: Option<u32>,
+    kind: FaultKind,
+    message: String,
+    evidence: Option<String>,
+) -> Record {
+    Record::Fault(Fault {
+        id: job.id,
+        trial: Some(job.trial),
+        worker: Some(worker),
+        iteration,
+        kind,
+        message,
+        evidence,
+    })
+}
+
+impl Part<'_> {
+    /// What is launched, as a message calls it.
+    pub fn subject(&self) -> String {
+        match &self.job.workload {
+            Workload::Kernel { name, .. } => format!("kernel {name}"),
+            Workload::Command { argv, .. } => argv.first().cloned().unwrap_or_default(),
+        }
+    }
+
+    pub fn launch_failure(&self) -> Option<String> {
+        failure::told(self.worker.page.head(), &self.program, &self.subject())
+    }
+}

@@ -1,0 +1,67 @@
+//! What a process used up, as the kernel tells it.
+
+/// From struct rusage; memory is a peak, the rest are sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    pub user_ns: i64,
+    pub system_ns: i64,
+    pub memory_bytes: i64,
+    pub minor_faults: i64,
+    pub major_faults: i64,
+    pub voluntary_switches: i64,
+    pub involuntary_switches: i64,
+}
+
+impl From<&libc::rusage> for Usage {
+    fn from(usage: &libc::rusage) -> Self {
+        let nanoseconds = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec) * 1000;
+        Self {
+            user_ns: nanoseconds(usage.ru_utime),
+            system_ns: nanoseconds(usage.ru_stime),
+            memory_bytes: usage.ru_maxrss * 1024,
+            minor_faults: usage.ru_minflt,
+            major_faults: usage.ru_majflt,
+            voluntary_switches: usage.ru_nvcsw,
+            involuntary_switches: usage.ru_nivcsw,
+        }
+    }
+}
+
+/// This process's; callable between fork and exec.
+pub fn own() -> Usage {
+    // SAFETY: writes one rusage.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        Usage::from(&usage)
+    }
+}
+
+/// Second field of a schedstat file: nanoseconds ready but without a CPU.
+pub fn run_queue_wait(schedstat: &[u8]) -> Option<i64> {
+    let field = schedstat.split(|byte| byte.is_ascii_whitespace()).nth(1)?;
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// Number of moves from CPU to CPU in a sched file.
+pub fn migrations(sched: &str) -> Option<i64> {
+    let line = sched
+        .lines()
+        .find(|line| line.starts_with("se.nr_migrations"))?;
+    line.rsplit(':').next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_scheduler_are_read() {
+        assert_eq!(run_queue_wait(b"96113 70153 2\n"), Some(70153));
+        assert_eq!(run_queue_wait(b""), None);
+        let sched =
+            "head (1, #threads: 1)\n---\nse.exec_start  :  22.1\nse.nr_migrations   :     17\n";
+        assert_eq!(migrations(sched), Some(17));
+        assert_eq!(migrations("nothing"), None);
+    }
+}

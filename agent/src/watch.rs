@@ -1,0 +1,76 @@
+//! What a worker waits for while a process runs: children that end, output to drain, the front
+//! going away, and time.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::clock;
+
+/// Ends of children as a readable descriptor, so that everything can be waited for at once.
+pub struct Signals(OwnedFd);
+
+impl Signals {
+    /// Blocks the signals for this process and reads them from here on.
+    pub fn new(signals: &[libc::c_int]) -> io::Result<Self> {
+        // SAFETY: the set is initialised; the descriptor is new.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in signals {
+                libc::sigaddset(&mut set, *signal);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+            match libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+                -1 => Err(io::Error::last_os_error()),
+                file => Ok(Self(OwnedFd::from_raw_fd(file))),
+            }
+        }
+    }
+
+    /// Takes the next signal that has come, if any.
+    pub fn take(&self) -> Option<libc::c_int> {
+        // SAFETY: reads at most one record into room for one.
+        unsafe {
+            let mut signal: libc::signalfd_siginfo = std::mem::zeroed();
+            let size = std::mem::size_of_val(&signal);
+            let read = libc::read(self.0.as_raw_fd(), (&raw mut signal).cast(), size);
+            (read == size as isize).then_some(signal.ssi_signo as libc::c_int)
+        }
+    }
+}
+
+impl AsRawFd for Signals {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+/// Waits until one of the descriptors is ready or has ended, or the deadline has come; whether
+/// each is. Negative descriptors are never ready.
+pub fn poll<const N: usize>(files: [RawFd; N], deadline_ns: Option<i64>) -> io::Result<[bool; N]> {
+    let mut asked = files.map(|fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let timeout = deadline_ns.map(|deadline| clock::timespec(deadline - clock::monotonic()));
+    let timeout = timeout
+        .as_ref()
+        .map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: as many records as are said; no signal mask.
+    let ready = unsafe {
+        libc::ppoll(
+            asked.as_mut_ptr(),
+            N as libc::nfds_t,
+            timeout,
+            std::ptr::null(),
+        )
+    };
+    if ready < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(asked.map(|file| file.revents != 0))
+}

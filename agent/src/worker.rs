@@ -1,0 +1,120 @@
+//! The process of one worker: small, so that what it launches is not measured with its memory.
+//!
+//! It takes orders from the main process, one JSON object a line, and answers each with records
+//! and an empty line. It says nothing while a trial runs.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::Ledger;
+use crate::page::Page;
+use crate::record::{Record, Trial};
+use crate::trial;
+use crate::watch::Signals;
+
+/// Descriptors at which a worker finds its main process and the agent's binary.
+pub const CONTROL_FD: RawFd = 3;
+pub const BINARY_FD: RawFd = 4;
+
+/// What the main process asks of a worker.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Perform the part of a trial's worker with this index.
+    Perform { trial: Box<Trial>, index: usize },
+}
+
+/// The main process is gone, or wants the worker to be.
+#[derive(Debug)]
+pub struct Closed;
+
+/// What a worker keeps from trial to trial.
+pub struct Worker {
+    pub control: UnixStream,
+    pub binary: OwnedFd,
+    pub signals: Signals,
+    pub page: Page,
+    pub ledger: Ledger,
+    pub null: File,
+}
+
+/// Run as a worker's process.
+pub fn run() -> ExitCode {
+    match Worker::settle().and_then(|mut worker| worker.serve()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tare-agent worker: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Worker {
+    fn settle() -> io::Result<Self> {
+        // SAFETY: a plain switch: descendants that lose their parent become our children.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        Ok(Self {
+            control: UnixStream::from(inherited(CONTROL_FD)?),
+            binary: inherited(BINARY_FD)?,
+            signals: Signals::new(&[libc::SIGCHLD])?,
+            page: Page::new(1)?,
+            ledger: Ledger::new(1)?,
+            null: File::options().read(true).write(true).open("/dev/null")?,
+        })
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let mut lines = BufReader::new(self.control.try_clone()?).lines();
+        while let Some(line) = lines.next().transpose()? {
+            let order: Order = serde_json::from_str(&line)?;
+            match order {
+                Order::Perform { trial, index } => match trial::perform(self, &trial, index) {
+                    Ok(faults) => self.answer(&trial, index, faults)?,
+                    Err(Closed) => return Ok(()),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, trial: &Trial, index: usize, faults: Vec<Record>) -> io::Result<()> {
+        let worker = trial.workers[index].worker;
+        let entries = self.ledger.entries().iter();
+        let samples = entries.flat_map(|entry| entry.samples(trial.id, trial.trial, worker));
+        let mut text = Vec::with_capacity(1 << 14);
+        for record in samples.chain(faults) {
+            serde_json::to_writer(&mut text, &record)?;
+            text.push(b'\n');
+            if text.len() > 1 << 14 {
+                (&self.control).write_all(&text)?;
+                text.clear();
+            }
+        }
+        text.push(b'\n');
+        (&self.control).write_all(&text)
+    }
+}
+
+/// An inherited descriptor, moved out of the way of what children get and closed on exec.
+fn inherited(file: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: the main process put it there; the copy is new.
+    unsafe {
+        match libc::fcntl(file, libc::F_DUPFD_CLOEXEC, 10) {
+            -1 => Err(io::Error::last_os_error()),
+            moved => {
+                libc::close(file);
+                Ok(OwnedFd::from_raw_fd(moved))
+            }
+        }
+    }
+}
+
+impl AsRawFd for Worker {
+    fn as_raw_fd(&self) -> RawFd {
+        self.control.as_raw_fd()
+    }
+}
