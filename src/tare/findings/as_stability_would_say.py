@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations
 
+import numpy as np
+
 from tare.findings.cells import Cell, Cells, basis_of, pooled
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
-from tare.statistics.stability_words import RESAMPLES, Of, compare_words
-from tare.statistics.statistic import FloatArray
+from tare.statistics.stability_words import RESAMPLES, Of, percentile_interval, word
 
 _DESCRIPTION = Description(
     name="as_stability_would_say",
@@ -63,15 +64,24 @@ def _alone(base: str) -> str | None:
     return "isolate" if base == "bare" else None
 
 
+def intervals(cells: Cells, of: Of) -> dict[int, tuple[float, float]]:
+    """Bootstrap every cell's pooled iterations once; cells of one iteration are left out."""
+    seed = cells.results.experiment.seed
+    return {
+        cell: percentile_interval(values, of, np.random.default_rng([seed, cell]))
+        for cell, values in pooled(cells.results, cells.basis).items()
+        if len(values) > 1
+    }
+
+
 def _table(title: str, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Table:
     factors = [f for f in cells.varied if f != "platform"] or ["workload"]
-    values = pooled(cells.results, cells.basis)
+    known = intervals(cells, of)
     rows = []
     for levels, by_platform in cells.groups("platform"):
         row: dict[str, str | None] = {f: levels[f] for f in factors}
         for first, second in pairs:
-            a, b = by_platform.get(first), by_platform.get(second)
-            row[f"{first} {second}"] = _word(a, b, of, values, cells.results.experiment.seed)
+            row[f"{first} {second}"] = _word(by_platform.get(first), by_platform.get(second), known)
         rows.append(row)
     return Table(
         title=f"{title}, {cells.basis}",
@@ -85,12 +95,11 @@ def _table(title: str, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Ta
 
 
 def _word(
-    first: Cell | None, second: Cell | None, of: Of, values: dict[int, FloatArray], seed: int
+    first: Cell | None, second: Cell | None, known: dict[int, tuple[float, float]]
 ) -> str | None:
-    if first is None or second is None:
+    if first is None or second is None or not {first.cell, second.cell} <= set(known):
         return None
-    a, b = values[first.cell], values[second.cell]
-    return compare_words(a, b, of, seed) if min(len(a), len(b)) > 1 else None
+    return word(known[first.cell], known[second.cell])
 
 
 def _counts(table: Table) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tare.findings.cells import Cells, basis_of, pooled
+from tare.findings.as_stability_would_say import intervals
+from tare.findings.cells import Cells, basis_of
 from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.overhead import compare_locations, location_telling
@@ -12,7 +13,7 @@ from tare.findings.telling import Compared, Telling, per_level, smallest_detecta
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.spread import compare_spreads
-from tare.statistics.stability_words import Of, compare_words
+from tare.statistics.stability_words import Of, word
 
 _DESCRIPTION = Description(
     name="pinning",
@@ -106,20 +107,16 @@ def _verdict(spreads: Compared) -> Verdict:
 
 def _counted_as_stability(cells: Cells) -> Table:
     """Count STABILITY's words over all groups: pinned is … than not pinned."""
-    values = pooled(cells.results, cells.basis)
-    seed = cells.results.experiment.seed
     counts: dict[tuple[str, str], Counter[str]] = {}
-    for _, by_level in cells.groups("pinning"):
-        free = by_level.get("none")
-        for level, cell in by_level.items():
-            if free is None or level == "none":
-                continue
-            a, b = values[cell.cell], values[free.cell]
-            if min(len(a), len(b)) < 2:
-                continue
-            for of in _STATISTICS:
-                word = compare_words(a, b, of, seed)
-                counts.setdefault((level, of), Counter())[word] += 1
+    for of in _STATISTICS:
+        known = intervals(cells, of)
+        for _, by_level in cells.groups("pinning"):
+            free = by_level.get("none")
+            for level, cell in by_level.items():
+                if free is None or level == "none" or not {cell.cell, free.cell} <= set(known):
+                    continue
+                said = word(known[cell.cell], known[free.cell])
+                counts.setdefault((level, of), Counter())[said] += 1
     return Table(
         title="As STABILITY would count: pinned is … than not pinned",
         columns=(

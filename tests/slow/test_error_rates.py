@@ -1,0 +1,139 @@
+"""Error rates by simulation, as claimed: 20,000 replicates, failing only beyond the 99 % bound.
+
+Minutes each; ``make test-slow``. Replicates are drawn in this process alone, from one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.signal import lfilter
+
+from tare.statistics.comparison import compare, compare_family
+from tare.statistics.intervals import quantile_interval, range_interval
+from tare.statistics.repetitions import LOOK_CONFIDENCE, looks, reached_precision
+from tare.statistics.spread import compare_spreads
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+REPLICATES = 20_000
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def autoregressive(rho: float) -> Draw:
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        noise = rng.standard_normal(n + 300) * np.sqrt(1 - rho**2)
+        return np.asarray(lfilter([1], [1, -rho], noise)[300:])
+
+    return draw
+
+
+SHAPES: dict[str, Draw] = {
+    "normal": lambda rng, n: rng.standard_normal(n),
+    "lognormal": lambda rng, n: np.exp(0.5 * rng.standard_normal(n)),
+    "t3": lambda rng, n: rng.standard_t(3, n),
+    "outliers": lambda rng, n: rng.standard_normal(n) * np.where(rng.random(n) < 0.03, 10, 1),
+    "modes": lambda rng, n: rng.standard_normal(n) + np.where(rng.random(n) < 0.1, 8, 0),
+}
+
+
+def at_most(alarms: int, rate: float, replicates: int = REPLICATES) -> bool:
+    return alarms <= stats.binom.ppf(0.99, replicates, rate)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_stability_of_equal_cells(shape: str) -> None:
+    """A family of four comparisons of spread: any "less" or "more stable" in at most 5 %."""
+    rng = np.random.default_rng(1)
+    draw, alarms = SHAPES[shape], 0
+    for i in range(REPLICATES):
+        pairs = [(draw(rng, 40), draw(rng, 40)) for _ in range(4)]
+        words = {c.verdict for c in compare_spreads(pairs, seed=i)}
+        alarms += bool(words & {"less stable", "more stable"})
+    assert at_most(alarms, 0.05), alarms / REPLICATES
+
+
+@pytest.mark.parametrize("shape", ["normal", "t3", "outliers", "modes"])
+def test_location_of_equal_cells(shape: str) -> None:
+    """A family of four comparisons of location: any "slower" or "faster" in at most 5 %."""
+    rng = np.random.default_rng(2)
+    draw, alarms = SHAPES[shape], 0
+    for _ in range(REPLICATES):
+        pairs = [(np.exp(0.01 * draw(rng, 20)), np.exp(0.01 * draw(rng, 20))) for _ in range(4)]
+        words = {c.verdict for c in compare_family(pairs)}
+        alarms += any(w.startswith(("slower", "faster")) for w in words)
+    assert at_most(alarms, 0.05), alarms / REPLICATES
+
+
+@pytest.mark.parametrize("disturbance", ["drift", "remembering"])
+def test_blocks_cancel_what_they_share(disturbance: str) -> None:
+    """Cells measured one after the other in coin-flip order, in a machine that changes."""
+    rng = np.random.default_rng(3)
+    draw, alarms = autoregressive(0.95), 0
+    for _ in range(REPLICATES):
+        if disturbance == "drift":
+            series = np.linspace(0, 0.1, 80) + 0.01 * rng.standard_normal(80)
+        else:
+            series = 0.03 * draw(rng, 80)
+        blocks = rng.permuted(series.reshape(40, 2), axis=1)
+        alarms += compare(np.exp(blocks[:, 0]), np.exp(blocks[:, 1])).p < 0.05
+    assert at_most(alarms, 0.05), alarms / REPLICATES
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [6, 20, 50])
+def test_median_intervals_cover(shape: str, n: int) -> None:
+    rng = np.random.default_rng(4)
+    truth = float(np.median(SHAPES[shape](rng, 10_000_000)))
+    missed = 0
+    for _ in range(REPLICATES):
+        interval = quantile_interval(SHAPES[shape](rng, n))
+        assert interval.low is not None
+        assert interval.high is not None
+        missed += not interval.low <= truth <= interval.high
+    assert at_most(missed, 0.05), missed / REPLICATES
+
+
+@pytest.mark.parametrize("shape", ["normal", "lognormal", "t3", "outliers"])
+def test_range_intervals_cover_as_stated(shape: str) -> None:
+    """At n = 50 the p10–p90 range is covered in 92 % or more."""
+    rng = np.random.default_rng(5)
+    truth = float(np.ptp(np.quantile(SHAPES[shape](rng, 10_000_000), [0.1, 0.9])))
+    missed, replicates = 0, 5000
+    for i in range(replicates):
+        interval = range_interval(SHAPES[shape](rng, 50), seed=i, resamples=999)
+        assert interval.low is not None
+        assert interval.high is not None
+        missed += not interval.low <= truth <= interval.high
+    assert at_most(missed, 0.08, replicates), missed / replicates
+
+
+@pytest.mark.parametrize(
+    ("shape", "cv", "precision", "coverage"),
+    [
+        ("normal", 0.05, 0.01, 0.97),
+        ("modes", 0.01, 0.01, 0.96),
+        ("ar.5", 0.02, 0.01, 0.95),
+        ("ar.8", 0.02, 0.01, 0.94),
+        ("ar.9", 0.01, 0.01, 0.94),
+    ],
+)
+def test_stopping_keeps_the_medians_coverage(
+    shape: str, cv: float, precision: float, coverage: float
+) -> None:
+    rng = np.random.default_rng(6)
+    draw = autoregressive(float(shape[2:])) if shape.startswith("ar") else SHAPES[shape]
+    truth = 1 + cv * float(np.median(draw(rng, 10_000_000)))
+    missed, replicates = 0, 2000
+    for _ in range(replicates):
+        values = 1 + cv * draw(rng, 5000)
+        n, look = list(looks(values, precision))[-1]
+        assert look.tight
+        half = reached_precision(values[:n], LOOK_CONFIDENCE)
+        assert half is not None
+        middle = float(np.median(values[:n]))
+        missed += abs(middle - truth) > half * middle
+    assert at_most(missed, 1 - coverage, replicates), missed / replicates

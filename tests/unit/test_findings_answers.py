@@ -1,0 +1,218 @@
+"""The answers: stability, parallelism, cost, and the headline that sums them up."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from scipy import stats
+from synthetic import MS, Behaviour, make
+
+from tare.findings import all_findings, headline
+from tare.findings.finding import Finding
+from tare.registry import scan
+from tare.results import Results
+
+
+def ask(name: str, results: Results) -> Finding:
+    found = scan("findings")[name].find(results)
+    assert found is not None
+    return found
+
+
+def noisy_docker(levels: dict[str, str]) -> Behaviour:
+    return Behaviour(spread=0.04 if levels["platform"] == "docker" else 0.01)
+
+
+def slow_pairs(levels: dict[str, str]) -> Behaviour:
+    return Behaviour(mean_ns=200 * MS * (1.2 if levels["workers"] == "2" else 1))
+
+
+def test_the_unstable_platform_is_named_with_its_ratio() -> None:
+    found = ask("stability", make(noisy_docker, workers=(1,), trials=60))
+    assert found.verdict == "no"
+    assert found.question == "Is docker as stable as bare?"
+    assert "docker is less stable than bare in the one cell" in found.answer
+    (estimate,) = found.estimates
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.low < 4 < estimate.high
+    assert estimate.n == 60
+    assert len(estimate.trials) == 120
+    assert found.basis == "kernel_cpu_ns (self)"
+
+
+def test_equal_platforms_are_told_to_be_as_stable() -> None:
+    found = ask("stability", make(workers=(1,), trials=300))
+    assert found.verdict == "yes"
+    assert found.summary == "docker is as stable as bare, in every cell (n ≥ 300)."
+    assert "The smallest change that would have been seen is" in found.answer
+
+
+def test_few_trials_leave_it_undecided_and_say_how_many_more() -> None:
+    found = ask("stability", make(workers=(1,), trials=12))
+    assert found.verdict == "undecided"
+    assert "not decided in the one cell (about" in found.answer
+    row = found.tables[0].rows[0]
+    assert row["more"] > 50
+    assert row["verdict"] == "not decided"
+
+
+def test_below_ten_trials_there_is_a_ratio_without_interval() -> None:
+    found = ask("stability", make(workers=(1,), trials=5))
+    assert found.verdict == "undecided"
+    assert found.tables[0].rows[0]["low"] is None
+    assert found.tables[1].rows[0]["median_low"] is None
+
+
+def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
+    note = "docker was left out: the engine does not answer."
+    results = make(platforms=("bare",), notes=[note])
+    found = ask("stability", results)
+    assert found.verdict == "told"
+    assert found.answer.startswith("Only bare was measured")
+    assert "n = 40" in found.answer
+    assert note in found.caveats
+    assert headline(results, all_findings(results))[-1] == note
+
+
+def test_without_a_common_source_nothing_is_compared_and_the_reason_is_told() -> None:
+    results = make(without={"docker": ["self"]})
+    for name in ("stability", "overhead", "parallelism"):
+        found = ask(name, results)
+        assert found.verdict == "nothing to compare"
+        assert "bare has it from self" in found.answer
+        assert "docker does not have it at all" in found.answer
+        assert found.estimates == ()
+
+
+def test_platforms_are_compared_on_the_source_that_all_have() -> None:
+    results = make(without={"docker": ["self", "perf_cpu"]}, metric="wall_ns")
+    assert ask("overhead", results).basis == "wall_ns (around)"
+
+
+def test_three_spreads_stand_apart() -> None:
+    behaviour = Behaviour(spread=0.01, within=0.03, worker_difference=0.1)
+    results = make(behaviour, platforms=("bare",), workers=(2,), iterations=5, trials=60)
+    row = ask("stability", results).tables[0].rows[0]
+    assert row["sd_within"] == pytest.approx(200 * MS * 0.03, rel=0.15)
+    assert row["sd_workers"] == pytest.approx(200 * MS * 0.1 / 2**0.5, rel=0.1)
+    assert row["sd_trials"] == pytest.approx(200 * MS * 0.0138, rel=0.25)
+
+
+def test_the_largest_undisturbed_number_of_workers_is_found() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(mean_ns=200 * MS * {"1": 1, "2": 1.01, "4": 1.3}[levels["workers"]])
+
+    results = make(rule, platforms=("bare",), workers=(1, 2, 4), trials=200)
+    found = ask("parallelism", results)
+    assert found.verdict == "no"
+    assert found.summary is not None
+    assert found.summary.startswith("Run at most 2 workers side by side: with 4, the mean shifts")
+    assert [r["state"] for r in found.tables[0].rows] == ["undisturbed", "disturbed"]
+
+
+def test_a_growing_spread_disturbs_too() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(spread=0.01 * int(levels["workers"]) ** 2)
+
+    found = ask("parallelism", make(rule, platforms=("bare",), trials=80))
+    assert "the spread grows by ×" in found.answer
+    assert "the mean shifts" not in found.answer
+
+
+def test_all_that_was_tried_may_be_undisturbed() -> None:
+    found = ask("parallelism", make(platforms=("bare",), trials=300))
+    assert found.verdict == "yes"
+    assert found.summary == ("At least 2 workers, the most that was tried, may run side by side.")
+
+
+def test_thresholds_are_the_experiments() -> None:
+    strict = ask("parallelism", make(slow_pairs, platforms=("bare",), trials=80))
+    assert strict.verdict == "no"
+    lax = make(slow_pairs, platforms=("bare",), trials=80, parallel_shift=0.5, parallel_growth=2.0)
+    assert ask("parallelism", lax).verdict == "yes"
+
+
+def test_undecided_workers_say_how_many_trials_would_do() -> None:
+    found = ask("parallelism", make(platforms=("bare",), trials=12))
+    assert found.verdict == "undecided"
+    assert "for certain; with 2 it is not decided (about" in found.answer
+
+
+def test_more_workers_than_cpus_are_remarked() -> None:
+    found = ask("parallelism", make(platforms=("bare",), workers=(1, 4), trials=12))
+    assert "2 logical CPUs" in found.caveats[0]
+
+
+def test_one_number_of_workers_asks_no_such_question() -> None:
+    assert scan("findings")["parallelism"].find(make(workers=(1,))) is None
+
+
+def test_cost_has_its_interval_and_verdict() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        factor = {"bare": 1.0, "docker": 1.1, "unshare": 1.001}[levels["platform"]]
+        return Behaviour(mean_ns=200 * MS * factor)
+
+    results = make(rule, platforms=("bare", "docker", "unshare"), workers=(1,), trials=60)
+    found = ask("overhead", results)
+    rows = {r["platform"]: r for r in found.tables[0].rows}
+    assert rows["docker"]["verdict"] == "slower"
+    assert rows["docker"]["low"] < 1.1 < rows["docker"]["high"]
+    assert rows["unshare"]["verdict"] == "same"
+    assert found.summary is not None
+    assert found.summary.startswith(
+        "Cost beside bare: docker +9.87 % [+9.44, +10.28] where it costs"
+    )
+    assert found.summary.endswith("and unshare less than 2.0 %.")
+
+
+def test_equal_platforms_are_rarely_told_to_differ() -> None:
+    """A/A: whole experiments where nothing differs, at most 5 % with any difference."""
+    alarms = dict.fromkeys(("stability", "overhead"), 0)
+    for seed in range(60):
+        results = make(workloads=("a", "b"), workers=(1,), trials=25, seed=seed)
+        alarms["stability"] += ask("stability", results).verdict == "no"
+        words = {r["verdict"] for r in ask("overhead", results).tables[0].rows}
+        alarms["overhead"] += any(w.startswith(("slower", "faster")) for w in words)
+    assert max(alarms.values()) <= stats.binom.ppf(0.99, 60, 0.05)
+
+
+def test_headline_answers_first_and_tells_failures_and_basis() -> None:
+    results = make(lambda _: Behaviour(failing=0.1), trials=60)
+    told = headline(results, all_findings(results))
+    assert "bare" in told[0]
+    assert "side by side" in told[1]
+    assert any(t.startswith("Judged by CPU time of the kernel") for t in told)
+    assert "trials failed and are not in these answers" in told[-1]
+
+
+def test_findings_are_the_same_when_asked_again_and_survive_the_store() -> None:
+    results = make(noisy_docker, pinnings=("none", "spread"), trials=20, inputs=4)
+    one, again = all_findings(results), all_findings(results)
+    assert one == again
+    for finding in one:
+        assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
+
+
+@pytest.mark.parametrize("trials", [1, 2, 3, 7])
+def test_every_finding_stands_tiny_experiments(trials: int) -> None:
+    results = make(
+        pinnings=("none", "spread"), loads=("none", "cpu"), trials=trials, inputs=2, iterations=2
+    )
+    for finding in all_findings(results):
+        assert finding.answer
+        assert "nan" not in finding.answer
+
+
+def test_no_good_trial_concludes_nothing() -> None:
+    results = make(Behaviour(failing=1.0), trials=3)
+    told = headline(results, all_findings(results))
+    assert told[0] == "Nothing is compared, because no trial ended well."
+
+
+def test_rows_have_what_the_columns_promise() -> None:
+    results = make(noisy_docker, pinnings=("none", "spread"), trials=25, inputs=4)
+    for finding in all_findings(results):
+        for table in finding.tables:
+            keys = {c.key for c in table.columns}
+            assert all(set(row) == keys for row in table.rows), table.title

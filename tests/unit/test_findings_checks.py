@@ -1,0 +1,230 @@
+"""The findings that check the measuring: each finds what was planted, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import MS, Behaviour, make
+
+from tare.experiment import Experiment, WorkloadSpec
+from tare.findings.finding import Finding
+from tare.findings.parallelism_check import parallel_ratios
+from tare.registry import scan
+from tare.results import Results
+
+DATA = Path(__file__).parents[1] / "data" / "stability_2020"
+
+
+def ask(name: str, results: Results) -> Finding:
+    found = scan("findings")[name].find(results)
+    assert found is not None
+    return found
+
+
+def test_harness_error_is_outside_minus_self() -> None:
+    behaviour = Behaviour(harness_cpu_ns=2 * MS, harness_cpu_sd_ns=0.5 * MS)
+    found = ask("harness_error", make(behaviour, trials=100, workers=(1,), seed=2))
+    cpu, wall = found.tables
+    row = next(r for r in cpu.rows if r["source"] == "rusage")
+    assert row["mean"] == pytest.approx(2 * MS, rel=0.1)
+    assert row["sd"] == pytest.approx(0.5 * MS, rel=0.2)
+    assert row["relative_sd"] == pytest.approx(row["sd"] / (202 * MS), rel=0.02)
+    assert row["low"] < 2 * MS < row["high"]
+    relative = [r["relative_sd"] for r in cpu.rows]
+    assert relative == sorted(relative, reverse=True)
+    assert {r["source"] for r in wall.rows} == {"perf_cpu", "around"}
+    assert "CPU time from cgroup is beyond the program's own by 2.0" in found.answer
+
+
+def test_harness_error_needs_a_program_that_times_itself() -> None:
+    results = make()
+    commands = results.sample_table[results.sample_table["source"] != "self"]
+    only = Results(**{**vars(results), "sample_table": commands})
+    assert scan("findings")["harness_error"].find(only) is None
+
+
+def test_stability_ratio_is_its_formula() -> None:
+    stamps = pd.DataFrame(
+        {
+            "trial": [1, 1],
+            "worker": [0, 1],
+            "first_start": [0.0, 10.0],
+            "last_start": [90.0, 110.0],
+            "last_end": [100.0, 120.0],
+        }
+    )
+    stopped = parallel_ratios(stamps, loaded=False).loc[1]
+    assert stopped["ratio"] == pytest.approx((90 - 10) / (110 - 0))
+    assert stopped["overlap"] == pytest.approx((100 - 10) / 120)
+    assert parallel_ratios(stamps, loaded=True).loc[1, "overlap"] == pytest.approx(110 / 120)
+
+
+def test_one_iteration_has_no_ratio_but_an_overlap() -> None:
+    found = ask("parallelism_check", make(trials=10))
+    row = found.tables[0].rows[0]
+    assert row["ratio"] is None
+    assert row["overlap"] > 0.99
+    assert found.verdict == "yes"
+    assert "no drift at its end can be looked for" in found.answer
+
+
+def test_workers_that_differ_are_found() -> None:
+    behaviour = Behaviour(worker_difference=0.03)
+    found = ask("parallelism_check", make(behaviour, workers=(1, 2, 4), trials=30))
+    assert "Workers differ in all 4 cells" in found.answer
+    assert all(r["workers_differ"] == pytest.approx(0.03, abs=0.005) for r in found.tables[0].rows)
+    alike = ask("parallelism_check", make(workers=(1, 2), trials=30))
+    assert "No difference between workers is shown" in alike.answer
+
+
+def test_faster_last_iterations_are_found() -> None:
+    results = make(workers=(2,), iterations=8, trials=30, tail="stop")
+    table = results.sample_table
+    last = (table["metric"] == "kernel_cpu_ns") & (table["iteration"] == 7)
+    sped = table.assign(value=table["value"].where(~last, table["value"] * 0.9))
+    found = ask("parallelism_check", Results(**{**vars(results), "sample_table": sped}))
+    assert found.verdict == "no"
+    row = found.tables[0].rows[0]
+    assert row["end_low"] < 0.9 < row["end_high"]
+    assert "The last iterations differ from those before in all 2 cells" in found.answer
+
+
+def test_dependence_on_the_input_is_found_with_its_share() -> None:
+    results = make(Behaviour(inputs=0.02, spread=0.005), workers=(1,), inputs=10, trials=80)
+    found = ask("input_dependence", results)
+    assert found.verdict == "yes"
+    row = found.tables[0].rows[0]
+    assert row["range"] > row["chance"]
+    assert row["share"] > 0.8
+    assert row["inputs"] == 10
+
+
+def test_inputs_without_effect_are_within_chance() -> None:
+    found = ask("input_dependence", make(workers=(1,), inputs=10, trials=80))
+    assert found.verdict == "no"
+    assert "No dependence of the means on the input is shown" in found.answer
+
+
+def test_one_trial_an_input_cannot_tell() -> None:
+    found = ask("input_dependence", make(trials=5, inputs=5))
+    assert found.verdict == "nothing to compare"
+    assert scan("findings")["input_dependence"].find(make(trials=5)) is None
+
+
+def test_warm_up_of_iterations_is_found() -> None:
+    behaviour = Behaviour(warmup=0.1, spread=0.001, within=0.002)
+    found = ask("warmup", make(behaviour, iterations=40, trials=5, platforms=("bare",)))
+    assert found.verdict == "yes"
+    row = found.tables[0].rows[0]
+    assert row["shape"] == "warm-up"
+    assert row["largest_window"] > 3 * row["sd"] or row["first_window"] > row["sd"]
+
+
+def test_steady_trials_need_no_warm_up() -> None:
+    found = ask("warmup", make(trials=60))
+    assert found.verdict == "no"
+    assert "Series of trials show no change of level in all 4 cells" in found.answer
+    assert "cannot be seen" in found.caveats[0]
+    short = ask("warmup", make(trials=8))
+    assert short.verdict == "nothing to compare"
+
+
+def test_pinning_that_helps_is_told() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(spread=0.01 if levels["pinning"] == "spread" else 0.04)
+
+    found = ask("pinning", make(rule, pinnings=("none", "spread"), trials=60))
+    assert found.verdict == "yes"
+    assert "more stable than not pinned in all 4 cells" in found.answer
+    counts = {r["of"]: r for r in found.tables[2].rows}
+    assert counts["SD"]["lesser"] == 4
+    assert sum(counts["mean"][w] for w in ("lesser", "higher", "same", "overlap")) == 4
+
+
+def test_the_cause_of_a_spread_is_named() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        loud = levels["platform"] == "docker"
+        return Behaviour(spread=0.05 if loud else 0.005, waiting=0.95 if loud else 0.0)
+
+    found = ask("causes", make(rule, workers=(1,), trials=80))
+    assert found.summary is not None
+    assert "goes with run-queue wait" in found.summary
+    row = found.tables[0].rows[0]
+    assert row["why"] == "less stable than bare"
+    assert row["run-queue wait"] > 0.5
+
+
+def test_a_spread_that_nothing_explains_is_told_as_such() -> None:
+    behaviour = Behaviour(spread=0.05)
+    found = ask("causes", make(behaviour, platforms=("bare",), workers=(1,), trials=60, seed=3))
+    assert found.answer == (
+        "The spread of exp_float is not explained by anything that was recorded."
+    )
+    assert found.summary is None
+
+
+def test_stable_cells_need_no_cause() -> None:
+    assert "No cell is unstable" in ask("causes", make(workers=(1,), trials=40)).answer
+
+
+@pytest.mark.parametrize(("mean_ns", "used"), [(200 * MS, True), (50 * MS, False)])
+def test_no_cause_is_derived_from_steal_in_short_samples(mean_ns: float, used: bool) -> None:
+    results = make(Behaviour(spread=0.05, mean_ns=mean_ns), workers=(1,), trials=40)
+    table = results.sample_table.copy()
+    steal = table["metric"] == "steal_ns"
+    table.loc[steal, "value"] = 1e7 * np.arange(steal.sum())
+    found = ask("causes", Results(**{**vars(results), "sample_table": table}))
+    assert ("steal" in found.tables[0].rows[0]) == used
+    assert any("steal" in c for c in found.caveats) != used
+
+
+def published_as_results() -> Results:
+    """STABILITY's later data as if tare had measured it: trial i holds each worker's i-th."""
+    data = pd.read_csv(DATA / "exp_float.csv")
+    trials, samples = [], []
+    for cell, ((workers, platform), rows) in enumerate(data.groupby(["workers", "platform"])):
+        for i, values in enumerate(rows["cpu_s"].to_numpy().reshape(100, -1)):
+            number = len(trials)
+            levels = {"workload": "exp_float", "platform": platform, "workers": str(workers)}
+            trials.append(
+                {"trial": number, "session": 0, "block": i, "position": cell, "cell": cell}
+                | {"status": "ok", "reason": None, "seed": 0, **levels}
+            )
+            samples += [
+                (number, w, 0, "measured", "kernel_cpu_ns", "self", 1e9 * v)
+                for w, v in enumerate(values)
+            ]
+    empty = make(trials=1)
+    names = ["trial", "worker", "iteration", "phase", "metric", "source", "value"]
+    return Results(
+        **{
+            **vars(empty),
+            "experiment": Experiment(
+                name="stability",
+                question="?",
+                workloads=(WorkloadSpec(name="exp_float", kernel="exp_float"),),
+                factors={},
+            ),
+            "trial_table": pd.DataFrame(trials),
+            "sample_table": pd.DataFrame(samples, columns=names),
+        }
+    )
+
+
+def test_stabilitys_published_tables_come_out() -> None:
+    found = ask("as_stability_would_say", published_as_results())
+    mean, _, sd = found.tables
+    rows = {("mean", r["workers"]): r for r in mean.rows}
+    rows |= {("sd", r["workers"]): r for r in sd.rows}
+    published = pd.read_csv(DATA / "published.csv")
+    wrong = [
+        row.to_dict()
+        for _, row in published.iterrows()
+        if rows[row["statistic"], str(row["workers"])][f"{row['first']} {row['second']}"]
+        != row["word"]
+    ]
+    assert wrong == []
+    assert mean.columns[1].title == "bare vs docker"
