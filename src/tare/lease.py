@@ -123,14 +123,16 @@ def _folders() -> list[Path]:
         return [Path("/run/tare")]
     runtime = os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.geteuid()}")
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return list(dict.fromkeys(Path(folder) / "tare" for folder in (runtime, state)))
+    # A service's user may have no home either.
+    last = Path("/tmp") / f"tare-of-{os.geteuid()}"
+    return [*dict.fromkeys(Path(folder) / "tare" for folder in (runtime, state)), last]
 
 
 def _writable() -> Path:
     for folder in _folders():
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK):
+            if os.access(folder, os.W_OK) and folder.stat().st_uid == os.geteuid():
                 return folder
     tried = " and ".join(map(str, _folders()))
     raise PlatformError(
