@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Generate the front's structs from the agent's types.
 
 ``agent/src/record.rs`` is the only definition of what crosses the stream. Its JSON Schema, as
