@@ -1,0 +1,302 @@
+"""Experiment files: what they may say, and what they are told when they are wrong."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from offered import catalogue
+
+from tare import experiment_file
+from tare.errors import ExperimentError
+from tare.experiment import Experiment, LoadSpec, SizeSpec
+from tare.experiment_file import kinds
+
+CATALOGUE = catalogue()
+HEAD = '[experiment]\nname = "a"\nquestion = "b?"\n'
+KERNEL = '[[workload]]\nkernel = "exp_float"\n'
+COMMAND = '[[workload]]\ncommand = ["./prog", "{input}"]\n'
+
+
+def parse(text: str) -> Experiment:
+    return experiment_file.parse(text, "mine.toml", CATALOGUE)
+
+
+def refused(text: str) -> tuple[str, str]:
+    """Return message and hint of the complaint."""
+    with pytest.raises(ExperimentError) as caught:
+        parse(text)
+    return caught.value.message, caught.value.hint or ""
+
+
+def test_the_template_is_an_experiment() -> None:
+    asked = parse(experiment_file.template())
+    assert asked.factors["platform"] == ("bare", "unshare", "docker")
+    assert asked.stopping.budget_s == 300
+
+
+def test_what_the_template_has_as_examples_is_an_experiment_too() -> None:
+    lines = experiment_file.template().splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("[[workload]]"))
+    keys = [
+        line.removeprefix("# ") if line.startswith("# [") or " = " in line else line
+        for line in lines
+    ]
+    # Its kernel knows nothing of {input}, so that only the command is left.
+    kernel = range(start, next(n for n in range(start, len(lines)) if "... or" in lines[n]))
+    text = "\n".join(line for n, line in enumerate(keys) if n not in kernel)
+    asked = parse(text)
+    assert asked.factors["input"] == ("a.txt", "b.txt")
+    assert asked.loads["cpu"].kind == "stress-ng"
+    assert asked.sizes["small"] == SizeSpec(cores=1, memory_bytes=512 * 2**20)
+    assert asked.platforms == {"docker": {"image": "debian:12"}}
+
+
+def test_everything_that_can_be_said() -> None:
+    asked = parse(
+        """
+        [experiment]
+        name = "all"
+        question = "All?"
+        seed = 7
+        order = "sequential"
+        precision = 0.01
+        budget = "1.5 h"
+        rest = "0 s"
+        linger = "200 ms"
+        metric = "cpu_ns"
+        iterations = 3
+        warmup = 2
+        tail = "stop"
+        instances = "shared"
+        fresh = "trial"
+        inputs = 5
+        margin = "3%"
+        parallel_shift = "10 %"
+        parallel_growth = "100%"
+        skip_missing = true
+        [[workload]]
+        name = "mine"
+        command = "./prog --fast '{input}' {{}}"
+        environment = {LC_ALL = "C", SEED = "{seed}"}
+        inherit = ["PATH"]
+        directory = "/srv"
+        input = "{input}"
+        capture = true
+        timeout = "2 min"
+        [factors]
+        platform = ["bare", "docker/isolate"]
+        workers = "topology"
+        pinning = ["none", "spread", "compact"]
+        load = ["none", "busy"]
+        size = ["all", "small"]
+        input = ["a.txt", 2, 0.5, true]
+        [loads.busy]
+        kind = "stress-ng"
+        stressor = "memcpy"
+        workers = 2
+        [sizes.small]
+        memory = "1 GB"
+        [platforms.docker]
+        image = "debian:12"
+        read_only = false
+        """
+    )
+    assert asked.stopping.precision == 0.01
+    assert asked.stopping.budget_s == 5400
+    assert (asked.rest_s, asked.linger_s) == (0.0, 0.2)
+    assert (asked.margin, asked.parallel_shift, asked.parallel_growth) == (0.03, 0.1, 1.0)
+    workload = asked.workloads[0]
+    assert workload.command == ("./prog", "--fast", "{input}", "{{}}")
+    assert workload.environment == {"LC_ALL": "C", "SEED": "{seed}"}
+    assert workload.timeout_s == 120
+    assert asked.factors["workers"] == ("topology",)
+    assert asked.factors["input"] == ("a.txt", "2", "0.5", "true")
+    assert asked.loads == {
+        "busy": LoadSpec(kind="stress-ng", parameters={"stressor": "memcpy", "workers": 2})
+    }
+    assert asked.sizes == {"small": SizeSpec(memory_bytes=10**9)}
+    assert asked.platforms == {"docker": {"image": "debian:12", "read_only": False}}
+
+
+def test_a_kernel_has_its_default_parameters() -> None:
+    asked = parse(HEAD + KERNEL + "size = 100\n")
+    assert asked.workloads[0].name == "exp_float"
+    assert asked.workloads[0].parameters == {"size": 100, "terms": 4096}
+
+
+def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
+    assert parse(HEAD + "trials = 8\n" + KERNEL).stopping.budget_s is None
+    assert parse(HEAD + 'trials = 8\nbudget = "1 s"\n' + KERNEL).stopping.budget_s == 1
+    assert parse(HEAD + KERNEL).stopping.budget_s == 600
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "hint"),
+    [
+        ("", "experiment: is missing", "[experiment]"),
+        ('[experiment]\nname = "a"\n' + KERNEL, "experiment.question: is missing", ""),
+        (HEAD, "there is no workload", "[[workload]]"),
+        (HEAD + 'budgt = "1 s"\n' + KERNEL, "experiment.budgt: is no key", "'budget'"),
+        (HEAD + KERNEL + "[factor]\nworkers = [1]", "factor: is no key", "'factors'"),
+        (HEAD + "workload = 3", "experiment.workload: is no key", ""),
+        ("workload = 3\n" + HEAD, "workload: expected tables", ""),
+        ("experiment = 3", "experiment: 3 is not possible; expected a table", ""),
+        (HEAD + 'budget = "4"\n' + KERNEL, "experiment.budget: '4'", ""),
+        (HEAD + "budget = 4\n" + KERNEL, "expected a time above 0 with its unit", ""),
+        (HEAD + 'budget = "0 s"\n' + KERNEL, "experiment.budget: '0 s'", ""),
+        (HEAD + 'rest = "-1 s"\n' + KERNEL, "experiment.rest: '-1 s'", ""),
+        (HEAD + 'precision = "100%"\n' + KERNEL, "experiment.precision: '100%'", ""),
+        (HEAD + "precision = 0\n" + KERNEL, "experiment.precision: 0 ", ""),
+        (HEAD + "precision = nan\n" + KERNEL, "experiment.precision: nan", ""),
+        (HEAD + "precision = true\n" + KERNEL, "experiment.precision: True", ""),
+        (HEAD + "trials = 0\n" + KERNEL, "experiment.trials: 0", ""),
+        (HEAD + "trials = 9\nprecision = 0.1\n" + KERNEL, "experiment.precision: excludes", ""),
+        (HEAD + 'order = "random"\n' + KERNEL, 'one of: "blocks", "sequential"', ""),
+        (HEAD + 'metric = "walls_ns"\n' + KERNEL, "no metric 'walls_ns'", "'wall_ns'"),
+        (HEAD + 'metric = "kernel_cpu_ns"\n[[workload]]\ncommand = "a"', "only kernels", "wall"),
+        (HEAD + 'process = "same"\n[[workload]]\ncommand = "a"', "experiment.process", ""),
+        (HEAD + 'seed = "1"\n' + KERNEL, "experiment.seed: '1'", ""),
+        (HEAD + f"seed = {2**70}\n" + KERNEL, "experiment.seed", ""),
+        (HEAD + 'skip_missing = "yes"\n' + KERNEL, "expected true or false", ""),
+        (HEAD + '[[workload]]\nkernel = "exp_flot"', "workload[1].kernel", "'exp_float'"),
+        (HEAD + KERNEL + "siz = 3", "workload[1].siz: is no key of kernel exp_float", "'size'"),
+        (HEAD + KERNEL + "size = 0", "whole number from 1 to 4294967296", ""),
+        (HEAD + KERNEL + "size = 1.5", "workload[1].size: 1.5", ""),
+        (HEAD + KERNEL + KERNEL, "workload[2].name: there are two workloads", ""),
+        (HEAD + KERNEL + 'command = "a"', "workload[1].command: excludes kernel", ""),
+        (HEAD + '[[workload]]\nkernl = "null"', "either kernel or command", "'kernel'"),
+        (HEAD + "[[workload]]\ncommand = []", "workload[1].command: []", ""),
+        (HEAD + '[[workload]]\ncommand = "a \'b"', "workload[1].command", ""),
+        (HEAD + '[[workload]]\ncommand = ["a", 3]', "workload[1].command", ""),
+        (HEAD + '[[workload]]\ncommand = "a\\u0000"', "workload[1].command", ""),
+        (HEAD + '[[workload]]\ncommand = "a"\nsize = 3', "workload[1].size: is no key", ""),
+        (HEAD + '[[workload]]\ncommand = "a"\nenvironment = {"A=B" = "c"}', "environment", ""),
+        (HEAD + COMMAND, "workload[1].command: there is no factor for the placeholder {inp", ""),
+        (HEAD + '[[workload]]\ncommand = "awk {print}"', "placeholder {print}", "{{"),
+        (HEAD + '[[workload]]\ncommand = "a { b"', "a brace stands alone", "{{"),
+        (HEAD + '[[workload]]\ncommand = "a {b!r}"', "{b!r} is no placeholder", "{{"),
+        (HEAD + '[[workload]]\ncommand = "a {workers.real}"', "is no placeholder", "{{"),
+        (HEAD + '[[workload]]\ncommand = "a"\ninput = "{x}"', "workload[1].input", ""),
+        (HEAD + KERNEL + "[factors]\nworkers = []", "factors.workers: has no levels", ""),
+        (HEAD + KERNEL + "[factors]\nworkers = 2", "factors.workers: 2 is no list", "[2]"),
+        (HEAD + KERNEL + "[factors]\nworkers = [0]", "factors.workers: 0", ""),
+        (HEAD + KERNEL + "[factors]\nworkers = [true]", "factors.workers: True", ""),
+        (HEAD + KERNEL + '[factors]\nworkers = [1, "topology"]', "stands alone", ""),
+        (HEAD + KERNEL + '[factors]\nworkers = ["topologie"]', "factors.workers", ""),
+        (HEAD + KERNEL + "[factors]\nworkers = [2, 2]", "has the level 2 twice", ""),
+        (HEAD + COMMAND + '[factors]\ninput = ["2", 2]', "has the level '2' twice", ""),
+        (HEAD + KERNEL + '[factors]\nplatform = ["dokcer"]', "layer 'dokcer'", "'docker'"),
+        (HEAD + KERNEL + '[factors]\nplatform = ["docker/"]', "layer ''", ""),
+        (HEAD + KERNEL + '[factors]\npinning = ["spred"]', "factors.pinning: 'spred'", ""),
+        (HEAD + KERNEL + '[factors]\nload = ["cpu"]', "factors.load: 'cpu'", ""),
+        (HEAD + KERNEL + '[factors]\nsize = ["small"]', "factors.size: 'small'", ""),
+        (HEAD + KERNEL + '[factors]\nplatfrom = ["bare"]', "factors.platfrom", "'platform'"),
+        (HEAD + KERNEL + '[factors]\nsystem = ["a"]', "kernels know nothing of", ""),
+        (HEAD + '[[workload]]\ncommand = "a"\n[factors]\nworker_s = [1]', "no command", "'work"),
+        (HEAD + COMMAND + "[factors]\ntrial = [1]", "means something else", ""),
+        (HEAD + COMMAND + '[factors]\n"a b" = [1]', "is no name for a factor", ""),
+        (HEAD + COMMAND + "[factors]\ninput = [[1]]", "factors.input: [1]", ""),
+        (HEAD + KERNEL + '[loads.cpu]\nkind = "stress-ng"', "loads.cpu: is no level", "[factors]"),
+        (HEAD + KERNEL + '[loads.none]\nkind = "stress-ng"', "loads.none", ""),
+        (HEAD + KERNEL + '[loads.cpu]\nkind = "stress"', "no load 'stress'", "'stress-ng'"),
+        (HEAD + KERNEL + "[loads.cpu]", "loads.cpu.kind: is missing", ""),
+        (HEAD + KERNEL + "[loads]\ncpu = 3", "loads.cpu: 3 is not possible", ""),
+        (
+            HEAD + KERNEL + '[loads.cpu]\nkind = "stress-ng"\nworkrs = 2',
+            "loads.cpu.workrs: is no key of the load stress-ng",
+            "'workers'",
+        ),
+        (HEAD + KERNEL + '[loads.cpu]\nkind = "stress-ng"\nworkers = -2', "from 0 to", ""),
+        (HEAD + KERNEL + "[sizes.small]\ncores = 1", "sizes.small: is no level", ""),
+        (HEAD + KERNEL + "[sizes.small]", "sizes.small: gives nothing", ""),
+        (HEAD + KERNEL + '[sizes.small]\nmemory = "1 mb"', "sizes.small.memory: '1 mb'", ""),
+        (HEAD + KERNEL + '[sizes.small]\nmemory = "0.1 B"', "sizes.small.memory", ""),
+        (HEAD + KERNEL + "[platforms.dokcer]", "platforms.dokcer: is no key", "'docker'"),
+        (
+            HEAD + KERNEL + '[platforms.docker]\nimge = "a"',
+            "platforms.docker.imge: is no key of the layer docker",
+            "'image'",
+        ),
+        (HEAD + KERNEL + "[platforms.docker]\nread_only = 1", "platforms.docker.read_only: 1", ""),
+        ('a = \nb = "c"', "is no TOML", "line 1: a ="),
+        (HEAD + HEAD, "is no TOML", ""),
+        ("a = " + "[" * 5000, "holds what no experiment needs", ""),
+        ("a = " + "9" * 5000, "holds what no experiment needs", ""),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_was_expected(text: str, path: str, hint: str) -> None:
+    message, helps = refused(text)
+    assert message.startswith("mine.toml")
+    assert path in message
+    assert hint in helps
+
+
+def test_long_values_are_shown_short() -> None:
+    message, _ = refused(HEAD + f'order = "{"x" * 10_000}"\n' + KERNEL)
+    assert len(message) < 300
+
+
+def test_a_file_is_bounded_and_text(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="No such file") as caught:
+        experiment_file.read(tmp_path / "none.toml")
+    assert "tare experiment new" in (caught.value.hint or "")
+    with pytest.raises(ExperimentError, match="directory"):
+        experiment_file.read(tmp_path)
+    (tmp_path / "large.toml").write_bytes(b"#" * (experiment_file.SIZE_LIMIT + 1))
+    with pytest.raises(ExperimentError, match="larger than"):
+        experiment_file.read(tmp_path / "large.toml")
+    (tmp_path / "garbage.toml").write_bytes(b"a = \xff")
+    with pytest.raises(ExperimentError, match="byte 4"):
+        experiment_file.read(tmp_path / "garbage.toml")
+    (tmp_path / "good.toml").write_text(HEAD + "µ")
+    assert experiment_file.read(tmp_path / "good.toml") == HEAD + "µ"
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["name", "question", "trials", "budget", "kernel", "command", "size", "workers", "platform",
+     "input", "kind", "cores", "memory", "docker", "small", "cpu", "metric", "timeout", "load"]
+)  # fmt: skip
+TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "experiment": TABLE.map(lambda given: {"name": "a", "question": "b", **given}) | VALUES,
+            "workload": st.lists(TABLE, max_size=2) | VALUES,
+            "factors": TABLE | VALUES,
+            "loads": TABLE | VALUES,
+            "sizes": TABLE | VALUES,
+            "platforms": TABLE | VALUES,
+        },
+    )
+)
+def test_whatever_a_file_holds_it_is_an_experiment_or_a_complaint(values: dict[str, Any]) -> None:
+    complaint = None
+    try:
+        experiment_file.from_table(values, "mine.toml", CATALOGUE)
+    except ExperimentError as error:
+        complaint = error.message
+    assert complaint is None or complaint.startswith("mine.toml: ")
+
+
+@given(st.integers(1, 10**6), st.sampled_from(sorted(kinds.SECONDS)))
+def test_times_are_read_exactly(number: int, unit: str) -> None:
+    read = kinds.seconds(positive=True).read(f"{number} {unit}")
+    assert math.isclose(read, number * float(kinds.SECONDS[unit]), rel_tol=1e-15)
+
+
+def test_a_percentage_is_the_number_that_it_looks_like() -> None:
+    for percent in range(1, 100):
+        assert kinds.share(0, 1).read(f"{percent}%") == float(f"0.{percent:02d}")
