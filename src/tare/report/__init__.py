@@ -1,0 +1,80 @@
+"""The report: one page that needs nothing else, a document, or the charts by themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare.errors import StoreError
+
+if TYPE_CHECKING:
+    from tare.report.page import Page
+
+FORMATS = ("html", "markdown", "svg", "png")
+
+
+def write(folder: Path, format: str = "html", destination: Path | None = None) -> list[Path]:
+    """Write the report of an experiment, finished or running.
+
+    Parameters
+    ----------
+    folder : Path
+        The experiment's folder.
+    format : str
+        ``html``: one page; ``markdown``: a document with its charts beside it; ``svg`` and
+        ``png``: the charts alone.
+    destination : Path, optional
+        File for ``html`` and ``markdown``, folder for charts; by default ``report.html``,
+        ``report.md`` and ``charts`` in the experiment's folder.
+
+    Returns
+    -------
+    list of Path
+        What was written, the report itself first.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no experiment, or the report cannot be written.
+    """
+    if format not in FORMATS:
+        raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
+    page = _page(folder)
+    try:
+        return _write(page, format, folder, destination)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the report to {error.filename or destination}: {error.strerror}",
+            "choose another place with --out",
+        ) from error
+
+
+def _page(folder: Path) -> Page:
+    from tare import store
+    from tare.findings import all_findings
+    from tare.report import page
+    from tare.report.origin import origin
+
+    results = store.load(folder)
+    return page.make(results, all_findings(results), origin(folder, results))
+
+
+def _write(page: Page, format: str, folder: Path, destination: Path | None) -> list[Path]:
+    from tare.report import html, markdown, pictures
+
+    if format == "html":
+        return [_put(destination or folder / "report.html", html.render(page))]
+    if format == "markdown":
+        target = destination or folder / "report.md"
+        charts = target.with_name(f"{target.stem}-charts")
+        drawn = pictures.write(page, "svg", charts)
+        return [_put(target, markdown.render(page, charts.name)), *drawn]
+    return pictures.write(page, format, destination or folder / "charts")
+
+
+def _put(path: Path, text: str) -> Path:
+    """Write beside, then put in place: nobody reads half a report."""
+    fresh = path.with_name(f".{path.name}.new")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+    return path

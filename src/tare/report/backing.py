@@ -1,0 +1,184 @@
+"""What stands behind the answers: how far each cell got, what is missing, the machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tare.findings.cells import basis_of
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Table
+from tare.findings.phrasing import counted, duration, listing, percent, quantity
+from tare.results import Results
+from tare.statistics.intervals import quantile_interval
+
+_REASONS = {
+    "fixed": "n was fixed beforehand",
+    "target": "target reached",
+    "budget": "the budget ended",
+    "cap": "refused: the series remembers too much",
+    "failed": "it kept failing",
+    "interrupted": "interrupted",
+}
+
+
+def stop_table(results: Results) -> Table:
+    """Tell of every cell how many trials it has, why it stopped and what it reached."""
+    trials = results.trial_table
+    factors = results.varied or ["workload"]
+    stops = results.stops.set_index("cell")
+    reached = _reached(results)
+    rows = []
+    for cell, some in trials.groupby("cell"):
+        counts = some["status"].value_counts()
+        stop = stops.loc[cell] if cell in stops.index else None
+        rows.append(
+            {
+                **{f: str(some[f].iloc[0]) for f in factors},
+                "n": int(counts.get("ok", 0)),
+                "failed": int(counts.get("failed", 0)),
+                "why": _why(stop),
+                "target": None if stop is None else _share(stop["target"]),
+                "reached": _share(reached.get(cell)),
+                "more": _more(stop),
+            }
+        )
+    return Table(
+        title="Every cell: trials, why it stopped, how exact its median is",
+        columns=(
+            *level_columns(factors),
+            Column(key="n", title="good trials"),
+            Column(key="failed", title="failed"),
+            Column(key="why", title="why it stopped"),
+            Column(key="target", title="target"),
+            Column(key="reached", title="reached"),
+            Column(key="more", title="still needed for the target"),
+        ),
+        rows=tuple(rows),
+        note="Half-width of the 95 % interval of the median, relative to it.",
+    )
+
+
+def _reached(results: Results) -> dict[Any, float | None]:
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return {}
+    values = results.values(basis.metric, basis.source)
+    return {
+        cell: quantile_interval(some["value"].to_numpy(dtype=float)).half_width
+        for cell, some in values.groupby("cell")
+    }
+
+
+def _why(stop: Any) -> str:
+    if stop is None:
+        return "not stopped: still running, or cut short"
+    return _REASONS.get(str(stop["reason"]), str(stop["reason"]))
+
+
+def _share(value: Any) -> str | None:
+    return None if value is None or pd.isna(value) else f"±{percent(float(value))}"
+
+
+def _more(stop: Any) -> str | None:
+    if stop is None or pd.isna(stop["more_trials"]) or not stop["more_trials"]:
+        return None
+    trials = f"about {counted(int(stop['more_trials']), 'trial')}"
+    seconds = stop["more_seconds"]
+    return trials if pd.isna(seconds) else f"{trials}, {duration(float(seconds))}"
+
+
+def left_out(results: Results) -> tuple[str, ...]:
+    """Tell what was left out, what failed and what was doubtful; each a sentence."""
+    told = list(results.notes)
+    sessions: Any = results.sessions.to_dict("records")
+    for session in sessions:
+        if pd.isna(session["ended"]):
+            told.append(
+                f"Session {session['session']} has no end: it still runs, or was killed. What it "
+                "had measured is used; the trial in flight is not."
+            )
+    trials = results.trial_table
+    failed = trials[trials["status"] == "failed"]
+    for reason, some in failed.groupby(failed["reason"].fillna("unknown")):
+        where = (some["workload"] + " on " + some["platform"]).value_counts()
+        cells = listing(f"{n} of {cell}" for cell, n in where.head(5).items())
+        told.append(f"{counted(len(some), 'trial')} failed ({cells}): {reason}")
+    faults = results.faults
+    warnings = faults[faults["kind"] == "warning"]
+    for message, n in warnings["message"].value_counts().head(20).items():
+        told.append(f"{message} ({counted(int(n), 'time')})")
+    return tuple(told)
+
+
+def machine_tables(results: Results) -> list[Table]:
+    """Give the facts of the machine, and those of the platforms side by side."""
+    facts = results.facts.drop_duplicates(["platform", "name"], keep="last")
+    own = facts[facts["platform"].isna()]
+    tables = []
+    if not own.empty:
+        tables.append(
+            Table(
+                title="The machine",
+                columns=(
+                    Column(key="name", title="fact"),
+                    Column(key="value", title="value"),
+                    Column(key="source", title="source"),
+                ),
+                rows=tuple(_facts(own)),
+                note=_changed(results),
+            )
+        )
+    per = facts[facts["platform"].notna()]
+    if not per.empty:
+        platforms = [str(p) for p in dict.fromkeys(per["platform"])]
+        rows = []
+        for name, some in per.groupby("name", sort=False):
+            values = dict(zip(some["platform"], (r["value"] for r in _facts(some)), strict=True))
+            by_platform = {f"on {p}": values.get(p) for p in platforms}
+            rows.append({"name": _spoken(str(name)), **by_platform})
+        tables.append(
+            Table(
+                title="The instrument on each platform",
+                columns=(
+                    Column(key="name", title="fact"),
+                    *(Column(key=f"on {p}", title=p) for p in platforms),
+                ),
+                rows=tuple(rows),
+            )
+        )
+    return tables
+
+
+def _facts(facts: pd.DataFrame) -> list[dict[str, Any]]:
+    rows: Any = facts.to_dict("records")
+    return [_fact(row) for row in rows]
+
+
+def _fact(row: dict[str, Any]) -> dict[str, Any]:
+    value, unit = row["value"], row["unit"]
+    if isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, int | float) and isinstance(unit, str):
+        text = quantity(float(value), unit)
+    else:
+        text = str(value)
+    return {"name": _spoken(str(row["name"])), "value": text, "source": row["source"]}
+
+
+def _spoken(name: str) -> str:
+    for suffix in ("_ns", "_bytes", "_hz"):
+        name = name.removesuffix(suffix)
+    return name.replace("_", " ")
+
+
+def _changed(results: Results) -> str | None:
+    """Name the facts of the machine that are not the same in all sessions."""
+    own = results.facts[results.facts["platform"].isna()]
+    differing = [
+        _spoken(str(name))
+        for name, some in own.groupby("name")
+        if name != "load_average" and some["value"].map(str).nunique() > 1
+    ]
+    return f"Not the same in all sessions: {', '.join(differing)}." if differing else None

@@ -1,0 +1,69 @@
+"""The report as one page of HTML that fetches nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+import tare
+from tare.report.page import Page
+
+
+def render(page: Page) -> str:
+    """Write a page: content, style, charts and what draws them in one file.
+
+    Everything that comes from the experiment is escaped by the template; beyond that the
+    page's own policy lets only its two scripts run and nothing be fetched.
+    """
+    import vl_convert
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tare.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters["script_json"] = _script_json
+    environment.filters["chunks"] = _chunks
+    scripts = [
+        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script"),
+        _source(environment, "page.js"),
+    ]
+    return environment.get_template("page.html").render(
+        page=page,
+        style=Markup(_source(environment, "page.css")),
+        scripts=[Markup(script) for script in scripts],
+        policy=_policy(scripts),
+        version=tare.__version__,
+    )
+
+
+def _source(environment: jinja2.Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
+
+
+def _policy(scripts: list[str]) -> str:
+    digests = (base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _script_json(value: Any) -> Markup:
+    """Write data for a script element: no character of it can end the element."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _chunks(digest: str) -> str:
+    """Break a digest where a narrow screen may break it."""
+    return "\u200b".join(digest[i : i + 8] for i in range(0, len(digest), 8))

@@ -1,0 +1,113 @@
+"""The report as a Markdown document, with its charts as pictures beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import tare
+from tare.report.page import Figure, Page, Section
+from tare.report.tables import Laid
+
+
+def render(page: Page, charts: str) -> str:
+    """Write the document.
+
+    Parameters
+    ----------
+    page : Page
+        What it says.
+    charts : str
+        Name of the folder beside it that holds the charts as SVG.
+    """
+    return "\n".join(_parts(page, quote(charts)))
+
+
+def _parts(page: Page, charts: str) -> Iterator[str]:
+    yield f"# {text(page.question)}\n"
+    badge = f"**{page.lead.word}** – " if page.lead else ""
+    yield f"{badge}{text(page.headline[0])}\n"
+    for sentence in page.headline[1:]:
+        yield f"{text(sentence)}\n"
+    yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
+    for number, section in enumerate(page.sections):
+        yield from _section(section, charts)
+        if number == 0:
+            for figure in page.overview:
+                yield _figure(figure, charts)
+    yield from _behind(page)
+
+
+def _section(section: Section, charts: str) -> Iterator[str]:
+    finding = section.finding
+    yield f"## {text(finding.question)}\n"
+    yield f"**{section.word}** – {text(finding.answer)}\n"
+    if finding.basis:
+        yield f"*{text(finding.basis)}*\n"
+    for caveat in finding.caveats:
+        yield f"- {text(caveat)}"
+    if finding.caveats:
+        yield ""
+    for figure in section.figures:
+        yield _figure(figure, charts)
+    for table in section.tables:
+        yield _table(table)
+
+
+def _behind(page: Page) -> Iterator[str]:
+    yield "## What stands behind these answers?\n"
+    yield "### Left out, failed or doubtful\n"
+    for sentence in page.left_out or ("Nothing was left out, and no trial failed.",):
+        yield f"- {text(sentence)}"
+    yield "\n### How far each cell got\n"
+    yield _table(page.stops)
+    yield "### The machine\n"
+    for table in page.machine:
+        yield _table(table)
+    yield "### How to measure the same again\n"
+    yield _code("\n".join(page.origin.commands))
+    yield f"- seed: {page.origin.seed}"
+    for name, digest in page.origin.digests:
+        yield f"- SHA-256 of {text(name)}: `{digest}`"
+    if page.origin.file:
+        yield f"\n{_code(page.origin.file)}"
+    yield f"\nWritten by tare {tare.__version__}.\n"
+
+
+def _figure(figure: Figure, charts: str) -> str:
+    alternative = text(figure.alternative)
+    return (
+        f"![{alternative}]({charts}/{figure.name}.svg)\n\n*{text(figure.title)}.* {alternative}\n"
+    )
+
+
+def _table(table: Laid) -> str:
+    heads = [text(h.title) + (f" [{h.unit}]" if h.unit else "") for h in table.heads]
+    lines = [
+        f"**{text(table.title)}**\n",
+        _row(heads),
+        _row(["---:" if h.numeric else "---" for h in table.heads]),
+        *(_row([text(cell) for cell in row]) for row in table.rows),
+    ]
+    if table.note:
+        lines.append(f"\n{text(table.note)}")
+    if table.left_out:
+        lines.append(f"\n{table.left_out} further rows are in the exported findings.")
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _code(content: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", content)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{content}\n{fence}\n"
+
+
+def text(words: str) -> str:
+    """Write text so that nothing in it is markup: names come from the experiment."""
+    escaped = re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", " ".join(words.split()))
+    return escaped.replace("&", "&amp;")

@@ -1,0 +1,64 @@
+"""Where a report comes from: what it takes to measure the same again."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from tare import plan
+from tare.results import Results
+
+#: Of an experiment file that the page shows.
+_MOST_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The files and the programs behind a report.
+
+    Attributes
+    ----------
+    file : str or None
+        The experiment file; None for ``tare run``, whose command line is the question.
+    commands : tuple of str
+        To type, in order, for the same experiment.
+    digests : tuple of (str, str)
+        What is identified, and its SHA-256.
+    """
+
+    file: str | None
+    commands: tuple[str, ...]
+    digests: tuple[tuple[str, str], ...]
+    seed: int
+
+
+def origin(folder: Path, results: Results) -> Origin:
+    """Read what an experiment's folder says of where it comes from."""
+    sessions = results.sessions
+    digests = []
+    file = folder / "experiment.toml"
+    text = None
+    if file.exists():
+        content = file.read_bytes()
+        digests.append(("experiment.toml", hashlib.sha256(content).hexdigest()))
+        text = content.decode(errors="replace")[:_MOST_CHARACTERS]
+    digests.append((plan.FILE, hashlib.sha256((folder / plan.FILE).read_bytes()).hexdigest()))
+    digests += [("agent", str(d)) for d in dict.fromkeys(sessions.get("agent_digest", ()))]
+    versions = list(dict.fromkeys(str(v) for v in sessions.get("tare", ())))
+    return Origin(
+        file=text,
+        commands=(*(f"pip install tare=={v}" for v in versions[-1:]), *_commands(results, text)),
+        digests=tuple(digests),
+        seed=results.experiment.seed,
+    )
+
+
+def _commands(results: Results, text: str | None) -> list[str]:
+    if text is not None:
+        return ["tare experiment run experiment.toml --out again"]
+    asked = results.sessions.get("argv")
+    if asked is None or asked.empty:
+        return []
+    return [shlex.join(["tare", *(str(word) for word in asked.iloc[0][1:])])]

@@ -1,0 +1,168 @@
+"""What a report says, in order: the same for every format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.findings import headline
+from tare.findings.finding import Finding, Verdict
+from tare.findings.phrasing import counted, duration
+from tare.registry import scan
+from tare.report.backing import left_out, machine_tables, stop_table
+from tare.report.charts.chart import ChartUnit
+from tare.report.origin import Origin
+from tare.report.tables import Laid, lay
+from tare.results import Results
+
+#: Verdict to its sign and its word: no reader depends on colour.
+BADGES: dict[Verdict, tuple[str, str]] = {
+    "yes": ("✓", "yes"),
+    "no": ("✕", "no"),
+    "undecided": ("?", "undecided"),
+    "told": ("●", "measured"),
+    "nothing to compare": ("–", "nothing to compare"),
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its text alternative."""
+
+    name: str
+    title: str
+    #: Vega-Lite, with colours by name.
+    spec: dict[str, Any]
+    alternative: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A question, its answer, and what it rests on."""
+
+    anchor: str
+    finding: Finding
+    sign: str
+    word: str
+    figures: tuple[Figure, ...]
+    tables: tuple[Laid, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report.
+
+    Attributes
+    ----------
+    lead : Section or None
+        The section whose answer stands at the head.
+    headline : tuple of str
+        The answer first, then what else matters.
+    strip : tuple of (str, str)
+        Size and place of the experiment, in a few words each.
+    overview : tuple of Figure
+        Charts of all cells that no single question owns.
+    """
+
+    name: str
+    question: str
+    lead: Section | None
+    headline: tuple[str, ...]
+    strip: tuple[tuple[str, str], ...]
+    sections: tuple[Section, ...]
+    overview: tuple[Figure, ...]
+    stops: Laid
+    left_out: tuple[str, ...]
+    machine: tuple[Laid, ...]
+    origin: Origin
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every chart of the report, in order."""
+        return [*self.overview, *(f for section in self.sections for f in section.figures)]
+
+
+def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
+    """Lay a report out.
+
+    Parameters
+    ----------
+    results : Results
+        What an experiment has stored so far.
+    findings : sequence of Finding
+        In reading order.
+    origin : Origin
+        The files that it came from.
+    """
+    charts: dict[str, ChartUnit] = scan("report.charts")
+    owned = {name for finding in findings for name in finding.charts}
+    sections = tuple(_section(f, charts, results, findings) for f in findings)
+    told = tuple(headline(results, findings))
+    return Page(
+        name=results.experiment.name,
+        question=results.experiment.question,
+        lead=next((s for s in sections if s.finding.summary == told[0]), None),
+        headline=told,
+        strip=_strip(results),
+        sections=sections,
+        overview=_figures([n for n in charts if n not in owned], charts, results, findings),
+        stops=lay(stop_table(results)),
+        left_out=left_out(results),
+        machine=tuple(lay(table) for table in machine_tables(results)),
+        origin=origin,
+    )
+
+
+def _section(
+    finding: Finding, charts: dict[str, ChartUnit], results: Results, findings: Sequence[Finding]
+) -> Section:
+    sign, word = BADGES[finding.verdict]
+    return Section(
+        anchor=finding.name,
+        finding=finding,
+        sign=sign,
+        word=word,
+        figures=_figures(finding.charts, charts, results, findings),
+        tables=tuple(lay(table) for table in finding.tables),
+    )
+
+
+def _figures(
+    names: Sequence[str],
+    charts: dict[str, ChartUnit],
+    results: Results,
+    findings: Sequence[Finding],
+) -> tuple[Figure, ...]:
+    drawn = []
+    for name in names:
+        unit = charts.get(name)
+        if unit is None:
+            continue
+        chart: Any = unit.draw(results, findings)
+        if chart is not None:
+            alternative = unit.alternative(results, findings)
+            drawn.append(Figure(name, unit.description.title, chart.to_dict(), alternative))
+    return tuple(drawn)
+
+
+def _strip(results: Results) -> tuple[tuple[str, str], ...]:
+    trials = results.trial_table
+    counts = trials["status"].value_counts()
+    good = f"{int(counts.get('ok', 0)):,}"
+    others = [f"{n:,} {status}" for status, n in counts.items() if status != "ok"]
+    strip = [("good trials", ", ".join([good, *others]))]
+    strip.append(("cells", f"{trials['cell'].nunique():,}"))
+    if not results.sessions.empty:
+        first = str(results.sessions["started"].iloc[0])[:10]
+        n = len(results.sessions)
+        strip.append(("measured on", first if n == 1 else f"{first}, {counted(n, 'session')}"))
+    if "duration_ns" in trials and trials["duration_ns"].notna().any():
+        strip.append(("measuring", duration(float(trials["duration_ns"].sum()) / 1e9)))
+    cpus = results.fact("cpus") or results.fact("logical_cpus")
+    machine = [str(f) for f in (results.fact("cpu"), cpus and counted(int(cpus), "CPU")) if f]
+    if machine:
+        strip.append(("machine", ", ".join(machine)))
+    if results.fact("kernel"):
+        strip.append(("kernel", str(results.fact("kernel"))))
+    return tuple(strip)

@@ -1,0 +1,34 @@
+"""Charts by themselves, for papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tare.report.charts.chart import by_itself
+from tare.report.page import Page
+
+#: Pixels of a PNG for each pixel of the chart.
+_SCALE = 2
+
+
+def write(page: Page, format: str, folder: Path) -> list[Path]:
+    """Write every chart of a report as SVG or PNG, on white."""
+    import vl_convert
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for figure in page.figures:
+        path = folder / f"{figure.name}.{format}"
+        svg = vl_convert.vegalite_to_svg(_on_white(figure.spec))
+        if format == "svg":
+            path.write_text(svg, encoding="utf-8")
+        else:
+            path.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+        written.append(path)
+    return written
+
+
+def _on_white(spec: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = by_itself(spec)
+    return {**plain, "config": {**plain["config"], "background": "white", "padding": 8}}

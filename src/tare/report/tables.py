@@ -1,0 +1,172 @@
+"""Tables of findings as text: one unit a column, as many digits as the interval supports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.findings.finding import Column, Table
+from tare.findings.phrasing import significant
+from tare.report.scales import scale_for
+
+#: Rows that a page or a document shows; all of them are in the exported findings.
+MOST_ROWS = 200
+#: Absent: never zero.
+ABSENT = "–"
+#: Digits that an interval's width is shown to.
+_WIDTH_DIGITS = 2
+_MOST_PLACES = 5
+
+
+@dataclass(frozen=True)
+class Head:
+    """Head of a column: its title, its unit (empty: none), whether numbers stand in it."""
+
+    title: str
+    unit: str
+    numeric: bool
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A table ready to be written, row by row.
+
+    Attributes
+    ----------
+    left_out : int
+        Rows beyond what is shown.
+    """
+
+    title: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str | None = None
+    left_out: int = 0
+
+
+def lay(table: Table) -> Laid:
+    """Write the numbers of a table; an estimate and its bounds become one column."""
+    rows = table.rows[:MOST_ROWS]
+    heads: list[Head] = []
+    columns: list[list[str]] = []
+    for group in _groups(table.columns):
+        head, texts = _interval(group, rows) if len(group) == 3 else _single(group[0], rows)
+        heads.append(head)
+        columns.append(texts)
+    return Laid(
+        title=table.title,
+        heads=tuple(heads),
+        rows=tuple(zip(*columns, strict=True)),
+        note=table.note,
+        left_out=len(table.rows) - len(rows),
+    )
+
+
+def _groups(columns: Sequence[Column]) -> list[Sequence[Column]]:
+    """Put an estimate together with the low and high end that follow it."""
+    groups: list[Sequence[Column]] = []
+    i = 0
+    while i < len(columns):
+        three = columns[i : i + 3]
+        ends = len(three) == 3 and three[1].key.endswith("low") and three[2].key.endswith("high")
+        size = 3 if ends and columns[i].unit is not None else 1
+        groups.append(columns[i : i + size])
+        i += size
+    return groups
+
+
+def _numbers(column: Column, rows: Sequence[dict[str, Any]]) -> list[float | None]:
+    values = (row.get(column.key) for row in rows)
+    return [float(v) if isinstance(v, int | float) and math.isfinite(v) else None for v in values]
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [v for v in values if v is not None]
+
+
+def _interval(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> tuple[Head, list[str]]:
+    """Write "203.1 [202.8, 203.6]" all the way down."""
+    column = columns[0]
+    middle, low, high = (_numbers(c, rows) for c in columns)
+    scale, unit = scale_for(_known(middle), column.unit or "1")
+    widths = [
+        (h - b) / scale for b, h in zip(low, high, strict=True) if b is not None and h is not None
+    ]
+    places = _places_of_width(widths) if widths else _places(_known(middle), scale)
+
+    def text(m: float | None, b: float | None, h: float | None) -> str:
+        if m is None:
+            return ABSENT
+        if b is None or h is None:
+            return f"{fixed(m / scale, places)} [{ABSENT}]"
+        return (
+            f"{fixed(m / scale, places)} [{fixed(b / scale, places)}, {fixed(h / scale, places)}]"
+        )
+
+    texts = [text(*three) for three in zip(middle, low, high, strict=True)]
+    return Head(f"{column.title} [95 %]", unit, numeric=True), texts
+
+
+def _places_of_width(widths: Sequence[float]) -> int:
+    """Decimal places that show a typical interval's width to two digits."""
+    positive = sorted(w for w in widths if w > 0)
+    if not positive:
+        return 2
+    typical = positive[len(positive) // 4]
+    return min(_MOST_PLACES, max(0, _WIDTH_DIGITS - 1 - math.floor(math.log10(typical))))
+
+
+def _places(values: Sequence[float], scale: float) -> int:
+    """Decimal places that show most values to three digits."""
+    sizes = sorted(abs(v) / scale for v in values if v)
+    if not sizes:
+        return 0
+    return min(_MOST_PLACES, max(0, 2 - math.floor(math.log10(sizes[len(sizes) // 2]))))
+
+
+def _single(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[str]]:
+    raw = [row.get(column.key) for row in rows]
+    present = [v for v in raw if v is not None]
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
+        return Head(column.title, "", numeric=False), [_word(v) for v in raw]
+    numbers = _numbers(column, rows)
+    known = _known(numbers)
+    if all(isinstance(v, int) for v in present) and column.unit in (None, "1"):
+        texts = [ABSENT if v is None else f"{int(v):,}" for v in numbers]
+        return Head(column.title, "", numeric=bool(present)), texts
+    scale, unit = scale_for(known, column.unit or "1")
+    if column.key == "p" or column.key.startswith("p_"):
+        return Head(column.title, unit, numeric=True), [_probability(v) for v in numbers]
+    places = _places(known, scale)
+    least = 10.0**-places
+
+    def text(value: float | None) -> str:
+        if value is None:
+            return ABSENT
+        shown = value / scale
+        # What would read as zero, and is not, keeps its digits.
+        return significant(shown, 2) if 0 < abs(shown) < least else fixed(shown, places)
+
+    return Head(column.title, unit, numeric=True), [text(v) for v in numbers]
+
+
+def _word(value: Any) -> str:
+    if value is None or value == "":
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _probability(value: float | None) -> str:
+    if value is None:
+        return ABSENT
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def fixed(value: float, places: int) -> str:
+    """Write a number with so many decimal places, and a true minus sign."""
+    text = f"{value:,.{places}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.replace("-", "")

@@ -1,0 +1,44 @@
+"use strict";
+(() => {
+  // Panels side by side are made as wide as the screen allows; the page never scrolls sideways,
+  // only a chart with too many panels does, in its own box.
+  const LEAST = 64;
+  const fitted = (spec, room) => {
+    const fit = spec.usermeta.fit;
+    const share = Math.floor((room - fit.gutter) / fit.columns - fit.gap);
+    const width = Math.max(LEAST, fit.most ? Math.min(share, fit.most) : share);
+    const walk = (node) => {
+      if (Array.isArray(node)) return node.map(walk);
+      if (node === null || typeof node !== "object") return node;
+      const copy = {};
+      for (const [key, value] of Object.entries(node))
+        copy[key] = key === "width" && value === fit.panel ? width
+          : key === "data" ? value : walk(value);
+      return copy;
+    };
+    return walk(spec);
+  };
+  const draw = async (box) => {
+    const room = box.clientWidth;
+    if (!room || Number(box.dataset.room) === room) return;
+    box.dataset.room = room;
+    const spec = JSON.parse(document.getElementById(box.dataset.spec).textContent);
+    // Expressions are interpreted, not compiled: the page's policy forbids to evaluate text.
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, hover: false };
+    try {
+      await window.vegaEmbed(box, fitted(spec, room), options);
+      box.dataset.drawn = "yes";
+    } catch (error) {
+      box.dataset.drawn = "no";
+      console.error(`${box.dataset.spec}: ${error}`);
+    }
+  };
+  const all = [...document.querySelectorAll(".chart")];
+  const drawAll = async () => { for (const box of all) await draw(box); };
+  let waiting;
+  addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawAll, 150); });
+  addEventListener("beforeprint", () => {
+    for (const details of document.querySelectorAll("details")) details.open = true;
+  });
+  drawAll();
+})();
