@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tare import agent, platforms
 from tare.errors import PlatformError
-from tare.platforms import isolate, meta
+from tare.platforms import isolate, meta, stack
+from tare.platforms.layer import View
 
 DATA = Path(__file__).parents[1] / "data" / "isolate"
 MS = 1_000_000
@@ -161,6 +162,18 @@ def test_control_groups_that_were_asked_for_must_work(
         platforms.start("isolate", stub.place(cg="on"))
     assert 'cg = "off"' in (caught.value.hint or "")
     assert list(stub.claims.iterdir()) == []
+
+
+def test_in_a_container_it_finds_what_the_container_shows(stub: Stub) -> None:
+    place = stub.place()
+    docker, inner = stack.layers("docker/isolate")
+    outer = docker.view(View(agent="/host/tare-agent", shared=place.shared), place)
+    assert inner.view(outer, place).agent == "/tare/tare-agent"
+    shell, _, script = inner.wrap(["/tare/tare-agent", "serve"], outer, place)
+    assert shell == "/bin/sh"
+    assert "--dir=/tare=/tare --dir=/shared=/tare/shared:rw" in script
+    assert f"--meta=/tare/shared/{place.name}.meta" in script
+    inner.ended(place)
 
 
 def test_further_options_reach_isolate(stub: Stub) -> None:

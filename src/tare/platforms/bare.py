@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tare.agent import Channel, ProcessChannel
 from tare.platforms import groups, scope
-from tare.platforms.layer import Figure, Ground, Place
+from tare.platforms.layer import Figure, Ground, Layer, Place
 from tare.registry import Description
 
 
@@ -18,7 +20,7 @@ class Bare(Ground):
     )
     is_host = True
 
-    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
+    def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command as a child, in a control group of its own where it can have one."""
         if scope.works():
             return ProcessChannel(scope.wrap(argv, place))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from tare.agent import Channel
 from tare.errors import PlatformError
 from tare.lease import Remnant
-from tare.platforms.layer import Ground, Place, Told, View
+from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
 
@@ -63,9 +64,9 @@ class Docker(Ground):
         """Show the image's own files, the agent and the shared directory among them."""
         from tare.platforms import engine
 
-        return View(agent=engine.AGENT, shared=engine.SHARED)
+        return View(agent=engine.AGENT, shared=engine.SHARED, users=False)
 
-    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
+    def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a container whose first process is the command, attach to it, start it."""
         from docker.errors import DockerException
 
@@ -73,7 +74,7 @@ class Docker(Ground):
 
         client = engine.connect()
         try:
-            image = self._image(client, argv, place)
+            image = self._image(client, place, inner)
             container = client.api.create_container(
                 image,
                 entrypoint=argv[:1],
@@ -81,7 +82,7 @@ class Docker(Ground):
                 stdin_open=True,
                 name=place.name,
                 labels={engine.LABEL: place.name, f"{engine.LABEL}.user": str(os.geteuid())},
-                host_config=self._host_config(client, place, privileged),
+                host_config=self._host_config(client, place, inner),
             )
         except DockerException as error:
             client.close()
@@ -150,25 +151,27 @@ class Docker(Ground):
             ),
         ]
 
-    def _image(self, client: Any, argv: list[str], place: Place) -> str:
+    def _image(self, client: Any, place: Place, inner: Sequence[Layer]) -> str:
         from tare.platforms import engine
 
         image = self.settings(place)["image"]
         if image is not None:
             return engine.named_image(client, image)
-        if argv[0] != engine.AGENT:
+        needs = [need for layer in inner for need in layer.needs]
+        if needs:
             raise PlatformError(
-                f"docker needs an image that contains {argv[0]}",
+                f"docker needs an image of yours that contains {' and '.join(needs)}",
                 '[platforms.docker] image = "…"',
             )
         return engine.own_image(client)
 
-    def _host_config(self, client: Any, place: Place, privileged: bool) -> dict[str, Any]:
+    def _host_config(self, client: Any, place: Place, inner: Sequence[Layer]) -> dict[str, Any]:
         from docker.types import LogConfig, Mount
 
         from tare import agent
         from tare.platforms import engine
 
+        privileged = any(layer.privileged for layer in inner)
         rights = self.settings(place)["rights"]
         mounts = [Mount(engine.SHARED, place.shared, type="bind")]
         if self.settings(place)["image"] is not None:

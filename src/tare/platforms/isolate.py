@@ -63,6 +63,7 @@ class Isolate(Layer):
         ),
         source="isolate(1), https://github.com/ioi/isolate",
     )
+    needs = ("isolate and its configuration", "/bin/sh")
     privileged = True
     stacks = ("docker/isolate",)
     moves_groups = True

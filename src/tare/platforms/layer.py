@@ -7,7 +7,7 @@ process; every layer inside it only puts its own command before the agent's
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +112,8 @@ class Layer:
     stacks: tuple[str, ...] = ()
     #: Puts what is inside into control groups of its own, where limits set outside do not hold.
     moves_groups = False
+    #: Programs that are to be found where it stands.
+    needs: tuple[str, ...] = ()
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
 
@@ -154,8 +156,8 @@ class Ground(Layer):
     #: Whether what is inside finds the host's own programs.
     is_host = False
 
-    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
-        """Start a command and return its streams.
+    def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
+        """Start a command, with the layers inside already before it, and return its streams.
 
         Raises
         ------

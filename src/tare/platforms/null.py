@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 import msgspec
 
 from tare import record
 from tare.agent import Channel
 from tare.errors import AgentError
-from tare.platforms.layer import Ground, Place
+from tare.platforms.layer import Ground, Layer, Place
 from tare.registry import Description
 
 
@@ -23,7 +24,7 @@ class Null(Ground):
     )
     double = True
 
-    def start(self, argv: list[str], place: Place, *, privileged: bool) -> Channel:
+    def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a channel with an agent at its other end that has nothing to say."""
         return _Silent()
 

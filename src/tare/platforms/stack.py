@@ -181,11 +181,10 @@ def _first_process(
     argv = [views[-1].agent, "serve", "--name", place.name]
     ground = stacked[0]
     assert isinstance(ground, Ground)
-    privileged = any(layer.privileged for layer in stacked)
     try:
         for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
             argv = layer.wrap(argv, outer, place)
-        return _greeted(ground.start(argv, place, privileged=privileged))
+        return _greeted(ground.start(argv, place, stacked[1:]))
     except TareError as error:
         _end(stacked, place)
         hints = (layer.mend(error.message) for layer in reversed(stacked))

@@ -43,6 +43,8 @@ class Unshare(Layer):
         source="unshare(1), util-linux",
     )
 
+    needs = ("unshare",)
+
     def check_here(self, place: Place) -> None:
         """See that unshare is there."""
         if shutil.which(COMMAND[0]) is None:
