@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,7 +22,9 @@ from tare.errors import PlatformError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
 from tare.experiment import Cell, Experiment
-from tare.findings.finding import Finding
+
+if TYPE_CHECKING:
+    from tare.findings.finding import Finding
 
 
 @dataclass

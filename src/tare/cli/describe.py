@@ -8,8 +8,7 @@ import msgspec
 import typer
 from rich.table import Table
 
-from tare import platforms, registry
-from tare.catalogue import catalogue
+from tare import registry
 from tare.cli import output
 from tare.errors import ExperimentError
 
@@ -58,16 +57,22 @@ def describe(
 
 
 def _units(kind: str) -> list[dict[str, Any]]:
+    from tare.catalogue import catalogue
+
     if kind in ("kernels", "metrics"):
         found = getattr(catalogue(), kind).values()
         return [msgspec.to_builtins(unit) for unit in found]
     if kind == "platforms":
+        from tare import platforms
+
         return [_platform(stack) for stack in platforms.offered()]
     units = registry.scan("report.charts" if kind == "charts" else kind).values()
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
 
 def _platform(stack: str) -> dict[str, Any]:
+    from tare import platforms
+
     found = platforms.availability(stack)
     innermost = registry.scan("platforms")[stack.rsplit("/", maxsplit=1)[-1]]
     told = {"works": found.works, "why": found.why, "fix": found.fix}

@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tare import conclude
 from tare.cli import output
-from tare.cli.progress import Bar
 from tare.errors import StoreError
 
 app = typer.Typer(no_args_is_help=True, help="Ask a question that is written as a file.")
@@ -51,6 +49,7 @@ def plan(file: File, json: Json = None) -> None:
 
     Example: tare experiment plan examples/stability.toml
     """
+    from tare import conclude
     from tare.cli.planning import show_plan
 
     show_plan(conclude.prepare(file), json)
@@ -83,6 +82,9 @@ def run(
 
     Example: tare experiment run examples/demo.toml --out demo-results
     """
+    from tare import conclude
+    from tare.cli.progress import Bar
+
     folder = out or file.with_suffix("")
     prepared = conclude.prepare(file, skip_missing=skip_missing)
     for note in prepared.notes:
@@ -122,6 +124,7 @@ def report(
 
 def _tell(folder: Path, ended: str, json: str | None) -> None:
     """Print the answers, write the page, and say where it is."""
+    from tare import conclude
     from tare import report as pages
 
     with output.err.status("working out the answers"):

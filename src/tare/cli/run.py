@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tare.cli import output
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, TrialError
 
 
 def run(
@@ -91,10 +91,18 @@ def run(
         folder = out or Path(tempfile.mkdtemp(prefix="tare-run-"))
         if out is None:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        with Bar() as bar:
-            ended = conclude.execute(prepared, folder, bar, as_root=as_root, teardown=True)
+        failure: TrialError | None = None
+        ended = "failed"
+        try:
+            with Bar() as bar:
+                ended = conclude.execute(prepared, folder, bar, as_root=as_root, teardown=True)
+        except TrialError as error:
+            # What failed, and how, is a result too.
+            failure = error
         summary = summarize(folder, ended)
         if json is not None:
             output.write_json(summary.as_json(), json)
         if json != "-":
             show(summary, out)
+        if failure is not None:
+            raise failure

@@ -275,6 +275,9 @@ def _problems(summary: Summary) -> list[str]:
 def _next(summary: Summary, kept: Path | None) -> str:
     if kept is not None:
         return f"Next    tare experiment report {kept}"
-    if summary.stop and summary.stop.more_seconds:
-        return f"Next    tare run --budget '{output.seconds(summary.stop.more_seconds * 1.5)}' -- …"
+    stop = summary.stop
+    if stop and stop.reason == "budget" and stop.more_seconds:
+        return (
+            f"Next    tare run --budget '{output.seconds(max(1.0, stop.more_seconds * 1.5))}' -- …"
+        )
     return "Next    tare run --platform unshare -- …   (what does a container cost it?)"
