@@ -12,8 +12,8 @@ import pytest
 
 from tare import agent
 from tare.errors import PlatformError
-from tare.platforms import Place, engine
-from tare.platforms.docker import UNIT
+from tare.platforms import Place
+from tare.platforms.docker import UNIT, engine
 from tare.platforms.layer import View
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.errors import AgentError
-from tare.platforms.frames import HEADER, STDERR, STDOUT, WORDS, Frames
+from tare.platforms.docker.frames import HEADER, STDERR, STDOUT, WORDS, Frames
 
 
 def frame(stream: int, payload: bytes) -> bytes:

@@ -19,7 +19,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from tare import agent
 from tare.errors import AgentError, PlatformError
-from tare.platforms.frames import Frames
+from tare.platforms.docker.frames import Frames
 
 #: Where the agent is in every container, and in the image that is made of it.
 AGENT = "/tare/tare-agent"

@@ -45,7 +45,7 @@ class Docker(Ground):
 
     def check_here(self, place: Place) -> None:
         """Reach the engine, and find the image that the user named."""
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         client = engine.connect()
         try:
@@ -62,7 +62,7 @@ class Docker(Ground):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         return View(agent=engine.AGENT, shared=engine.SHARED, users=False)
 
@@ -70,7 +70,7 @@ class Docker(Ground):
         """Make a container whose first process is the command, attach to it, start it."""
         from docker.errors import DockerException
 
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         client = engine.connect()
         try:
@@ -102,7 +102,7 @@ class Docker(Ground):
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell versions of the engine and the runtime, identity of the image."""
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         client = engine.connect()
         try:
@@ -123,7 +123,7 @@ class Docker(Ground):
 
     def remnants(self) -> list[Remnant]:
         """Return containers with tare's label that this user made, and the agent's images."""
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         try:
             client = engine.connect()
@@ -152,7 +152,7 @@ class Docker(Ground):
         ]
 
     def _image(self, client: Any, place: Place, inner: Sequence[Layer]) -> str:
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         image = self.settings(place)["image"]
         if image is not None:
@@ -169,7 +169,7 @@ class Docker(Ground):
         from docker.types import LogConfig, Mount
 
         from tare import agent
-        from tare.platforms import engine
+        from tare.platforms.docker import engine
 
         privileged = any(layer.privileged for layer in inner)
         rights = self.settings(place)["rights"]
