@@ -1,0 +1,173 @@
+"""What every unit promises, tested over whatever the registry finds.
+
+A new unit is tested here before its author has written a test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from synthetic import make
+
+from tare import experiment_file, record, registry, workloads
+from tare.catalogue import catalogue
+from tare.experiment import Cell, WorkloadSpec
+from tare.experiment_file import kinds
+from tare.findings.finding import Finding
+from tare.registry import KINDS, Description, Parameter
+from tare.report.charts.chart import ChartUnit
+from tare.statistics.statistic import Statistic
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+UNITS = [(kind, name, unit) for kind in KINDS for name, unit in registry.scan(kind).items()]
+DESCRIPTIONS = [(f"{kind}/{name}", unit.description) for kind, name, unit in UNITS] + [
+    (f"kernels/{name}", described) for name, described in catalogue().kernels.items()
+]
+PARAMETERS = [
+    (f"{where}/{parameter.name}", parameter)
+    for where, described in DESCRIPTIONS
+    for parameter in described.parameters
+]
+
+
+def of(kind: str) -> list[Any]:
+    """Return the units of a kind as parameters of a test."""
+    return [pytest.param(unit, id=name) for name, unit in registry.scan(kind).items()]
+
+
+def named(pairs: list[tuple[str, Any]]) -> list[Any]:
+    return [pytest.param(value, id=name) for name, value in pairs]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_unit_is_called_as_its_file(kind: str) -> None:
+    package = importlib.import_module(f"tare.{kind}")
+    files = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    for name in registry.scan(kind):
+        assert name.replace("-", "_") in files
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_two_units_of_a_kind_have_the_same_name(kind: str) -> None:
+    package = importlib.import_module(f"tare.{kind}")
+    modules = [
+        importlib.import_module(f"{package.__name__}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
+    units = [module.UNIT for module in modules if hasattr(module, "UNIT")]
+    assert len(units) == len(registry.scan(kind))
+
+
+@pytest.mark.parametrize("described", named(DESCRIPTIONS))
+def test_a_unit_says_what_it_is_and_what_it_answers(described: Description) -> None:
+    assert described.title.strip()
+    assert not described.title.endswith(".")
+    assert "\n" not in described.title
+    assert described.question.endswith("?")
+    names = [parameter.name for parameter in described.parameters]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("parameter", named(PARAMETERS))
+def test_a_parameter_is_explained_and_its_default_is_possible(parameter: Parameter) -> None:
+    assert parameter.name.isidentifier()
+    assert parameter.meaning.strip()
+    assert not parameter.meaning.endswith(".")
+    if parameter.default is not None:
+        assert kinds.of(parameter).read(parameter.default) == parameter.default
+    if parameter.minimum is not None and parameter.maximum is not None:
+        assert parameter.minimum < parameter.maximum
+    if parameter.maximum is not None:
+        with pytest.raises(ValueError):  # noqa: PT011
+            kinds.of(parameter).read(parameter.maximum + 1)
+    if parameter.choices is not None:
+        with pytest.raises(ValueError):  # noqa: PT011
+            kinds.of(parameter).read("no such choice")
+
+
+@pytest.mark.parametrize("unit", of("workloads"))
+def test_a_workload_becomes_what_the_agent_understands(unit: Any) -> None:
+    spec = WorkloadSpec(name="a", kernel="null", command=("true", "{workers}"))
+    cell = Cell(cell=0, workload=spec)
+    told = unit.job(cell, repetitions=None, seed=1, surroundings={})
+    assert msgspec.json.decode(msgspec.json.encode(told), type=record.Workload) == told
+
+
+def test_workloads_are_found_by_what_they_have() -> None:
+    made = [
+        workloads.job(Cell(cell=0, workload=spec), repetitions=1, seed=1, surroundings={})
+        for spec in (
+            WorkloadSpec(name="a", kernel="null"),
+            WorkloadSpec(name="a", command=("true",)),
+        )
+    ]
+    assert [type(job) for job in made] == [record.Kernel, record.Command]
+
+
+@pytest.mark.parametrize("name", catalogue().kernels)
+def test_every_kernel_can_be_asked_for(name: str) -> None:
+    text = f'[experiment]\nname = "a"\nquestion = "b?"\n[[workload]]\nkernel = "{name}"\n'
+    asked = experiment_file.parse(text, "kernel.toml", catalogue())
+    defaults = {p.name: p.default for p in catalogue().kernels[name].parameters}
+    assert asked.workloads[0].parameters == defaults
+
+
+@pytest.mark.parametrize("metric", catalogue().metrics.values(), ids=lambda metric: metric.name)
+def test_every_metric_says_what_it_means_and_what_its_absence_means(metric: Any) -> None:
+    assert metric.meaning.strip()
+    assert metric.absence.strip()
+    assert metric.sources
+    assert all(source.meaning.strip() for source in metric.sources)
+    for suffix in ("ns", "bytes"):
+        if metric.name.endswith(f"_{suffix}"):
+            assert metric.unit == suffix
+
+
+@pytest.mark.parametrize("unit", of("statistics"))
+def test_a_statistic_offers_documented_functions_and_names_its_source(unit: Statistic) -> None:
+    assert unit.methods
+    assert unit.description.source
+    for method in unit.methods:
+        assert inspect.getdoc(method)
+
+
+@pytest.mark.parametrize("unit", of("findings"))
+def test_a_finding_has_an_answer_or_does_not_apply(unit: Any) -> None:
+    found = unit.find(make(trials=12))
+    if found is None:
+        return
+    assert isinstance(found, Finding)
+    assert found.name == unit.description.name
+    assert found.answer.strip()
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
+    assert set(found.charts) <= set(registry.scan("report.charts"))
+
+
+def test_findings_have_each_their_place() -> None:
+    orders = [unit.order for unit in registry.scan("findings").values()]
+    assert len(set(orders)) == len(orders)
+
+
+@pytest.mark.parametrize("unit", of("report.charts"))
+def test_a_chart_can_be_told_in_words(unit: ChartUnit) -> None:
+    results = make(trials=12)
+    if unit.draw(results, []) is not None:
+        assert unit.alternative(results, []).strip()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
+def test_the_examples_are_experiments(path: Path) -> None:
+    asked = experiment_file.parse(experiment_file.read(path), path.name, catalogue())
+    assert asked.name == path.stem
+    assert asked.skip_missing
+
+
+def test_the_template_is_an_experiment_here() -> None:
+    experiment_file.parse(experiment_file.template(), "template.toml", catalogue())
