@@ -178,7 +178,7 @@ def test_what_cannot_be_removed_is_told_after_the_rest_is(
 def test_stray_processes_are_found_by_name_and_ended() -> None:
     name = f"{lease.new_name()}-0"
     script = "import sys; print(flush=True); sys.stdin.read()"
-    argv = [sys.executable, "-c", script, "serve", "--name", name]
+    argv = [sys.executable, "-c", script, "worker", "--name", name]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()  # its command line is there a little after its start

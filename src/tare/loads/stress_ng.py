@@ -87,7 +87,7 @@ class StressNg(Load):
         """Every stress-ng of this user that works in a directory named by tare."""
         return [
             Remnant(p.name, f"process {p.pid} (stress-ng)", partial(processes.kill, p))
-            for p in processes.named(("--temp-path",))
+            for p in processes.named("--temp-path")
             if p.user == os.geteuid()
         ]
 

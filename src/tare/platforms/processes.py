@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 from collections.abc import Iterator
@@ -12,8 +13,8 @@ from tare.lease import session_of
 
 PROC = Path("/proc")
 
-#: The words before the name on the agent's command line, and so on that of what is around it.
-AGENT = ("serve", "--name")
+#: The word before a name on the command lines of agents, their workers, and what is around them.
+NAME = "--name"
 
 
 class Process(NamedTuple):
@@ -29,14 +30,14 @@ class Process(NamedTuple):
     name: str
 
 
-def named(before: tuple[str, ...] = AGENT) -> Iterator[Process]:
-    """Yield every process with a name of tare's after the given words on its command line."""
+def named(option: str = NAME) -> Iterator[Process]:
+    """Yield every process with a name of tare's after an option on its command line."""
     for entry in PROC.iterdir():
         if not entry.name.isdigit():
             continue
         try:
             argv = tuple((entry / "cmdline").read_text(errors="replace").split("\0")[:-1])
-            if (name := _name(argv, before)) is None:
+            if (name := _name(argv, option)) is None:
                 continue
             parent, started = _stat(entry)
             user = entry.stat().st_uid
@@ -77,10 +78,10 @@ def kill(process: Process) -> None:
         os.close(pidfd)
 
 
-def _name(argv: tuple[str, ...], before: tuple[str, ...]) -> str | None:
-    for at in range(len(before), len(argv)):
-        name = argv[at].rpartition("/")[2]
-        if argv[at - len(before) : at] == before and session_of(name) is not None:
+def _name(argv: tuple[str, ...], option: str) -> str | None:
+    for word, value in itertools.pairwise(argv):
+        name = value.rpartition("/")[2]
+        if word == option and session_of(name) is not None:
             return name
     return None
 
