@@ -40,8 +40,8 @@ def named(option: str = NAME) -> Iterator[Process]:
             if (name := _name(argv, option)) is None:
                 continue
             parent, started = _stat(entry)
-            user = entry.stat().st_uid
-        except (OSError, ValueError, IndexError):
+            user = _user(entry)
+        except (OSError, ValueError, IndexError, StopIteration):
             continue  # it has ended meanwhile, or is another user's
         yield Process(int(entry.name), parent, started, argv, user, name)
 
@@ -91,6 +91,12 @@ def _read(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def _user(entry: Path) -> int:
+    """Return the real user; the owner of the files is root for a program with capabilities."""
+    lines = (entry / "status").read_text(errors="replace").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Uid:"))
 
 
 def _stat(entry: Path) -> tuple[int, int]:
