@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
+use crate::cgroup::Reading;
 use crate::ledger::{Entry, Figure};
 use crate::page::{Head, Slot, Stamp};
 use crate::tree::{End, Status, Tree};
@@ -60,6 +61,36 @@ pub fn tree(entry: &mut Entry, head: &Head, tree: &Tree) {
     }
     let root = entry.get(Figure::CpuRusage);
     entry.set(Figure::CpuReaped, root.map(|root| root + tree.orphans_ns));
+}
+
+/// What was counted for the worker's groups.
+pub fn group(entry: &mut Entry, head: &Head, counted: &Reading, memory_bytes: Option<i64>) {
+    let launcher = head.before.cpu_ns.load(Acquire);
+    entry.set(
+        Figure::CpuGroup,
+        counted.cpu_ns.map(|cpu| (cpu - launcher).max(0)),
+    );
+    entry.set(Figure::MemoryGroup, memory_bytes);
+    entry.set(Figure::Throttled, counted.throttled_ns);
+    entry.set(Figure::PressureGroup, counted.pressure_ns);
+    entry.set(
+        Figure::OomKilled,
+        counted.oom_kills.map(|kills| i64::from(kills > 0)),
+    );
+}
+
+/// Two sources of the same CPU time should not differ by more than clocks and bookkeeping do.
+pub fn disagreement(entry: &Entry) -> Option<String> {
+    let group = entry.get(Figure::CpuGroup)?;
+    let reaped = entry.get(Figure::CpuReaped)?;
+    let allowed = group.max(reaped) / 10 + 5_000_000;
+    ((group - reaped).abs() > allowed).then(|| {
+        format!(
+            "the control group counted {:.1} ms of CPU time, the processes waited for had {:.1} ms",
+            group as f64 / 1e6,
+            reaped as f64 / 1e6
+        )
+    })
 }
 
 /// A kernel's timed region, by its own stamps.

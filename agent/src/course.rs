@@ -1,11 +1,12 @@
 //! The course of one process from its launch until nothing is left of it.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Acquire;
 
 use crate::accounts;
 use crate::capture::Capture;
+use crate::cgroup::Reading;
 use crate::clock;
 use crate::launch::Surroundings;
 use crate::ledger::{Entry, Figure};
@@ -53,6 +54,8 @@ struct Course {
     interruption: Option<Interruption>,
     /// Descendants that were killed because they outlived the root too long.
     lingered: Vec<Relative>,
+    /// Counters of the worker's groups at the launch.
+    before: Reading,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,13 +88,14 @@ impl Course {
                 .and_then(|c| c.error.writer.as_ref())
                 .map_or(null, AsFd::as_fd),
         ];
+        let before = part.worker.group.begin();
         let surroundings = Surroundings {
             page: &part.worker.page,
             marker: part.marker(entry.iteration, entry.phase),
             meeting: part.meeting.as_ref(),
             round,
             streams,
-            group: None::<BorrowedFd>,
+            group: part.worker.group.birth(),
         };
         let launched_ns = clock::monotonic();
         let root = part.program.launch(&surroundings);
@@ -110,6 +114,7 @@ impl Course {
             capture,
             interruption: None,
             lingered: Vec::new(),
+            before,
         })
     }
 
@@ -186,9 +191,11 @@ impl Course {
             if self.tree.end.is_none() {
                 unsafe { libc::kill(-self.tree.root(), libc::SIGKILL) };
             }
-            for relative in tree::descendants(std::process::id() as i32) {
-                // SAFETY: it is a descendant: its id is not given away before we reap it.
-                unsafe { libc::kill(relative.pid, libc::SIGKILL) };
+            if !part.worker.group.kill() {
+                for relative in tree::descendants(std::process::id() as i32) {
+                    // SAFETY: the id of a descendant is not given away before we reap it.
+                    unsafe { libc::kill(relative.pid, libc::SIGKILL) };
+                }
             }
             let tick = clock::monotonic() + TAIL_TICK_NS;
             let _ = watch::poll([part.worker.signals.as_raw_fd()], Some(tick));
@@ -202,6 +209,7 @@ impl Course {
         if let Some(capture) = &mut self.capture {
             capture.drain();
         }
+        let counted = part.worker.group.read().since(&self.before);
         let head = part.worker.page.head();
         if self.interruption == Some(Interruption::TailOver) {
             entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
@@ -209,18 +217,23 @@ impl Course {
             return false;
         }
         let failure = part.launch_failure();
-        if failure.is_none() {
+        // It may have been ended while it was still waiting to begin.
+        let begun = head.before.monotonic_ns.load(Acquire) != 0;
+        if failure.is_none() && begun {
             if let Some(end) = &self.tree.end {
                 accounts::root(entry, head, end);
             }
             accounts::tree(entry, head, &self.tree);
+            accounts::group(entry, head, &counted, part.worker.group.memory_bytes());
+        }
+        if failure.is_none() {
             let timed_out = self.interruption == Some(Interruption::Timeout);
             entry.set(Figure::TimedOut, i64::from(timed_out));
         }
         self.warn(part, entry);
         match failure
             .map(|why| (FaultKind::Launch, why))
-            .or_else(|| self.failure(part))
+            .or_else(|| self.failure(part, entry))
         {
             None => true,
             Some((kind, message)) => {
@@ -233,7 +246,7 @@ impl Course {
         }
     }
 
-    fn failure(&self, part: &Part) -> Option<(FaultKind, String)> {
+    fn failure(&self, part: &Part, entry: &Entry) -> Option<(FaultKind, String)> {
         let subject = part.subject();
         if self.interruption == Some(Interruption::Timeout) {
             let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
@@ -248,7 +261,14 @@ impl Course {
         if let Some(complaint) = part.worker.page.complaint() {
             return Some((FaultKind::Job, complaint));
         }
-        match self.tree.end.as_ref()?.status {
+        let status = self.tree.end.as_ref()?.status;
+        if status != Status::Exited(0) && entry.get(Figure::OomKilled) == Some(1) {
+            return Some((
+                FaultKind::OutOfMemory,
+                format!("the kernel killed {subject} for want of memory"),
+            ));
+        }
+        match status {
             Status::Exited(0) => None,
             Status::Exited(code) => Some((
                 FaultKind::Exit,
@@ -277,6 +297,9 @@ impl Course {
                 part.subject(),
                 all.join(", ")
             );
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+        if let Some(message) = accounts::disagreement(entry) {
             part.fault(entry.iteration, FaultKind::Warning, message, None);
         }
         if !self.tree.empty {

@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 
+use crate::cgroup;
 use crate::launch::{self, Strings};
 use crate::record::Trial;
 use crate::tree::{self, Status};
@@ -21,6 +23,7 @@ pub struct Crew {
 /// One worker's process.
 pub struct Member {
     pid: libc::pid_t,
+    number: u32,
     control: UnixStream,
     answer: Vec<u8>,
     pub state: State,
@@ -46,10 +49,10 @@ impl Crew {
     pub fn muster(&mut self, count: usize) -> io::Result<()> {
         for number in 0..count {
             if number == self.members.len() {
-                let member = self.start()?;
+                let member = self.start(number)?;
                 self.members.push(member);
             } else if self.members[number].state == State::Dead {
-                self.members[number] = self.start()?;
+                self.members[number] = self.start(number)?;
             }
         }
         Ok(())
@@ -71,8 +74,17 @@ impl Crew {
         &mut self.members
     }
 
-    fn start(&self) -> io::Result<Member> {
+    fn start(&self, number: usize) -> io::Result<Member> {
         let (ours, theirs) = UnixStream::pair()?;
+        let number_text = number.to_string();
+        let arguments = [
+            "tare-agent",
+            "worker",
+            "--name",
+            &self.name,
+            "--number",
+            &number_text,
+        ];
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let inherited = [
             // Whoever holds the front's pipes keeps it waiting for their end.
@@ -82,7 +94,8 @@ impl Crew {
             (self.binary.as_raw_fd(), BINARY_FD),
         ];
         Ok(Member {
-            pid: start_own(["tare-agent", "worker", "--name", &self.name], inherited)?,
+            pid: start_own(&arguments, inherited)?,
+            number: number as u32,
             control: ours,
             answer: Vec::new(),
             state: State::Idle,
@@ -143,9 +156,12 @@ impl Member {
 impl Drop for Crew {
     /// Workers end, with everything that they have launched, when nobody speaks to them.
     fn drop(&mut self) {
-        for member in self.members.drain(..) {
-            drop(member.control);
+        for member in &self.members {
+            let _ = member.control.shutdown(Shutdown::Both);
+        }
+        for member in &self.members {
             let _ = tree::wait(member.pid);
+            cgroup::remove(&self.name, &cgroup::of_worker(&self.name, member.number));
         }
     }
 }
@@ -153,10 +169,10 @@ impl Drop for Crew {
 /// Starts this binary anew with descriptors at the numbers where it looks for them: a process
 /// that is as small as it was at first, whatever this one has grown to. Needs no /proc.
 fn start_own<const N: usize>(
-    arguments: [&str; 4],
+    arguments: &[&str],
     inherited: [(RawFd, RawFd); N],
 ) -> io::Result<libc::pid_t> {
-    let arguments = Strings::new(arguments).map_err(io::Error::other)?;
+    let arguments = Strings::new(arguments.iter().copied()).map_err(io::Error::other)?;
     match launch::clone(None)? {
         0 => {
             // SAFETY: between fork and exec, only system calls on what was prepared.

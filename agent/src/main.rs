@@ -2,6 +2,7 @@
 
 mod accounts;
 mod capture;
+mod cgroup;
 mod clock;
 mod course;
 mod crew;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
 struct Arguments {
     command: String,
     name: Option<String>,
+    number: u32,
     teardown: bool,
     sysfs: Option<PathBuf>,
 }
@@ -77,6 +79,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Short('V') | Long("version") => given.command = "version".to_string(),
             Short('h') | Long("help") => given.command = "help".to_string(),
             Long("name") => given.name = Some(parser.value()?.string()?),
+            Long("number") => given.number = parser.value()?.parse()?,
             Long("teardown") => given.teardown = true,
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
@@ -91,7 +94,8 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             let own = || format!("tare-{}", std::process::id());
             return Ok(serve::run(given.name.unwrap_or_else(own)));
         }
-        "worker" => return Ok(worker::run()),
+        // Started by `serve` alone.
+        "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
         "describe" => describe::run(),
         "schema" => schema::run(),
         "topology" => {

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::{self, Group};
 use crate::ledger::Ledger;
 use crate::page::Page;
 use crate::record::{Record, Trial};
@@ -40,11 +41,12 @@ pub struct Worker {
     pub page: Page,
     pub ledger: Ledger,
     pub null: File,
+    pub group: Group,
 }
 
 /// Run as a worker's process.
-pub fn run() -> ExitCode {
-    match Worker::settle().and_then(|mut worker| worker.serve()) {
+pub fn run(name: &str, number: u32) -> ExitCode {
+    match Worker::settle(name, number).and_then(|mut worker| worker.serve()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tare-agent worker: {error}");
@@ -54,7 +56,7 @@ pub fn run() -> ExitCode {
 }
 
 impl Worker {
-    fn settle() -> io::Result<Self> {
+    fn settle(name: &str, number: u32) -> io::Result<Self> {
         // SAFETY: a plain switch: descendants that lose their parent become our children.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         Ok(Self {
@@ -64,6 +66,7 @@ impl Worker {
             page: Page::new(1)?,
             ledger: Ledger::new(1)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
+            group: Group::make(name, &cgroup::of_worker(name, number)),
         })
     }
 
@@ -110,11 +113,5 @@ fn inherited(file: RawFd) -> io::Result<OwnedFd> {
                 Ok(OwnedFd::from_raw_fd(moved))
             }
         }
-    }
-}
-
-impl AsRawFd for Worker {
-    fn as_raw_fd(&self) -> RawFd {
-        self.control.as_raw_fd()
     }
 }

@@ -1,0 +1,188 @@
+//! Files of control groups and of /proc that count, kept open and read in place.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::{unified, with, Place, Version};
+
+/// A number in a file that the kernel writes: the first one after a word.
+#[derive(Debug)]
+pub struct Counter {
+    file: File,
+    word: &'static str,
+    unit: i64,
+}
+
+impl Counter {
+    /// Nothing where there is no such file or no such number in it.
+    pub fn open(path: impl AsRef<Path>, word: &'static str, unit: i64) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        let counter = Self { file, word, unit };
+        counter.read()?;
+        Some(counter)
+    }
+
+    /// Of a file that holds one number.
+    pub fn of(file: File) -> Option<Self> {
+        let counter = Self {
+            file,
+            word: "",
+            unit: 1,
+        };
+        counter.read()?;
+        Some(counter)
+    }
+
+    pub fn read(&self) -> Option<i64> {
+        let mut text = [0; 2048];
+        let length = self.file.read_at(&mut text, 0).ok()?;
+        number(&text[..length], self.word.as_bytes())?.checked_mul(self.unit)
+    }
+}
+
+fn number(text: &[u8], word: &[u8]) -> Option<i64> {
+    let found = if word.is_empty() {
+        0
+    } else {
+        text.windows(word.len()).position(|window| window == word)?
+    };
+    let rest = &text[found + word.len()..];
+    let digits = rest.iter().skip_while(|byte| **byte == b' ');
+    let mut number = None;
+    for digit in digits.take_while(|byte| byte.is_ascii_digit()) {
+        let so_far: i64 = number.unwrap_or(0);
+        number = Some(
+            so_far
+                .checked_mul(10)?
+                .checked_add(i64::from(digit - b'0'))?,
+        );
+    }
+    number
+}
+
+/// What is counted for a group at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Reading {
+    pub cpu_ns: Option<i64>,
+    pub throttled_ns: Option<i64>,
+    pub pressure_ns: Option<i64>,
+    pub oom_kills: Option<i64>,
+}
+
+/// The counters of one group, in whatever hierarchies have them.
+#[derive(Debug, Default)]
+pub struct Counters {
+    cpu: Option<Counter>,
+    /// A quota may stand at any group around.
+    throttled: Vec<Counter>,
+    pressure: Option<Counter>,
+    oom_kills: Option<Counter>,
+}
+
+impl Counters {
+    /// CPU time and pressure only of a worker's own groups; what limits it, and what becomes of
+    /// it then, stands in the groups where the agent is and around them as well.
+    pub fn open(own: &[Place], here: &[Place]) -> Self {
+        let limits = Self {
+            cpu: None,
+            pressure: None,
+            ..Self::of(here)
+        };
+        let own = Self::of(own);
+        Self {
+            throttled: limits.throttled,
+            oom_kills: own.oom_kills.or(limits.oom_kills),
+            ..own
+        }
+    }
+
+    /// Everything that is counted for the groups at these places.
+    pub fn of(places: &[Place]) -> Self {
+        let v2 = unified(places).map(|place| place.directory.as_path());
+        let v1 = |controller| with(places, controller).map(|place| place.directory.as_path());
+        let cpu = v2
+            .and_then(|group| Counter::open(group.join("cpu.stat"), "usage_usec ", 1000))
+            .or_else(|| Counter::open(v1("cpuacct")?.join("cpuacct.usage"), "", 1));
+        let oom_kills = v1("memory")
+            .and_then(|group| Counter::open(group.join("memory.oom_control"), "oom_kill ", 1))
+            .or_else(|| Counter::open(v2?.join("memory.events"), "oom_kill ", 1));
+        Self {
+            cpu,
+            throttled: throttled(places),
+            pressure: v2
+                .and_then(|group| Counter::open(group.join("cpu.pressure"), "total=", 1000)),
+            oom_kills,
+        }
+    }
+
+    pub fn read(&self) -> Reading {
+        let read = |counter: &Option<Counter>| counter.as_ref().and_then(Counter::read);
+        let throttled = self.throttled.iter().filter_map(Counter::read);
+        Reading {
+            cpu_ns: read(&self.cpu),
+            throttled_ns: throttled.reduce(|sum, one| sum + one),
+            pressure_ns: read(&self.pressure),
+            oom_kills: read(&self.oom_kills),
+        }
+    }
+}
+
+impl Reading {
+    /// What was counted since another reading.
+    pub fn since(&self, before: &Self) -> Self {
+        let less = |now: Option<i64>, then: Option<i64>| Some(now? - then?);
+        Self {
+            cpu_ns: less(self.cpu_ns, before.cpu_ns),
+            throttled_ns: less(self.throttled_ns, before.throttled_ns),
+            pressure_ns: less(self.pressure_ns, before.pressure_ns),
+            oom_kills: less(self.oom_kills, before.oom_kills),
+        }
+    }
+}
+
+fn throttled(places: &[Place]) -> Vec<Counter> {
+    let controlled = with(places, "cpu").or_else(|| unified(places));
+    let Some(place) = controlled else {
+        return Vec::new();
+    };
+    let (word, unit) = match place.version {
+        Version::V1 => ("throttled_time ", 1),
+        Version::V2 => ("throttled_usec ", 1000),
+    };
+    place
+        .upwards()
+        .filter_map(|group| Counter::open(group.join("cpu.stat"), word, unit))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_after_their_word() {
+        let stat = b"usage_usec 12\nuser_usec 7\nnr_throttled 0\nthrottled_usec 345\n";
+        assert_eq!(number(stat, b"usage_usec "), Some(12));
+        assert_eq!(number(stat, b"throttled_usec "), Some(345));
+        assert_eq!(number(stat, b"throttled_time "), None);
+        assert_eq!(
+            number(
+                b"some avg10=7.26 avg60=1.86 avg300=0.66 total=18130422\n",
+                b"total="
+            ),
+            Some(18_130_422)
+        );
+        assert_eq!(number(b"4096\n", b""), Some(4096));
+        assert_eq!(number(b"max\n", b""), None);
+        assert_eq!(number(b"", b""), None);
+        assert_eq!(number(b"99999999999999999999", b""), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_absent() {
+        assert!(Counter::open("/nowhere/cpu.stat", "usage_usec ", 1000).is_none());
+        let nothing = Reading::default();
+        assert_eq!(nothing.since(&nothing).cpu_ns, None);
+    }
+}

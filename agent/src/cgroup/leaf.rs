@@ -1,0 +1,85 @@
+//! Where groups of the second version can have controllers: never beside processes, so the agent
+//! itself moves into a leaf of its own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::group::enter;
+use super::{places, unified, Place};
+
+const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
+
+/// The leaf in which the agent lives, left and removed when dropped.
+pub struct Leaf {
+    base: PathBuf,
+    leaf: PathBuf,
+    enabled: Vec<&'static str>,
+}
+
+impl Leaf {
+    /// Makes one where that gives workers controllers that they would not have otherwise.
+    pub fn make(name: &str) -> Option<Self> {
+        let here = places("self");
+        let base = unified(&here)?.directory.clone();
+        let wanted: Vec<_> = CONTROLLERS
+            .into_iter()
+            .filter(|wanted| lists(&base.join("cgroup.controllers"), wanted))
+            .filter(|wanted| !lists(&base.join("cgroup.subtree_control"), wanted))
+            .collect();
+        if wanted.is_empty() {
+            return None;
+        }
+        let mut leaf = Self {
+            leaf: base.join(leaf_name(name)),
+            base,
+            enabled: Vec::new(),
+        };
+        leaf.settle(wanted).ok()?;
+        Some(leaf)
+    }
+
+    /// Fails where others live in the group too; then everything is as it was.
+    fn settle(&mut self, wanted: Vec<&'static str>) -> io::Result<()> {
+        fs::create_dir(&self.leaf)?;
+        enter(&self.leaf)?;
+        for controller in wanted {
+            self.switch('+', controller)?;
+            self.enabled.push(controller);
+        }
+        Ok(())
+    }
+
+    fn switch(&self, sign: char, controller: &str) -> io::Result<()> {
+        let control = self.base.join("cgroup.subtree_control");
+        fs::write(control, format!("{sign}{controller}"))
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        for controller in &self.enabled {
+            let _ = self.switch('-', controller);
+        }
+        let _ = enter(&self.base);
+        let _ = fs::remove_dir(&self.leaf);
+    }
+}
+
+/// The place around the leaf, if the process is in one: where workers make their groups.
+pub fn base(place: &Place, name: &str) -> Place {
+    let mut place = place.clone();
+    if place.directory.ends_with(leaf_name(name)) {
+        place.directory.pop();
+    }
+    place
+}
+
+fn leaf_name(name: &str) -> String {
+    format!("{name}-agent")
+}
+
+fn lists(file: &Path, word: &str) -> bool {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.split_whitespace().any(|listed| listed == word)
+}
