@@ -82,7 +82,7 @@ def _unstable(cells: Cells) -> list[tuple[Cell, str]]:
     """Cells to explain, each with why it is called unstable."""
     growth = cells.results.experiment.parallel_growth
     shown: dict[tuple[tuple[str, str], ...], str] = {}
-    for pair, c in compare_platforms(cells, growth):
+    for pair, c in compare_platforms(cells, growth)[0]:
         if c.verdict == "less stable":
             levels = {**pair.levels, pair.factor: pair.level}
             shown[_key(levels)] = f"less stable than {pair.reference}"

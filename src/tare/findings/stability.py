@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from tare.findings.cells import Basis, Cells, basis_of
+from collections.abc import Sequence
+
+from tare.findings.cells import Basis, Cells, Pair, basis_of
 from tare.findings.evidence import (
+    SPREAD_METHOD,
     cell_table,
     comparison_columns,
     comparison_row,
     ratio_estimate,
     relative_spread,
 )
-from tare.findings.finding import Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, listing, percent
-from tare.findings.telling import Compared, Telling, per_level, smallest_detectable, verdict_of
+from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.phrasing import at_levels, change_interval, listing, percent
+from tare.findings.telling import Compared, Telling, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
-from tare.statistics.spread import compare_spreads
+from tare.statistics.spread import (
+    SpreadComparison,
+    adjust_family,
+    compare_spreads,
+    overall_spread,
+)
 
 _DESCRIPTION = Description(
     name="stability",
@@ -34,52 +42,129 @@ def find(results: Results) -> Finding | None:
     cells = Cells(results, basis)
     table = cell_table(cells.all, cells.varied or ["workload"], basis)
     margin = results.experiment.parallel_growth
-    compared = compare_platforms(cells, margin)
+    compared, overall = compare_platforms(cells, margin)
     if not compared:
         return _one_platform(cells, basis, table)
     reference = compared[0][0].reference
-    telling = Telling(
-        words={
-            "less stable": f"less stable than {reference}",
-            "more stable": f"more stable than {reference}",
-            "as stable": f"as stable as {reference} (within a factor of {1 + margin:g})",
-        },
-        plain=frozenset({"as stable"}),
-        quantity="p10–p90 range",
-        varied=cells.varied,
-    )
-    answer = per_level(compared, lambda name, some: f"{name} is {telling.clauses(some)}.")
-    platforms = list(dict.fromkeys(p.level for p, _ in compared))
+    told = {
+        name: _sentence(name, [pc for pc in compared if pc[0].level == name], c, cells, margin)
+        for name, c in overall.items()
+    }
     return Finding(
         name=_DESCRIPTION.name,
-        question=f"Is {listing(platforms, 'or')} as stable as {reference}?",
-        answer=f"{answer} n ≥ {min(c.n for _, c in compared)}. {smallest_detectable(compared)}",
-        verdict=verdict_of(compared, {"less stable"}),
-        summary=_summary(compared, platforms, answer),
+        question=f"Is {listing(overall, 'or')} as stable as {reference}?",
+        answer=f"{' '.join(told.values())} n ≥ {min(c.n for _, c in compared)}. "
+        f"{smallest_detectable(compared)}",
+        verdict=_verdict(compared, list(overall.values())),
+        summary=_summary(compared, overall, told),
         basis=str(basis),
-        estimates=tuple(ratio_estimate(p, c, "spread ratio") for p, c in compared),
+        estimates=(
+            *(
+                _overall_estimate(name, c, compared)
+                for name, c in overall.items()
+                if len(compared) > len(overall)
+            ),
+            *(ratio_estimate(p, c, "spread ratio") for p, c in compared),
+        ),
         tables=(_comparison_table(compared, cells, margin), table),
         caveats=tuple(results.notes),
         charts=_CHARTS,
     )
 
 
-def compare_platforms(cells: Cells, margin: float) -> Compared:
-    """Compare the spread of every platform with that of bare; Holm over all comparisons."""
+def compare_platforms(
+    cells: Cells, margin: float
+) -> tuple[Sequence[tuple[Pair, SpreadComparison]], dict[str, SpreadComparison]]:
+    """Compare the spread of every platform with that of bare.
+
+    Returns
+    -------
+    compared : sequence of (Pair, SpreadComparison)
+        Cell by cell.
+    overall : dict of str to SpreadComparison
+        By platform, over all of its cells. Holm is over both together.
+    """
     pairs = cells.pairs("platform")
-    found = compare_spreads(
-        [(p.first, p.second) for p in pairs], margin, seed=cells.results.experiment.seed
-    )
-    return list(zip(pairs, found, strict=True))
+    seed = cells.results.experiment.seed
+    single = compare_spreads([(p.first, p.second) for p in pairs], margin, seed=seed)
+    platforms = list(dict.fromkeys(p.level for p in pairs))
+    whole = [
+        overall_spread([(p.first, p.second) for p in pairs if p.level == name], margin, seed=seed)
+        for name in platforms
+    ]
+    # One cell is its own whole: counting it twice would only weaken the test.
+    both = single if len(pairs) == len(platforms) else [*single, *whole]
+    judged = adjust_family(both, margin)
+    compared = list(zip(pairs, judged[: len(pairs)], strict=True))
+    return compared, dict(zip(platforms, judged[-len(platforms) :], strict=True)) if pairs else {}
 
 
-def _summary(compared: Compared, platforms: list[str], answer: str) -> str:
-    if {c.verdict for _, c in compared} != {"as stable"}:
-        return answer
-    be = "is" if len(platforms) == 1 else "are"
+def _sentence(
+    platform: str,
+    some: Sequence[tuple[Pair, SpreadComparison]],
+    overall: SpreadComparison,
+    cells: Cells,
+    margin: float,
+) -> str:
+    reference = some[0][0].reference
+    words = {
+        "less stable": f"less stable than {reference}",
+        "more stable": f"more stable than {reference}",
+        "as stable": f"as stable as {reference} (within a factor of {1 + margin:g})",
+    }
+    telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", cells.varied)
+    if len(some) == 1:
+        return f"{platform} is {telling.clauses(some)}."
+    ratio = change_interval(overall.ratio or 1, overall.low, overall.high)
+    whole = words.get(overall.verdict, "not decided")
     return (
-        f"{listing(platforms)} {be} as stable as {compared[0][0].reference}, in every cell "
-        f"(n ≥ {min(c.n for _, c in compared)})."
+        f"{platform} is, over all {len(some)} cells, {whole}: p10–p90 ranges differ by {ratio}. "
+        f"By cell it is {telling.clauses(some)}."
+    )
+
+
+def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Verdict:
+    """No if any cell or whole is shown to be less stable; yes if all wholes are as stable."""
+    words = {c.verdict for c in overall}
+    if "less stable" in words | {c.verdict for _, c in compared}:
+        return "no"
+    return "undecided" if "not decided" in words else "yes"
+
+
+def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dict[str, str]) -> str:
+    """Tell all platforms at once where they are as stable; otherwise each by itself."""
+    worse = {p.level for p, c in compared if c.verdict != "as stable"}
+    worst = {p.level for p, c in compared if c.verdict in ("less stable", "more stable")}
+    fine = [x for x, c in overall.items() if c.verdict == "as stable" and x not in worst]
+    others = " ".join(told[x] for x in overall if x not in fine)
+    if not fine:
+        return others
+    be = "is" if len(fine) == 1 else "are"
+    n = min(c.n for _, c in compared)
+    where = "over all cells" if worse & set(fine) else "in every cell"
+    ratios = listing(
+        change_interval(overall[x].ratio or 1, overall[x].low, overall[x].high) for x in fine
+    )
+    text = (
+        f"{listing(fine)} {be} as stable as {compared[0][0].reference}, {where} (p10–p90 ranges "
+        f"{ratios}, n ≥ {n})."
+    )
+    return f"{others} {text}".strip()
+
+
+def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Estimate:
+    trials = {t for p, _ in compared if p.level == name for t in p.trials}
+    return Estimate(
+        name="spread ratio over all cells",
+        levels={"platform": name},
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=f"geometric mean over cells of the {SPREAD_METHOD}",
+        n=c.n,
+        trials=tuple(sorted(trials)),
     )
 
 
@@ -89,8 +174,8 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
         columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
         rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
         note=f"“as stable”: the whole 95 % interval lies within a factor of {1 + margin:g}; "
-        "“less” and “more stable”: equality is rejected after Holm over this table. The range "
-        "is that of single workers' values.",
+        "“less” and “more stable”: equality is rejected after Holm over these cells and the "
+        "platforms' ratios over all cells. The range is that of single workers' values.",
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.findings.cells import Pair
-from tare.findings.finding import Verdict
 from tare.findings.phrasing import at_levels, change_interval, counted, duration, listing, percent
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
@@ -93,11 +92,3 @@ def smallest_detectable(compared: Compared) -> str:
     if not seen:
         return ""
     return f"The smallest change that would have been seen is {percent(max(seen))}."
-
-
-def verdict_of(compared: Compared, bad: set[str]) -> Verdict:
-    """Sum up: no if any is bad, undecided if any is not decided, otherwise yes."""
-    words = {c.verdict for _, c in compared}
-    if words & bad:
-        return "no"
-    return "undecided" if "not decided" in words else "yes"
