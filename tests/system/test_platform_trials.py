@@ -1,0 +1,116 @@
+"""Trials in real platforms: workers of several instances meet, commands find their agent."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tare import agent, lease, platforms, record, remnants
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture
+def session() -> Iterator[str]:
+    name = lease.new_name()
+    folder = Path("/dev/shm") / name
+    with remnants.lease(name):
+        folder.mkdir()
+        folder.chmod(0o777)
+        yield name
+        shutil.rmtree(folder)
+
+
+def trial(workload: record.Kernel | record.Command, **given: object) -> record.Trial:
+    bare = record.Trial(
+        id=1,
+        trial=1,
+        nonce=1,
+        workload=workload,
+        workers=(record.Worker(worker=0, cpus=None),),
+        iterations=2,
+        warmup=0,
+        process="fresh",
+        tail="loaded",
+        rendezvous=None,
+        timeout_ns=20_000_000_000,
+        linger_ns=1_000_000_000,
+        observe=False,
+        user=None,
+    )
+    return msgspec.structs.replace(bare, **given)
+
+
+@pytest.mark.parametrize("stack", ["bare", "unshare", "docker", "isolate"])
+def test_workers_of_two_instances_meet(session: str, stack: str) -> None:
+    found = platforms.availability(stack)
+    if not found.works:
+        pytest.skip(f"{stack}: {found.why}")
+    shared = Path("/dev/shm") / session
+    meeting = shared / "rendezvous"
+    meeting.write_bytes(bytes(4096))
+    meeting.chmod(0o666)
+    workload = record.Kernel(name="null", parameters={}, repetitions=1, seed=1)
+    instances = [
+        platforms.start(stack, platforms.Place(name=f"{session}-{n}", shared=str(shared)))
+        for n in range(2)
+    ]
+    try:
+        speaking = [agent.Agent(instance.channel) for instance in instances]
+        for number, (instance, one) in enumerate(zip(instances, speaking, strict=True)):
+            where = record.Rendezvous(path=f"{instance.shared}/rendezvous", parties=2)
+            workers = (record.Worker(worker=number, cpus=None),)
+            one.submit(trial(workload, id=one.next_id(), workers=workers, rendezvous=where))
+        for number, one in enumerate(speaking):
+            records = list(one.answer(1, 60))
+            assert [r for r in records if isinstance(r, record.Fault)] == []
+            samples = [r for r in records if isinstance(r, record.Sample)]
+            assert {s.worker for s in samples if s.worker is not None} == {number}
+            measured = {s.iteration for s in samples if s.metric == "kernel_cpu_ns"}
+            assert measured >= {0, 1}
+            assert any(s.metric == "start_skew_ns" for s in samples)
+    finally:
+        for instance in instances:
+            instance.close()
+
+
+def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
+    found = platforms.availability("docker")
+    if not found.works:
+        pytest.skip(str(found.why))
+    from tare.platforms.docker import engine
+
+    client = engine.connect()
+    image = engine.own_image(client)  # stands in for an image that somebody else made
+    client.close()
+    shared = f"/dev/shm/{session}"
+    place = platforms.Place(
+        name=f"{session}-0",
+        shared=shared,
+        runs_commands=True,
+        options={"docker": {"image": image}},
+    )
+    instance = platforms.start("docker", place)
+    try:
+        one = agent.Agent(instance.channel)
+        workload = record.Command(
+            argv=("/tare/tare-agent", "--version"),
+            environment={},
+            directory=None,
+            input=None,
+            capture=record.Capture(directory=instance.shared, limit_bytes=1000),
+        )
+        records = one.ask(trial(workload, id=one.next_id(), iterations=1), 60)
+        assert [r for r in records if isinstance(r, record.Fault)] == []
+        codes = [
+            r.value for r in records if isinstance(r, record.Sample) and r.metric == "exit_code"
+        ]
+        assert codes[0] == 0
+        (said,) = Path(shared).glob("1.0.0.out")
+        assert "tare-agent" in said.read_text()
+    finally:
+        instance.close()
