@@ -1,0 +1,258 @@
+"""The command line against the real machine: what it writes, what it refuses, what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+
+QUESTION = """
+[experiment]
+name = "quick"
+question = "Does it work?"
+trials = {trials}
+[[workload]]
+kernel = "gray2bin"
+size = 4096
+repetitions = 2000
+[factors]
+platform = ["bare", "unshare"]
+workers = [1, 2]
+"""
+
+
+def tare(*words: str, check: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*TARE, *words], capture_output=True, text=True, timeout=240, check=False, **options
+    )
+    if check is not None:
+        assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+def run_json(*words: str, check: int = 0) -> dict[str, Any]:
+    done = tare("run", "--json", "-", *words, check=check)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> Path:
+    file = tmp_path / "quick.toml"
+    file.write_text(QUESTION.format(trials=6))
+    return file
+
+
+def test_run_tells_what_a_trial_took_and_how_it_is_known() -> None:
+    told = run_json("-n", "7", "--", "sleep", "0.02")
+    assert len(told["trials"]) == 7
+    for trial in told["trials"]:
+        assert trial["exit"] == 0
+        assert trial["wall_s"] >= 0.02
+        assert trial["cpu_s"] < trial["wall_s"]
+        assert trial["memory_bytes"] > 0
+        assert trial["source"] in ("perf_cpu", "perf_task", "around")
+    assert told["summary"]["n"] == 7
+    assert told["summary"]["median_low_s"] <= told["summary"]["median_s"]
+    assert told["facts"]["cpus"] >= 1
+
+
+def test_failures_are_results_with_their_exit_codes() -> None:
+    told = run_json("-n", "3", "--", "sh", "-c", "exit 3", check=15)
+    assert [trial["exit"] for trial in told["trials"]] == [3, 3, 3]
+    assert {trial["status"] for trial in told["trials"]} == {"failed"}
+
+
+def test_a_signal_is_told_apart_from_an_exit_code() -> None:
+    told = run_json("-n", "2", "--", "sh", "-c", "kill -SEGV $$", check=15)
+    assert {(trial["exit"], trial["signal"]) for trial in told["trials"]} == {(None, 11)}
+
+
+def test_a_time_out_is_told_apart_from_a_signal() -> None:
+    told = run_json("-n", "2", "--timeout", "0.1 s", "--", "sleep", "30", check=15)
+    assert {trial["timed_out"] for trial in told["trials"]} == {True}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [("no-such-program", "not found"), ("/etc/passwd", "not executable"), ("/etc", "directory")],
+)
+def test_a_command_that_cannot_start_is_named(command: str, words: str) -> None:
+    done = tare("run", "-n", "2", "--", command, check=15)
+    assert command in done.stderr
+    assert words in done.stderr.lower()
+
+
+def test_options_of_the_command_are_its_own() -> None:
+    told = run_json("-n", "2", "--", "sh", "-c", "test {a} = '{a}'")
+    assert [trial["exit"] for trial in told["trials"]] == [0, 0]
+
+
+def test_an_experiment_goes_from_file_to_report(question: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = tare("experiment", "run", str(question), "--out", str(out))
+    assert str(out / "report.html") in done.stdout.replace("\n", "")
+    assert (out / "report.html").stat().st_size > 10_000
+    exported = tare("export", str(out), "--format", "csv", "--table", "trials").stdout
+    assert exported.count("\n") >= 6 * 4
+    assert "kernel_cpu_ns" in tare("export", str(out), "--format", "csv").stdout
+    assert tare("experiment", "report", str(out), "--format", "markdown").stdout
+
+
+def test_a_folder_that_holds_something_is_not_overwritten(question: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/mine.txt").write_text("mine")
+    done = tare("experiment", "run", str(question), "--out", str(tmp_path / "out"), check=14)
+    assert "not empty" in done.stderr
+    assert "--out" in done.stderr
+    assert (tmp_path / "out/mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("gray2bin", "gray2bim"), ["gray2bim", "gray2bin"]),
+        (("unshare", "unsharee"), ["unsharee", "unshare"]),
+        (("trials", "trails"), ["trails", "trials"]),
+        (("[1, 2]", "[]"), ["workers", "level"]),
+        (("size = 4096", "size = 0"), ["size"]),
+        (("[factors]", '[factors]\nsize = ["big"]\n[sizes.big]\ncores = 9999\n[x]'), []),
+    ],
+)
+def test_a_wrong_file_is_refused_by_file_and_key(
+    question: Path, change: tuple[str, str], words: list[str], tmp_path: Path
+) -> None:
+    question.write_text(question.read_text().replace(*change, 1))
+    done = tare("experiment", "run", str(question), "--out", str(tmp_path / "out"), check=None)
+    assert 10 <= done.returncode < 20
+    assert all(word in done.stderr for word in [*words, question.name]), done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_size_beyond_the_machine_is_refused(question: Path, tmp_path: Path) -> None:
+    question.write_text(question.read_text() + 'size = ["big"]\n[sizes.big]\ncores = 4000\n')
+    done = tare("experiment", "run", str(question), "--out", str(tmp_path / "out"), check=11)
+    assert "4000" in done.stderr
+
+
+def test_killed_in_the_middle_it_loses_one_trial_and_leaves_nothing(tmp_path: Path) -> None:
+    file, out = tmp_path / "quick.toml", tmp_path / "out"
+    file.write_text(QUESTION.format(trials=60))
+    words = ["experiment", "run", str(file), "--out", str(out)]
+    running = subprocess.Popen(
+        [*TARE, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: ended(out) >= 10)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    before = ended(out)
+    tare("cleanup")
+    assert left_behind() == []
+    file.write_text(QUESTION.format(trials=max(6, before // 4 + 3)))
+    tare(*words, "--resume")
+    assert ended(out) == 4 * max(6, before // 4 + 3)
+    assert left_behind() == []
+    assert sorted(path.name for path in (out / "journal").iterdir()) == ["1.ndjson", "2.ndjson"]
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
+    file, out = tmp_path / "quick.toml", tmp_path / "out"
+    file.write_text(QUESTION.format(trials=200))
+    running = subprocess.Popen(
+        [*TARE, "experiment", "run", str(file), "--out", str(out)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_for(lambda: ended(out) >= 3)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "--resume" in said
+    assert left_behind() == []
+
+
+def test_a_full_disk_loses_nothing_that_was_measured(question: Path, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(small)], check=True)
+    try:
+        question.write_text(QUESTION.format(trials=200))
+        out = small / "out"
+        done = tare("experiment", "run", str(question), "--out", str(out), check=14)
+        assert "No space left" in done.stderr
+        assert "--resume" in done.stderr
+        assert ended(out) > 0
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert left_behind() == []
+
+
+def test_a_journal_of_another_version_or_with_garbage_is_refused(
+    question: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    tare("experiment", "run", str(question), "--out", str(out))
+    journal = out / "journal/1.ndjson"
+    text = journal.read_text()
+    for broken, words in (
+        (text.replace('"version":1', '"version":99', 1), "another tare"),
+        (text.replace("\n", "\ngarbage\n", 1), "line 2"),
+    ):
+        journal.write_text(broken)
+        done = tare("experiment", "report", str(out), check=14)
+        assert words in done.stderr
+        assert str(journal) in done.stderr.replace("\n", "")
+
+
+def test_describe_platforms_tells_what_works_and_what_would() -> None:
+    told = json.loads(tare("describe", "platforms", "--json", "-").stdout)["platforms"]
+    by_name = {platform["name"]: platform for platform in told}
+    assert by_name["bare"]["works"] is True
+    assert {"unshare", "docker", "isolate", "docker/isolate"} <= set(by_name)
+    for platform in told:
+        assert platform["works"] or (platform["why"] and platform["fix"])
+
+
+def wait_for(condition: Any) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass in two minutes"
+        time.sleep(0.05)
+
+
+def ended(out: Path) -> int:
+    """Count the trials that the journals hold, calibration not counted."""
+    count = 0
+    for path in out.glob("journal/*.ndjson"):
+        calibration = set()
+        for line in path.read_text().splitlines():
+            try:
+                got = json.loads(line)
+            except json.JSONDecodeError:
+                continue  # the line that the kill cut
+            if got["record"] == "trial" and got["calibration"]:
+                calibration.add(got["trial"])
+            count += got["record"] == "ended" and got["trial"] not in calibration
+    return count
+
+
+def left_behind() -> list[str]:
+    """Return what tare made and did not remove."""
+    found = [str(path) for path in Path("/dev/shm").glob("tare-*")]
+    found += [str(path) for path in Path("/sys/fs/cgroup").glob("**/tare-*") if path.is_dir()]
+    agents = subprocess.run(
+        ["pgrep", "-a", "tare-agent"], capture_output=True, text=True, check=False
+    )
+    return found + agents.stdout.splitlines()
