@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tare.parameters import expected, fits
+from tare import parameters
 from tare.registry import Parameter
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
@@ -47,10 +48,13 @@ class Kind:
         What it is, with an example; completes "expected …".
     read : callable
         TOML's value to ours; raises ValueError for what is none.
+    write : callable
+        Ours to TOML's, for people.
     """
 
     expected: str
     read: Callable[[Any], Any]
+    write: Callable[[Any], str] = lambda value: json.dumps(value, ensure_ascii=False)
 
 
 def _text(value: Any) -> str:
@@ -140,7 +144,8 @@ def share(minimum: float, maximum: float) -> Kind:
             raise ValueError
         return float(value)
 
-    return Kind(f'a share above {minimum:.0%} and below {maximum:.0%}, such as "5%" or 0.05', read)
+    expected = f'a share above {minimum:.0%} and below {maximum:.0%}, such as "5%" or 0.05'
+    return Kind(expected, read, lambda value: f'"{100 * value:g}%"')
 
 
 def seconds(*, positive: bool) -> Kind:
@@ -153,7 +158,8 @@ def seconds(*, positive: bool) -> Kind:
         return number
 
     above = "a time above 0" if positive else "a time"
-    return Kind(f'{above} with its unit ({", ".join(SECONDS)}), such as "4 min"', read)
+    expected = f'{above} with its unit ({", ".join(SECONDS)}), such as "4 min"'
+    return Kind(expected, read, lambda value: f'"{value:g} s"')
 
 
 def _size(value: Any) -> int:
@@ -177,8 +183,8 @@ def of(parameter: Parameter) -> Kind:
     """Return the kind of a unit's parameter, from its description."""
 
     def read(value: Any) -> Any:
-        if not fits(parameter, value):
+        if not parameters.fits(parameter, value):
             raise ValueError
         return value
 
-    return Kind(expected(parameter), read)
+    return Kind(parameters.expected(parameter), read)
