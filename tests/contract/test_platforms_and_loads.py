@@ -21,17 +21,6 @@ UNITS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("_name", "unit"), UNITS, ids=[name for name, _ in UNITS])
-def test_a_unit_describes_itself(_name: str, unit: Any) -> None:
-    told = unit.description
-    assert told.title
-    assert "\n" not in told.title
-    assert told.question.endswith("?")
-    assert all(parameter.meaning for parameter in told.parameters)
-    names = [parameter.name for parameter in told.parameters]
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize(("_name", "unit"), UNITS, ids=[name for name, _ in UNITS])
 def test_its_defaults_are_what_it_accepts(_name: str, unit: Any) -> None:
     defaults = {p.name: p.default for p in unit.description.parameters if p.default is not None}
     assert checked("here", unit.description, defaults) == checked("here", unit.description, {})

@@ -209,6 +209,8 @@ class Conductor:
                 rendezvous=None
                 if meeting is None
                 else record.Rendezvous(path=f"{inside}/{meeting}", parties=parties),
+                # A container has users of its own.
+                user=job.user if resident.instance.users else None,
             )
         )
         return job_id

@@ -72,9 +72,10 @@ class Isolate(Layer):
         """See that isolate is on PATH."""
         if shutil.which("isolate") is None:
             raise PlatformError(
-                "isolate is not on PATH",
-                "build it from https://github.com/ioi/isolate: make isolate && "
-                "sudo make install   (no distribution's package of that name is it)",
+                "isolate is not on PATH (distributions do not have it; pip, cargo and npm have "
+                "others of that name)",
+                "git clone https://github.com/ioi/isolate && "
+                "make -C isolate isolate && sudo make -C isolate install",
             )
 
     def view(self, outer: View, place: Place) -> View:
