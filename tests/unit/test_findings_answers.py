@@ -77,7 +77,7 @@ def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
 def test_few_trials_leave_it_undecided_and_say_how_many_more() -> None:
     found = ask("stability", make(workers=(1,), trials=12))
     assert found.verdict == "undecided"
-    assert "not decided in the one cell (about" in found.answer
+    assert "undecided in the one cell (about" in found.answer
     row = found.tables[0].rows[0]
     assert row["more"] > 50
     assert row["verdict"] == "not decided"
@@ -170,6 +170,20 @@ def test_more_workers_than_cpus_are_remarked() -> None:
     assert "2 logical CPUs" in found.caveats[0]
 
 
+def test_waiting_shows_in_wall_time_only() -> None:
+    results = make(platforms=("bare",), trials=200)
+    table, trials = results.sample_table, results.trial_table
+    two = trials.loc[trials["workers"] == "2", "trial"]
+    waits = (table["metric"] == "kernel_wall_ns") & table["trial"].isin(two)
+    value = table["value"].where(~waits, table["value"] * 1.5)
+    waiting = Results(**{**vars(results), "sample_table": table.assign(value=value)})
+    found = ask("parallelism", waiting)
+    assert found.verdict == "yes"
+    assert found.summary is not None
+    assert found.summary.endswith("may run side by side; by wall time, at most 1 worker.")
+    assert "By wall time of the kernel: exp_float: at most 1 worker" in found.answer
+
+
 def test_one_number_of_workers_asks_no_such_question() -> None:
     assert scan("findings")["parallelism"].find(make(workers=(1,))) is None
 
@@ -228,6 +242,14 @@ def test_every_finding_stands_tiny_experiments(trials: int) -> None:
     for finding in all_findings(results):
         assert finding.answer
         assert "nan" not in finding.answer
+
+
+def test_units_say_what_they_are_and_have_one_place() -> None:
+    units = scan("findings").values()
+    assert len({unit.order for unit in units}) == len(units)
+    for unit in scan("statistics").values():
+        assert unit.methods
+        assert all(method.__doc__ for method in unit.methods)
 
 
 def test_no_good_trial_concludes_nothing() -> None:

@@ -38,7 +38,7 @@ def _basis(results: Results) -> list[str]:
     good = results.cells()["n"]
     n = f"{good.min()}" if good.min() == good.max() else f"{good.min()} to {good.max()}"
     return [
-        f"Judged by {metric_name(basis.metric)} ({basis}); n = {n} trials of a cell; "
+        f"Judged by {metric_name(basis.metric)}, {basis}; n = {n} trials of a cell; "
         "intervals are 95 %."
     ]
 

@@ -49,7 +49,7 @@ def find(results: Results) -> Finding | None:
         answer=_answer(rows, cells),
         verdict=verdict,
         basis=str(basis),
-        tables=(_table(rows, cells),),
+        tables=(_table(rows, cells), _each_input(effects, cells)),
         charts=("input_dependence",),
     )
 
@@ -132,6 +132,30 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         note="p after Holm over this table: Kruskal–Wallis for the means, Brown–Forsythe for "
         "the SDs; the range by chance is that of shuffled trials.",
     )
+
+
+def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
+    """Lay out mean and SD of every input, as STABILITY's histogram needs them."""
+    factors = cells.varied or ["workload"]
+    rows = [
+        {
+            **{f: cell.levels[f] for f in factors},
+            "input": i + 1,
+            "n": n,
+            "mean": float(mean),
+            "sd": float(sd),
+        }
+        for cell, effect in effects
+        for i, (n, mean, sd) in enumerate(zip(effect.sizes, effect.means, effect.sds, strict=True))
+    ]
+    columns = (
+        *level_columns(factors),
+        Column(key="input", title="input"),
+        Column(key="n", title="trials"),
+        Column(key="mean", title="mean", unit=cells.basis.unit),
+        Column(key="sd", title="SD", unit=cells.basis.unit),
+    )
+    return Table(title=f"Each input, {cells.basis}", columns=columns, rows=tuple(rows))
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=7, find=find)

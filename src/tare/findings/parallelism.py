@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tare.findings.cells import Cells, basis_of
+from tare.findings.cells import Basis, Cells, basis_of
 from tare.findings.evidence import (
     SPREAD_METHOD,
     level_columns,
@@ -18,6 +18,7 @@ from tare.findings.phrasing import (
     counted,
     duration,
     listing,
+    metric_name,
     percent,
 )
 from tare.registry import Description
@@ -42,12 +43,20 @@ def find(results: Results) -> Finding | None:
     found = ladders(cells)
     if not found:
         return uncompared(_DESCRIPTION, "Only one number of workers has good trials.")
+    answer, summary = _answer(found, cells.varied, results), _summary(found, cells.varied, results)
+    tables = [_table(found, cells, results)]
+    wall = _by_wall(results, basis)
+    if wall is not None:
+        by_wall = ladders(wall)
+        tables.append(_table(by_wall, wall, results))
+        answer += f" By {metric_name(wall.basis.metric)}: {_answer(by_wall, cells.varied, results)}"
+        summary = _both(summary, found, by_wall)
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=_answer(found, cells.varied, results),
+        answer=answer,
         verdict=_verdict(found),
-        summary=_summary(found, cells.varied, results),
+        summary=summary,
         basis=str(basis),
         estimates=tuple(
             e
@@ -58,10 +67,26 @@ def find(results: Results) -> Finding | None:
                 ratio_estimate(s.pair, s.growth, "growth of the spread"),
             )
         ),
-        tables=(_table(found, cells, results),),
+        tables=tuple(tables),
         caveats=_caveats(results),
         charts=("parallelism",),
     )
+
+
+def _by_wall(results: Results, basis: Basis) -> Cells | None:
+    """Give the wall times of kernels that are judged by CPU time: waiting shows there only."""
+    if basis.metric != "kernel_cpu_ns":
+        return None
+    wall = basis_of(results, "kernel_wall_ns")
+    return None if isinstance(wall, str) else Cells(results, wall)
+
+
+def _both(summary: str, found: list[Ladder], by_wall: list[Ladder]) -> str:
+    """Add what wall time allows, where that is less."""
+    safe = min(ladder.safe for ladder in by_wall)
+    if safe >= min(ladder.safe for ladder in found):
+        return summary
+    return f"{summary[:-1]}; by wall time, at most {counted(safe, 'worker')}."
 
 
 def _verdict(found: list[Ladder]) -> Verdict:
@@ -89,8 +114,12 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
     return (
         f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers} it "
         f"is not decided for {at_levels(ladder.levels, varied)}"
-        f"{f' and {len(ends) - 1} more' if len(ends) > 1 else ''} ({_further(end)})."
+        f"{_others(len(ends) - 1)} ({_further(end)})."
     )
+
+
+def _others(n: int) -> str:
+    return f" and {counted(n, 'other group')}" if n else ""
 
 
 def _further(step: Step) -> str:
@@ -108,7 +137,7 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
         tried = max(x.safe for x in undisturbed)
         told.append(
             f"{_groups(undisturbed, found, varied)}: at least {counted(tried, 'worker')}, the "
-            f"most that was tried (mean {_widest(undisturbed)})."
+            f"most that was tried (shift of the mean {_widest(undisturbed)})."
         )
     ended = [(x, x.ends) for x in found if x.ends]
     for safe in sorted({x.safe for x, _ in ended}):

@@ -116,7 +116,7 @@ def _sentence(
     if len(some) == 1:
         return f"{platform} is {telling.clauses(some)}."
     ratio = change_interval(overall.ratio or 1, overall.low, overall.high)
-    whole = words.get(overall.verdict, "not decided")
+    whole = words.get(overall.verdict, "undecided")
     return (
         f"{platform} is, over all {len(some)} cells, {whole}: p10–p90 ranges differ by {ratio}. "
         f"By cell it is {telling.clauses(some)}."

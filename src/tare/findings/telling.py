@@ -59,7 +59,7 @@ class Telling:
         return f"{words} in {where} ({self.quantity} {ratio} for {at}{clearest})"
 
     def _undecided(self, some: Compared, total: int) -> str:
-        return f"not decided in {share_of(len(some), total)}{further(some)}"
+        return f"undecided in {share_of(len(some), total)}{further(some)}"
 
 
 def further(some: Compared) -> str:

@@ -24,6 +24,8 @@ class GroupEffect:
         Brown–Forsythe, of all groups having the same spread.
     share : float
         Omega squared: share of the variance that lies between groups, not below 0.
+    sizes : tuple of int
+        Trials of each group.
     means, sds : array, shape (groups,)
         Of each group.
     range_by_chance : float
@@ -33,6 +35,7 @@ class GroupEffect:
     p_mean: float
     p_spread: float
     share: float
+    sizes: tuple[int, ...]
     means: FloatArray
     sds: FloatArray
     range_by_chance: float
@@ -70,6 +73,7 @@ def group_effect(
         p_mean=float(stats.kruskal(*kept).pvalue),
         p_spread=_spread_p(kept),
         share=_omega_squared(kept),
+        sizes=tuple(sizes),
         means=means,
         sds=sds,
         range_by_chance=_chance_range(values, sizes, permutations, seed),
