@@ -3,13 +3,15 @@
 mod counters;
 mod group;
 mod leaf;
+mod peak;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use counters::{Counter, Reading};
+pub use counters::{Counter, Counters, Reading};
 pub use group::{remove, Group};
 pub use leaf::Leaf;
+pub use peak::Peak;
 
 /// What a worker's groups are called.
 pub fn of_worker(name: &str, number: u32) -> String {

@@ -9,13 +9,16 @@ mod crew;
 mod describe;
 mod failure;
 mod futex;
+mod instrument;
 mod kernel_process;
 mod kernels;
 mod launch;
 mod ledger;
 mod mapping;
 mod marker;
+mod observe;
 mod page;
+mod perf;
 mod record;
 mod rendezvous;
 mod schema;
@@ -94,6 +97,7 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             let own = || format!("tare-{}", std::process::id());
             return Ok(serve::run(given.name.unwrap_or_else(own)));
         }
+        "observe" => return Ok(observe::run(given.teardown)),
         // Started by `serve` alone.
         "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
         "describe" => describe::run(),

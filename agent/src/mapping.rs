@@ -11,6 +11,9 @@ pub struct Mapping {
     length: usize,
 }
 
+// SAFETY: a mapping belongs to the process, not to a thread.
+unsafe impl Send for Mapping {}
+
 impl Mapping {
     /// Shared pages of a file.
     pub fn shared(file: BorrowedFd, length: usize) -> io::Result<Self> {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::crew::{Crew, State};
 use crate::record::{Fault, FaultKind, Job, Record, Trial};
 use crate::stream::{refusal, Jobs, Records, STDIN};
+use crate::watch;
 
 /// Run `serve`.
 pub fn run(name: String) -> ExitCode {
@@ -42,7 +43,6 @@ impl Resident {
                 Some(job) => self.perform(job)?,
                 None if self.jobs.ended => return Ok(()),
                 None => {
-                    wait(&[STDIN])?;
                     self.jobs.feed();
                 }
             }
@@ -90,7 +90,7 @@ impl Resident {
             if files[1..].iter().all(|file| *file < 0) {
                 break;
             }
-            let ready = wait(&files)?;
+            let ready = watch::poll_all(&files, None)?;
             for (member, ready) in members.iter_mut().zip(&ready[1..]) {
                 if *ready {
                     member.feed();
@@ -124,25 +124,4 @@ impl Resident {
             }
         }
     }
-}
-
-/// Waits until one of the descriptors is ready or has ended; whether each is.
-fn wait(files: &[i32]) -> io::Result<Vec<bool>> {
-    let mut asked: Vec<_> = files
-        .iter()
-        .map(|fd| libc::pollfd {
-            fd: *fd,
-            events: libc::POLLIN,
-            revents: 0,
-        })
-        .collect();
-    // SAFETY: as many records as are said.
-    let ready = unsafe { libc::poll(asked.as_mut_ptr(), asked.len() as libc::nfds_t, -1) };
-    if ready < 0 {
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
-        }
-    }
-    Ok(asked.iter().map(|file| file.revents != 0).collect())
 }

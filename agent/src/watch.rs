@@ -46,31 +46,41 @@ impl AsRawFd for Signals {
 }
 
 /// Waits until one of the descriptors is ready or has ended, or the deadline has come; whether
-/// each is. Negative descriptors are never ready.
+/// each is. Negative descriptors are never ready. Allocates nothing.
 pub fn poll<const N: usize>(files: [RawFd; N], deadline_ns: Option<i64>) -> io::Result<[bool; N]> {
-    let mut asked = files.map(|fd| libc::pollfd {
+    let mut asked = files.map(question);
+    ask(&mut asked, deadline_ns)?;
+    Ok(asked.map(|file| file.revents != 0))
+}
+
+/// The same for any number of descriptors.
+pub fn poll_all(files: &[RawFd], deadline_ns: Option<i64>) -> io::Result<Vec<bool>> {
+    let mut asked: Vec<_> = files.iter().copied().map(question).collect();
+    ask(&mut asked, deadline_ns)?;
+    Ok(asked.iter().map(|file| file.revents != 0).collect())
+}
+
+fn question(fd: RawFd) -> libc::pollfd {
+    libc::pollfd {
         fd,
         events: libc::POLLIN,
         revents: 0,
-    });
+    }
+}
+
+fn ask(asked: &mut [libc::pollfd], deadline_ns: Option<i64>) -> io::Result<()> {
     let timeout = deadline_ns.map(|deadline| clock::timespec(deadline - clock::monotonic()));
     let timeout = timeout
         .as_ref()
         .map_or(std::ptr::null(), std::ptr::from_ref);
+    let (start, count) = (asked.as_mut_ptr(), asked.len() as libc::nfds_t);
     // SAFETY: as many records as are said; no signal mask.
-    let ready = unsafe {
-        libc::ppoll(
-            asked.as_mut_ptr(),
-            N as libc::nfds_t,
-            timeout,
-            std::ptr::null(),
-        )
-    };
+    let ready = unsafe { libc::ppoll(start, count, timeout, std::ptr::null()) };
     if ready < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
     }
-    Ok(asked.map(|file| file.revents != 0))
+    Ok(())
 }

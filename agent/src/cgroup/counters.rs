@@ -6,29 +6,39 @@ use std::path::Path;
 
 use super::{unified, with, Place, Version};
 
-/// A number in a file that the kernel writes: the first one after a word.
+/// A number in a file that the kernel writes: one of those after a word.
 #[derive(Debug)]
 pub struct Counter {
     file: File,
     word: &'static str,
+    place: usize,
     unit: i64,
 }
 
 impl Counter {
     /// Nothing where there is no such file or no such number in it.
     pub fn open(path: impl AsRef<Path>, word: &'static str, unit: i64) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let counter = Self { file, word, unit };
-        counter.read()?;
-        Some(counter)
+        Self::nth(path, word, 0, unit)
     }
 
-    /// Of a file that holds one number.
-    pub fn of(file: File) -> Option<Self> {
+    /// The same, so many places after the word.
+    pub fn nth(
+        path: impl AsRef<Path>,
+        word: &'static str,
+        place: usize,
+        unit: i64,
+    ) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        Self::of(file, word, place, unit)
+    }
+
+    /// Of a file that is open already.
+    pub fn of(file: File, word: &'static str, place: usize, unit: i64) -> Option<Self> {
         let counter = Self {
             file,
-            word: "",
-            unit: 1,
+            word,
+            place,
+            unit,
         };
         counter.read()?;
         Some(counter)
@@ -37,28 +47,24 @@ impl Counter {
     pub fn read(&self) -> Option<i64> {
         let mut text = [0; 2048];
         let length = self.file.read_at(&mut text, 0).ok()?;
-        number(&text[..length], self.word.as_bytes())?.checked_mul(self.unit)
+        number(&text[..length], self.word.as_bytes(), self.place)?.checked_mul(self.unit)
     }
 }
 
-fn number(text: &[u8], word: &[u8]) -> Option<i64> {
+fn number(text: &[u8], word: &[u8], place: usize) -> Option<i64> {
     let found = if word.is_empty() {
         0
     } else {
         text.windows(word.len()).position(|window| window == word)?
     };
-    let rest = &text[found + word.len()..];
-    let digits = rest.iter().skip_while(|byte| **byte == b' ');
-    let mut number = None;
-    for digit in digits.take_while(|byte| byte.is_ascii_digit()) {
-        let so_far: i64 = number.unwrap_or(0);
-        number = Some(
-            so_far
-                .checked_mul(10)?
-                .checked_add(i64::from(digit - b'0'))?,
-        );
-    }
-    number
+    let line = text[found + word.len()..]
+        .split(|byte| *byte == b'\n')
+        .next()?;
+    let field = line
+        .split(|byte| *byte == b' ')
+        .filter(|field| !field.is_empty())
+        .nth(place)?;
+    std::str::from_utf8(field).ok()?.parse().ok()
 }
 
 /// What is counted for a group at one moment.
@@ -163,9 +169,9 @@ mod tests {
     #[test]
     fn numbers_are_found_after_their_word() {
         let stat = b"usage_usec 12\nuser_usec 7\nnr_throttled 0\nthrottled_usec 345\n";
-        assert_eq!(number(stat, b"usage_usec "), Some(12));
-        assert_eq!(number(stat, b"throttled_usec "), Some(345));
-        assert_eq!(number(stat, b"throttled_time "), None);
+        assert_eq!(number(stat, b"usage_usec ", 0), Some(12));
+        assert_eq!(number(stat, b"throttled_usec ", 0), Some(345));
+        assert_eq!(number(stat, b"throttled_time ", 0), None);
         assert_eq!(
             number(
                 b"some avg10=7.26 avg60=1.86 avg300=0.66 total=18130422\n",
@@ -173,10 +179,12 @@ mod tests {
             ),
             Some(18_130_422)
         );
-        assert_eq!(number(b"4096\n", b""), Some(4096));
-        assert_eq!(number(b"max\n", b""), None);
-        assert_eq!(number(b"", b""), None);
-        assert_eq!(number(b"99999999999999999999", b""), None);
+        assert_eq!(number(b"cpu  1 2 3\ncpu0 4 5 6\n", b"cpu ", 2), Some(3));
+        assert_eq!(number(b"cpu  1 2 3\n", b"cpu ", 3), None);
+        assert_eq!(number(b"4096\n", b"", 0), Some(4096));
+        assert_eq!(number(b"max\n", b"", 0), None);
+        assert_eq!(number(b"", b"", 0), None);
+        assert_eq!(number(b"99999999999999999999", b"", 0), None);
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use super::counters::{Counter, Counters};
-use super::{leaf, places, unified, with, Place, Reading, Version};
+use super::counters::Counters;
+use super::{leaf, places, unified, with, Peak, Place, Reading, Version};
 use crate::clock;
 
 /// A worker's groups, removed when dropped.
@@ -18,7 +18,7 @@ pub struct Group {
     /// Where the agent was when it made them.
     here: Vec<Place>,
     counters: Counters,
-    memory: Option<Memory>,
+    memory: Option<Peak>,
     birth: Option<Birth>,
     /// It was killed. Linux 6.18 compares the count of kills of the group that a process is born
     /// into with that of its parent's group, and so kills all that are born into it later.
@@ -32,20 +32,6 @@ struct Birth {
     directory: File,
     kill: Option<File>,
 }
-
-/// The peak of the memory in use since it was reset.
-struct Memory {
-    usage: Counter,
-    peak: Counter,
-    reset: Option<File>,
-    before: i64,
-    /// Less than this cannot be told from nothing.
-    grain: i64,
-}
-
-/// Pages that a CPU sets aside for a group at once: the first version's counters count them as
-/// used (MEMCG_CHARGE_BATCH).
-const BATCH: i64 = 64 * 4096;
 
 impl Group {
     /// Makes what can be made, and moves this process into the groups of the first version.
@@ -103,7 +89,7 @@ impl Group {
         let fixed = self
             .memory
             .as_ref()
-            .is_some_and(|memory| memory.reset.is_none());
+            .is_some_and(|memory| !memory.can_begin());
         if fixed || self.spoiled.take() {
             self.renew();
         }
@@ -124,8 +110,7 @@ impl Group {
 
     /// Peak above what was there at the beginning.
     pub fn memory_bytes(&self) -> Option<i64> {
-        let memory = self.memory.as_ref()?;
-        Some(memory.peak.read()? - memory.before).filter(|peak| *peak >= memory.grain)
+        self.memory.as_ref()?.read()
     }
 
     /// Kills everything that was born in it; whether it could.
@@ -137,9 +122,7 @@ impl Group {
 
     fn open(&mut self) {
         self.birth = unified(&self.own).and_then(|place| Birth::open(&place.directory));
-        self.memory = with(&self.own, "memory")
-            .or_else(|| unified(&self.own))
-            .and_then(Memory::open);
+        self.memory = Peak::open(&self.own);
         self.counters = Counters::open(&self.own, &self.here);
     }
 
@@ -176,45 +159,6 @@ impl Birth {
                 .open(directory.join("cgroup.kill"))
                 .ok(),
         })
-    }
-}
-
-impl Memory {
-    fn open(place: &Place) -> Option<Self> {
-        let (usage, peak, command) = match place.version {
-            Version::V1 => ("memory.usage_in_bytes", "memory.max_usage_in_bytes", "0"),
-            Version::V2 => ("memory.current", "memory.peak", "reset"),
-        };
-        let file = |name: &str| place.directory.join(name);
-        // The peak since a reset is seen through the file that was written to.
-        let mut reset = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(file(peak))
-            .ok();
-        reset = reset.filter(|mut file| file.write_all(command.as_bytes()).is_ok());
-        let peak = match &reset {
-            Some(file) => Counter::of(file.try_clone().ok()?)?,
-            None => Counter::open(file(peak), "", 1)?,
-        };
-        Some(Self {
-            usage: Counter::open(file(usage), "", 1)?,
-            peak,
-            reset,
-            before: 0,
-            grain: match place.version {
-                // SAFETY: no preconditions.
-                Version::V1 => BATCH * unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) },
-                Version::V2 => 1,
-            },
-        })
-    }
-
-    fn begin(&mut self) {
-        if let Some(mut reset) = self.reset.as_ref() {
-            let _ = reset.write_all(b"0");
-        }
-        self.before = self.usage.read().unwrap_or(0);
     }
 }
 

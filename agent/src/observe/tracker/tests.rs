@@ -1,0 +1,134 @@
+use super::*;
+use crate::record::Phase;
+
+const NONCE: u32 = 5;
+
+fn marked(trial: u32) -> What {
+    let marker = Marker {
+        nonce: NONCE,
+        trial,
+        worker: 1,
+        iteration: Some(2),
+        phase: Phase::Measured,
+    };
+    What::Named {
+        name: marker.name(),
+        by_exec: false,
+    }
+}
+
+fn exec() -> What {
+    What::Named {
+        name: *b"sleep\0\0\0\0\0\0\0\0\0\0\0",
+        by_exec: true,
+    }
+}
+
+/// Feeds (time, pid, tid, what) on CPU 0.
+fn follow(happenings: &[(i64, i32, i32, What)]) -> Tracker {
+    let mut tracker = Tracker::default();
+    tracker.begin(NONCE);
+    feed(&mut tracker, happenings);
+    tracker
+}
+
+fn feed(tracker: &mut Tracker, happenings: &[(i64, i32, i32, What)]) {
+    for (time_ns, pid, tid, what) in happenings.iter().copied() {
+        let happening = Happening {
+            time_ns,
+            pid,
+            tid,
+            what,
+        };
+        tracker.take(0, &happening);
+    }
+}
+
+fn only(tracker: &Tracker) -> Course {
+    let courses = tracker.courses(7);
+    assert_eq!(courses.len(), 1);
+    courses[0].clone()
+}
+
+#[test]
+fn from_the_first_exec_to_the_end() {
+    let tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (12, 9, 9, exec()),
+        (50, 9, 9, What::Ended),
+    ]);
+    let course = only(&tracker);
+    assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
+    assert_eq!(course.tree_end(), Some(50));
+    assert_eq!(course.gone_ns, None);
+    assert!(tracker.courses(8).is_empty());
+}
+
+#[test]
+fn a_leader_that_ends_first_does_not_end_the_process() {
+    let tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (11, 9, 20, What::Forked { parent: 9 }),
+        (12, 9, 9, What::Ended),
+        (300, 9, 20, What::Ended),
+    ]);
+    assert_eq!(only(&tracker).end_ns, Some(300));
+}
+
+#[test]
+fn the_tree_ends_with_its_last_descendant() {
+    let mut tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (11, 30, 30, What::Forked { parent: 9 }),
+        (12, 31, 31, What::Forked { parent: 30 }),
+        (13, 30, 30, What::Ended),
+        (14, 9, 9, What::Ended),
+        // The pid is somebody else's now.
+        (15, 9, 9, What::Forked { parent: 2 }),
+        (16, 9, 9, What::Ended),
+    ]);
+    assert_eq!(only(&tracker).tree_end(), None);
+    feed(&mut tracker, &[(400, 31, 31, What::Ended)]);
+    let course = only(&tracker);
+    assert_eq!((course.end_ns, course.tree_end()), (Some(14), Some(400)));
+}
+
+#[test]
+fn teardown_ends_with_the_last_switch_of_an_ended_thread() {
+    let mut tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (20, 9, 9, What::SwitchedOut),
+        (50, 9, 9, What::Ended),
+    ]);
+    assert!(!tracker.is_over(7, true) && tracker.is_over(7, false));
+    feed(
+        &mut tracker,
+        &[
+            (60, 9, 9, What::SwitchedOut),
+            (70, 9, 9, What::SwitchedIn),
+            // Its parent was quick: it has no number any more.
+            (80, -1, -1, What::SwitchedOut),
+            (90, -1, -1, What::SwitchedOut),
+        ],
+    );
+    assert_eq!(only(&tracker).gone_ns, Some(80));
+    assert!(tracker.is_over(7, true));
+}
+
+#[test]
+fn who_bears_no_marker_of_this_session_is_not_followed() {
+    let mut tracker = Tracker::default();
+    tracker.begin(NONCE + 1);
+    feed(&mut tracker, &[(1, 9, 9, marked(7)), (10, 9, 9, exec())]);
+    assert!(tracker.courses(7).is_empty());
+}
+
+#[test]
+fn a_launch_that_failed_has_no_start() {
+    let tracker = follow(&[(1, 9, 9, marked(7)), (2, 9, 9, What::Ended)]);
+    assert_eq!(only(&tracker).start_ns, None);
+}

@@ -1,0 +1,317 @@
+//! The kernel's own stamps: perf software events, which need no hardware counters. A dummy event
+//! counts nothing, but brings records of names taken, forks, ends and switches.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::mapping::Mapping;
+
+const PAGE: usize = 4096;
+
+/// struct perf_event_attr as of its fifth version; zero what is not named.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_watermark: u32,
+    bp_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+const SOFTWARE: u32 = 1;
+const DUMMY: u64 = 9;
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_TIME: u64 = 1 << 2;
+
+const FORMAT_LOST: u64 = 1 << 4;
+
+const INHERIT: u64 = 1 << 1;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+const COMM: u64 = 1 << 9;
+const TASK: u64 = 1 << 13;
+const WATERMARK: u64 = 1 << 14;
+const SAMPLE_ID_ALL: u64 = 1 << 18;
+const COMM_EXEC: u64 = 1 << 24;
+const USE_CLOCKID: u64 = 1 << 25;
+const CONTEXT_SWITCH: u64 = 1 << 26;
+const INHERIT_THREAD: u64 = 1 << 35;
+
+/// What is followed.
+#[derive(Debug, Clone, Copy)]
+pub enum Target {
+    /// Everything on one CPU.
+    Cpu { cpu: u32, switches: bool },
+    /// A process and its threads, while they are on one CPU.
+    Task { pid: libc::pid_t, cpu: u32 },
+}
+
+/// Something that the kernel stamped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Happening {
+    pub time_ns: i64,
+    pub pid: i32,
+    pub tid: i32,
+    pub what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Named {
+        name: [u8; 16],
+        by_exec: bool,
+    },
+    /// Of the new task; `parent` is the process that made it.
+    Forked {
+        parent: i32,
+    },
+    Ended,
+    SwitchedIn,
+    SwitchedOut,
+    /// So many records found no room.
+    Lost(u64),
+}
+
+/// An event with the pages into which the kernel writes.
+pub struct Event {
+    file: OwnedFd,
+    map: Mapping,
+    counts_lost: bool,
+}
+
+impl Event {
+    /// Opens it; the kernel records from here on into so many pages (a power of two).
+    pub fn open(target: Target, pages: usize) -> io::Result<Self> {
+        let (pid, cpu, flags) = match target {
+            Target::Cpu { cpu, switches } => (-1, cpu, if switches { CONTEXT_SWITCH } else { 0 }),
+            // An inherited event needs a CPU, and is cloned only for threads, not for children.
+            Target::Task { pid, cpu } => (pid, cpu, INHERIT | INHERIT_THREAD),
+        };
+        let mut attributes = Attributes {
+            kind: SOFTWARE,
+            size: std::mem::size_of::<Attributes>() as u32,
+            config: DUMMY,
+            sample_type: SAMPLE_TID | SAMPLE_TIME,
+            read_format: FORMAT_LOST,
+            flags: flags
+                | EXCLUDE_KERNEL
+                | EXCLUDE_HYPERVISOR
+                | COMM
+                | TASK
+                | WATERMARK
+                | SAMPLE_ID_ALL
+                | COMM_EXEC
+                | USE_CLOCKID,
+            wakeup_watermark: (pages * PAGE / 4) as u32,
+            clockid: libc::CLOCK_MONOTONIC,
+            ..Attributes::default()
+        };
+        let mut file = open(&attributes, pid, cpu);
+        let counts_lost = file.is_ok();
+        if matches!(&file, Err(error) if error.raw_os_error() == Some(libc::EINVAL)) {
+            // Before Linux 6.0 what is lost is not counted, only recorded when there is room again.
+            attributes.read_format = 0;
+            file = open(&attributes, pid, cpu);
+        }
+        let file = file?;
+        let map = Mapping::shared(file.as_fd(), (1 + pages) * PAGE)?;
+        Ok(Self {
+            file,
+            map,
+            counts_lost,
+        })
+    }
+
+    /// Records that found no room so far; nothing where the kernel does not count them.
+    pub fn lost(&self) -> Option<u64> {
+        let mut counts = [0_u64; 2];
+        let size = std::mem::size_of_val(&counts);
+        // SAFETY: reads at most two numbers into room for two.
+        let read = unsafe { libc::read(self.file.as_raw_fd(), counts.as_mut_ptr().cast(), size) };
+        (self.counts_lost && read == size as isize).then_some(counts[1])
+    }
+
+    /// Hands over everything that was recorded since the last time.
+    pub fn drain(&self, mut take: impl FnMut(Happening)) {
+        let head = self.position(HEAD).load(Ordering::Acquire);
+        let mut tail = self.position(TAIL).load(Ordering::Relaxed);
+        let mut record = [0; RECORD];
+        while tail < head {
+            self.copy(tail, &mut record[..8]);
+            let size = usize::from(u16::from_ne_bytes([record[6], record[7]]));
+            if size < 8 {
+                break;
+            }
+            let kept = size.min(RECORD);
+            self.copy(tail, &mut record[..kept]);
+            if let Some(happening) = parse(&record[..kept]) {
+                take(happening);
+            }
+            tail += size as u64;
+        }
+        self.position(TAIL).store(head, Ordering::Release);
+    }
+
+    fn copy(&self, from: u64, to: &mut [u8]) {
+        let size = self.map.length() - PAGE;
+        for (offset, byte) in to.iter_mut().enumerate() {
+            let place = (from as usize + offset) % size;
+            // SAFETY: within the mapping; the kernel does not touch what lies before its head.
+            *byte = unsafe { self.map.start().add(PAGE + place).read() };
+        }
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: fields of struct perf_event_mmap_page.
+        unsafe { self.map.at(offset) }
+    }
+}
+
+impl AsRawFd for Event {
+    fn as_raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+fn open(attributes: &Attributes, pid: libc::pid_t, cpu: u32) -> io::Result<OwnedFd> {
+    const CLOSE_ON_EXEC: libc::c_ulong = 8;
+    let number = libc::SYS_perf_event_open;
+    // SAFETY: the attributes are as long as they say; the descriptor is new.
+    unsafe {
+        match libc::syscall(number, attributes, pid, cpu, -1, CLOSE_ON_EXEC) {
+            -1 => Err(io::Error::last_os_error()),
+            file => Ok(OwnedFd::from_raw_fd(file as RawFd)),
+        }
+    }
+}
+
+/// Offsets of the ring's ends.
+const HEAD: usize = 1024;
+const TAIL: usize = 1032;
+/// Longer than any record of these kinds.
+const RECORD: usize = 96;
+
+fn parse(record: &[u8]) -> Option<Happening> {
+    let word = |at: usize| -> Option<[u8; 4]> { record.get(at..at + 4)?.try_into().ok() };
+    let number = |at| word(at).map(i32::from_ne_bytes);
+    let long = |at: usize| Some(u64::from_ne_bytes(record.get(at..at + 8)?.try_into().ok()?));
+    let misc = u16::from_ne_bytes([record[4], record[5]]);
+    // Every record ends with pid, tid and time of the task that it happened to.
+    let end = record.len().checked_sub(16)?;
+    let (pid, tid) = (number(end)?, number(end + 4)?);
+    let stamped = |pid, tid, what| {
+        Some(Happening {
+            time_ns: long(end + 8)? as i64,
+            pid,
+            tid,
+            what,
+        })
+    };
+    match number(0)? {
+        LOST => stamped(pid, tid, What::Lost(long(16)?)),
+        NAMED => {
+            let mut name = [0; 16];
+            let text = &record[16..end];
+            name[..text.len().min(16)].copy_from_slice(&text[..text.len().min(16)]);
+            let by_exec = misc & BY_EXEC != 0;
+            stamped(number(8)?, number(12)?, What::Named { name, by_exec })
+        }
+        ENDED => stamped(number(8)?, number(16)?, What::Ended),
+        FORKED => stamped(
+            number(8)?,
+            number(16)?,
+            What::Forked {
+                parent: number(12)?,
+            },
+        ),
+        SWITCHED if misc & OUT != 0 => stamped(pid, tid, What::SwitchedOut),
+        SWITCHED => stamped(pid, tid, What::SwitchedIn),
+        _ => None,
+    }
+}
+
+const LOST: i32 = 2;
+const NAMED: i32 = 3;
+const ENDED: i32 = 4;
+const FORKED: i32 = 7;
+const SWITCHED: i32 = 15;
+const BY_EXEC: u16 = 1 << 13;
+const OUT: u16 = 1 << 13;
+
+/// Why events are refused, and what would help.
+pub fn refusal(error: &io::Error) -> String {
+    let refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    match (refused, level) {
+        (true, Ok(level)) => format!(
+            "refused ({error}; perf_event_paranoid is {}): sudo setcap cap_perfmon+ep AGENT",
+            level.trim()
+        ),
+        _ => format!("no perf events here: {error}"),
+    }
+}
+
+/// Numbers that CPUs can have; where one is offline, no event can be opened on it.
+pub fn cpus() -> std::ops::Range<u32> {
+    // SAFETY: no preconditions.
+    0..unsafe { libc::sysconf(libc::_SC_NPROCESSORS_CONF) }.max(1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(kind: i32, misc: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = kind.to_ne_bytes().to_vec();
+        let trailer = [11_i32.to_ne_bytes(), 12_i32.to_ne_bytes()].concat();
+        let size = (8 + body.len() + 16) as u16;
+        bytes.extend(misc.to_ne_bytes());
+        bytes.extend(size.to_ne_bytes());
+        bytes.extend(body);
+        bytes.extend(trailer);
+        bytes.extend(777_u64.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn records_are_understood() {
+        let ids = [7_i32.to_ne_bytes(), 8_i32.to_ne_bytes()].concat();
+        let named = record(NAMED, BY_EXEC, &[ids.as_slice(), b"sleep\0\0\0"].concat());
+        let got = parse(&named).unwrap();
+        assert_eq!((got.pid, got.tid, got.time_ns), (7, 8, 777));
+        assert!(
+            matches!(got.what, What::Named { by_exec: true, name } if name.starts_with(b"sleep\0"))
+        );
+        let body: Vec<u8> = [7, 5, 8, 5]
+            .iter()
+            .flat_map(|n: &i32| n.to_ne_bytes())
+            .collect();
+        let body = [body, 776_u64.to_ne_bytes().to_vec()].concat();
+        let got = parse(&record(FORKED, 0, &body)).unwrap();
+        assert_eq!(
+            (got.pid, got.tid, got.what),
+            (7, 8, What::Forked { parent: 5 })
+        );
+        assert_eq!(parse(&record(ENDED, 0, &body)).unwrap().what, What::Ended);
+        let got = parse(&record(SWITCHED, OUT, &ids)).unwrap();
+        assert_eq!((got.pid, got.what), (11, What::SwitchedOut));
+        let lost = [1_u64.to_ne_bytes(), 9_u64.to_ne_bytes()].concat();
+        assert_eq!(parse(&record(LOST, 0, &lost)).unwrap().what, What::Lost(9));
+    }
+}
