@@ -62,6 +62,7 @@ def run(
     from tare.catalogue import catalogue
     from tare.cli.progress import Bar
     from tare.cli.summary import show, summarize
+    from tare.workloads.placeholders import literal
 
     table = {
         "experiment": {
@@ -74,11 +75,11 @@ def run(
         "workload": [
             {
                 "name": Path(command[0]).name or "command",
-                "command": [word.replace("{", "{{").replace("}", "}}") for word in command],
-                "directory": str(Path.cwd()),
+                "command": [literal(word) for word in command],
+                "directory": literal(str(Path.cwd())),
                 "inherit": ["*"],
                 **({"timeout": timeout} if timeout else {}),
-                **({"input": str(Path(input).resolve())} if input else {}),
+                **({"input": literal(str(Path(input).resolve()))} if input else {}),
             }
         ],
         "factors": {"platform": [platform], "workers": [workers], "pinning": [pinning]},

@@ -32,6 +32,11 @@ def names(text: str) -> set[str]:
     return found
 
 
+def literal(text: str) -> str:
+    """Return a text in which no brace is a placeholder's."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def fill(text: str, levels: Mapping[str, str]) -> str:
     """Put levels in the place of placeholders, and single braces in that of double ones.
 
