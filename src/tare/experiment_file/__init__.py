@@ -98,20 +98,15 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     file.only(TABLES)
     if "experiment" not in values:
         raise file.error("experiment", "is missing", '[experiment] with name = "…", question = "…"')
-    own = {key.name for key in keys.STOPPING}
     top = file.table("experiment")
     top.only([key.name for key in (*keys.EXPERIMENT, *keys.STOPPING)])
-    stopping = Table(name, top.path, {k: v for k, v in top.values.items() if k in own})
-    others = Table(name, top.path, {k: v for k, v in top.values.items() if k not in own})
-    given = others.read(keys.EXPERIMENT)
     loads = sections.loads(file.table("loads"), catalogue)
     sizes = sections.sizes(file.table("sizes"))
-    levels = factors.factors(file.table("factors"), catalogue, loads, sizes)
     experiment = Experiment(
-        **given,
-        stopping=sections.stopping(stopping),
+        **top.part(key.name for key in keys.EXPERIMENT).read(keys.EXPERIMENT),
+        stopping=sections.stopping(top),
         workloads=sections.workloads(file.tables("workload"), file, catalogue),
-        factors=levels,
+        factors=factors.factors(file.table("factors"), catalogue, loads, sizes),
         loads=loads,
         sizes=sizes,
         platforms=sections.platforms(file.table("platforms"), catalogue),

@@ -13,8 +13,8 @@ from tare.registry import Catalogue, Description
 
 
 def stopping(table: Table) -> Stopping:
-    """Read when enough is enough."""
-    given = table.read(keys.STOPPING)
+    """Read when enough is enough, from the keys of the experiment that say so."""
+    given = table.part(key.name for key in keys.STOPPING).read(keys.STOPPING)
     if "trials" in given:
         if "precision" in given:
             raise table.error(
@@ -60,10 +60,8 @@ def _workload(table: Table, catalogue: Catalogue) -> WorkloadSpec:
     known = (*keys.WORKLOAD, *keys.KERNEL)
     defaults = {p.name: p.default for p in described.parameters}
     table.only([*(key.name for key in known), *defaults], f"kernel {name}")
-    own = {key: value for key, value in table.values.items() if key in defaults}
-    rest = {key: value for key, value in table.values.items() if key not in defaults}
-    chosen = Table(table.source, table.path, own).parameters(described.parameters, name)
-    given = Table(table.source, table.path, rest).read(known)
+    chosen = table.part(defaults).parameters(described.parameters, name)
+    given = table.part(key.name for key in known).read(known)
     return WorkloadSpec(**{"name": name, **given, "parameters": {**defaults, **chosen}})
 
 
@@ -83,10 +81,8 @@ def loads(table: Table, catalogue: Catalogue) -> dict[str, LoadSpec]:
         if name == NO_LOAD:
             raise table.error(name, "is no load by definition", "choose another name")
         described = _unit(one, catalogue.loads)
-        rest = {key: value for key, value in one.values.items() if key != "kind"}
-        given = Table(one.source, one.path, rest).parameters(
-            described.parameters, f"the load {described.name}"
-        )
+        rest = one.part(key for key in one.values if key != "kind")
+        given = rest.parameters(described.parameters, f"the load {described.name}")
         found[name] = LoadSpec(kind=described.name, parameters=given)
     return found
 

@@ -65,6 +65,11 @@ class Table:
                 raise self.error(key.name, f"is missing; expected {key.kind.expected}")
         return found
 
+    def part(self, names: Iterable[str]) -> Table:
+        """Return the same table with only some of its keys."""
+        some = {name: self.values[name] for name in names if name in self.values}
+        return Table(self.source, self.path, some)
+
     def parameters(self, parameters: Iterable[Parameter], owner: str) -> dict[str, Any]:
         """Return the values of a unit's parameters that are given."""
         from tare.experiment_file import kinds

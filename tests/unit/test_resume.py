@@ -1,0 +1,63 @@
+"""However often a session is killed: every cell ends with n trials, none of them done twice."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tare import journal, plan
+from tare.execute.past import past
+from tare.execute.tally import Tally
+from tare.execute.trial import Outcome
+from tare.experiment import Cell, Experiment, WorkloadSpec
+
+KERNEL = WorkloadSpec(name="a", kernel="null")
+EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={})
+
+
+def session(lines: list[journal.Line], cells: list[Cell], n: int, killed_at: int | None) -> None:
+    """Append what a session of a fixed n journals until it is killed in some trial."""
+    before = past(lines)
+    tally = Tally(cells, before)
+    number, block = before.trials, before.blocks
+    lines.append(
+        journal.Session(
+            version=plan.VERSION, session=before.sessions + 1, name="tare-000000", nonce=0,
+            boot_id=None, started="", tare="0", agent_digest="", argv=(),
+        )
+    )  # fmt: skip
+    while wanting := tally.wanting([cell.cell for cell in cells], n):
+        for position, cell in enumerate(
+            plan.block_order(EXPERIMENT, wanting, before.sessions, block)
+        ):
+            number += 1
+            lines.append(
+                journal.TrialStart(
+                    trial=number, block=block, position=position, cell=cell,
+                    levels=cells[cell].levels(), seed=1, repetitions=1, cpus=(None,),
+                    monotonic_ns=number,
+                )
+            )  # fmt: skip
+            if killed_at is not None and number - before.trials > killed_at:
+                return
+            lines.append(journal.TrialEnd(trial=number, status="ok", monotonic_ns=number))
+            tally.add(cell, block, Outcome("ok", None, 0.1))
+        block += 1
+
+
+@given(st.integers(1, 4), st.integers(1, 5), st.lists(st.integers(0, 12), max_size=6))
+def test_resuming_brings_every_cell_to_n_and_repeats_nothing(
+    count: int, n: int, kills: list[int]
+) -> None:
+    cells = [Cell(cell=number, workload=KERNEL, workers=number + 1) for number in range(count)]
+    lines: list[journal.Line] = []
+    for killed_at in (*kills, None):
+        session(lines, cells, n, killed_at)
+    starts = {line.trial: line for line in lines if isinstance(line, journal.TrialStart)}
+    ended = [line.trial for line in lines if isinstance(line, journal.TrialEnd)]
+    assert len(starts) == sum(isinstance(line, journal.TrialStart) for line in lines)
+    assert Counter(starts[trial].cell for trial in ended) == dict.fromkeys(range(count), n)
+    places = [(starts[trial].block, starts[trial].cell) for trial in ended]
+    assert len(set(places)) == len(places)
