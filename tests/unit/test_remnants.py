@@ -29,12 +29,13 @@ with lease.hold(sys.argv[2]):
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine of its own: directories for leases and files, no groups, no units."""
-    for name in ("leases", "files"):
+    """A machine of its own: with the leases elsewhere, sessions of the real one look dead."""
+    for name in ("leases", "files", "processes"):
         (tmp_path / name).mkdir()
     (tmp_path / "mounts").touch()
     monkeypatch.setattr(lease, "_folders", lambda: [tmp_path / "leases"])
     monkeypatch.setattr(remnants, "FOLDERS", (tmp_path / "files",))
+    monkeypatch.setattr(processes, "PROC", tmp_path / "processes")
     monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
     monkeypatch.setattr("tare.registry.scan", lambda _: {})
     return tmp_path
