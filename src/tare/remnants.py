@@ -21,7 +21,7 @@ FOLDERS = (Path("/dev/shm"), Path("/tmp"))
 
 @contextlib.contextmanager
 def lease(name: str) -> Iterator[Lease]:
-    """Hold the lease of a session, and remove what is left of it if it fails.
+    """Hold the lease of a session, and remove at its end what is left of it.
 
     Parameters
     ----------
@@ -31,10 +31,14 @@ def lease(name: str) -> Iterator[Lease]:
     try:
         with leases.hold(name) as held:
             yield held
+            # An agent that was killed has left its groups. Units are asked only after a failure:
+            # that takes a while, and whoever gets here has closed what he started.
+            _remove(_of(name, [*_processes(), *_groups(), *_files()]))
     except BaseException:
-        # Whoever ends well has removed everything: looking for it would only take time.
-        _remove([one for one in found() if leases.session_of(one.name) == name])
-        leases.forget(name)
+        # What cannot be removed now stays with the lease for ``cleanup``.
+        with contextlib.suppress(PlatformError):
+            _remove(_of(name, found()))
+            leases.forget(name)
         raise
 
 
@@ -74,6 +78,10 @@ def found() -> list[Remnant]:
     return [*_processes(), *of_units, *_groups(), *_files()]
 
 
+def _of(session: str, remnants: list[Remnant]) -> list[Remnant]:
+    return [one for one in remnants if leases.session_of(one.name) == session]
+
+
 def _is_dead(remnant: Remnant, living: dict[str, bool], all_: bool) -> bool:
     session = leases.session_of(remnant.name)
     if session is None:
@@ -89,6 +97,8 @@ def _remove(remnants: list[Remnant]) -> list[str]:
         try:
             one.remove()
             removed.append(one.what)
+        except FileNotFoundError:
+            continue  # it went with another, or meanwhile
         except (OSError, PlatformError) as error:
             failed.append(f"{one.what}: {error}")
     if failed:

@@ -146,6 +146,32 @@ def test_a_session_that_fails_removes_its_own(state: Path) -> None:
     assert lease.sessions() == {}
 
 
+def test_what_a_session_forgot_goes_at_its_end(state: Path) -> None:
+    name = lease.new_name()
+    with remnants.lease(name):
+        folder(state, f"{name}-0")
+    assert list((state / "files").iterdir()) == []
+
+
+def test_what_a_failed_session_cannot_remove_stays_with_its_lease(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = lease.new_name()
+
+    def busy() -> None:
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(remnants, "found", lambda: [lease.Remnant(name, "group", busy)])
+
+    def fail() -> None:
+        with remnants.lease(name):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert lease.sessions() == {name: False}
+
+
 def test_what_is_shared_goes_when_no_session_lives(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
