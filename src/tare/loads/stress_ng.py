@@ -169,11 +169,19 @@ class _Stress:
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_S)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._kill_group()
         self._process.wait()
         self._errors.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _kill_group(self) -> None:
+        """Kill what is left of its group, and wait until nothing is: no trial may meet it."""
+        deadline = time.monotonic() + END_S
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < deadline:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.poll()
+                time.sleep(0.001)
 
     def _ended(self) -> None:
         code = self._process.poll()
