@@ -115,7 +115,7 @@ def test_an_agent_on_bare_is_found_by_its_name(
         ("exit 0", "it said nothing"),
         ("echo '{nonsense'", "what it says is no record"),
         ("""echo '{"record":"done","id":1,"records":0}'""", "first record is not `hello`"),
-        ("head -c 2000000 /dev/zero", "longer than"),
+        ("head -c 1100000 /dev/zero", "longer than"),
     ],
 )
 def test_an_agent_that_does_not_say_hello_is_a_platform_that_does_not_work(
