@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Acquire;
 use crate::cgroup::Reading;
 use crate::ledger::{Entry, Figure};
 use crate::page::{Head, Slot, Stamp};
+use crate::perf_task::Stamps;
 use crate::tree::{End, Status, Tree};
 
 /// What is known of the root process; what it used before its exec was its launcher's doing.
@@ -51,6 +52,16 @@ pub fn root(entry: &mut Entry, head: &Head, end: &End) {
         Status::Exited(code) => entry.set(Figure::ExitCode, i64::from(code)),
         Status::Killed(signal) => entry.set(Figure::Signal, i64::from(signal)),
     }
+}
+
+/// What the kernel stamped of the root process itself.
+pub fn stamped(entry: &mut Entry, stamps: &Stamps) {
+    entry.set(Figure::StartTask, stamps.start_ns);
+    entry.set(Figure::EndTask, stamps.end_ns);
+    entry.set(Figure::WallTask, stamps.end_ns - stamps.start_ns);
+    let waited = entry.get(Figure::EndAround);
+    let teardown = waited.map(|waited| (waited - stamps.end_ns).max(0));
+    entry.set(Figure::TeardownWait, teardown);
 }
 
 /// What is known of the whole tree.

@@ -10,6 +10,7 @@ use crate::cgroup::Reading;
 use crate::clock;
 use crate::launch::Surroundings;
 use crate::ledger::{Entry, Figure};
+use crate::perf_task::Followed;
 use crate::record::{FaultKind, Phase, Workload};
 use crate::tree::{self, Relative, Status, Tree};
 use crate::trial::Part;
@@ -56,6 +57,7 @@ struct Course {
     lingered: Vec<Relative>,
     /// Counters of the worker's groups at the launch.
     before: Reading,
+    followed: Option<Followed>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -100,6 +102,7 @@ impl Course {
         let launched_ns = clock::monotonic();
         let root = part.program.launch(&surroundings);
         let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
+        let followed = follow_task(part, root);
         part.worker.page.head().open_gate();
         if let Some(capture) = &mut capture {
             capture.launched();
@@ -115,6 +118,7 @@ impl Course {
             interruption: None,
             lingered: Vec::new(),
             before,
+            followed,
         })
     }
 
@@ -223,6 +227,9 @@ impl Course {
             if let Some(end) = &self.tree.end {
                 accounts::root(entry, head, end);
             }
+            if let Some(stamps) = self.followed.as_ref().and_then(Followed::stamps) {
+                accounts::stamped(entry, &stamps);
+            }
             accounts::tree(entry, head, &self.tree);
             accounts::group(entry, head, &counted, part.worker.group.memory_bytes());
         }
@@ -307,6 +314,14 @@ impl Course {
             part.fault(entry.iteration, FaultKind::Warning, message, None);
         }
     }
+}
+
+/// Events on the process, which still waits at its gate.
+fn follow_task(part: &mut Part, pid: libc::pid_t) -> Option<Followed> {
+    if !part.observe {
+        return None;
+    }
+    Followed::new(pid).ok()
 }
 
 fn capture(part: &Part, entry: &Entry) -> Result<Option<Capture>, String> {

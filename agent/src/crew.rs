@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use crate::cgroup;
 use crate::launch::{self, Strings};
 use crate::record::Trial;
-use crate::tree::{self, Status};
+use crate::tree::{self, Status, Waiting};
 use crate::worker::{Order, BINARY_FD, CONTROL_FD};
 
 /// The workers of this instance, kept from trial to trial.
@@ -23,10 +23,10 @@ pub struct Crew {
 /// One worker's process.
 pub struct Member {
     pid: libc::pid_t,
-    number: u32,
     control: UnixStream,
     answer: Vec<u8>,
     pub state: State,
+    end: Option<Status>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,49 @@ impl Crew {
         }
     }
 
+    /// Takes leave of children that have ended: workers, and, where this is a container's first
+    /// process, whoever lost its parent.
+    pub fn reap(&mut self) {
+        while let Ok(Waiting::Ended(pid)) = tree::ended() {
+            match self.members.iter().position(|member| member.pid == pid) {
+                Some(number) => {
+                    self.members[number].wait();
+                    self.clear_up_after(number);
+                }
+                None => {
+                    let _ = tree::wait(pid);
+                }
+            }
+        }
+    }
+
+    /// Ends what a worker that has ended may have left, and removes its groups.
+    fn clear_up_after(&self, number: usize) {
+        cgroup::remove(&self.name, &cgroup::of_worker(&self.name, number as u32));
+        let spared: Vec<_> = self
+            .members
+            .iter()
+            .filter(|member| member.end.is_none())
+            .flat_map(|member| {
+                tree::descendants(member.pid)
+                    .into_iter()
+                    .map(|d| d.pid)
+                    .chain([member.pid])
+            })
+            .collect();
+        for orphan in tree::descendants(std::process::id() as libc::pid_t) {
+            if !spared.contains(&orphan.pid) {
+                // SAFETY: the id of a descendant is not given away before we reap it.
+                unsafe { libc::kill(orphan.pid, libc::SIGKILL) };
+            }
+        }
+    }
+
+    /// The first worker speaks for all.
+    pub fn introduce(&mut self, id: u64) {
+        self.members[0].tell(&Order::Introduce { id });
+    }
+
     pub fn members(&mut self) -> &mut [Member] {
         &mut self.members
     }
@@ -95,10 +138,10 @@ impl Crew {
         ];
         Ok(Member {
             pid: start_own(&arguments, inherited)?,
-            number: number as u32,
             control: ours,
             answer: Vec::new(),
             state: State::Idle,
+            end: None,
         })
     }
 }
@@ -143,13 +186,21 @@ impl Member {
 
     /// How it ended.
     pub fn last_words(&mut self) -> String {
-        match tree::wait(self.pid) {
-            Ok((Status::Exited(code), _)) => format!("exit code {code}"),
-            Ok((Status::Killed(signal), _)) => {
+        match self.wait() {
+            Some(Status::Exited(code)) => format!("exit code {code}"),
+            Some(Status::Killed(signal)) => {
                 format!("signal {signal} ({})", tree::signal_name(signal))
             }
-            Err(error) => error.to_string(),
+            None => "nobody knows how".to_string(),
         }
+    }
+
+    fn wait(&mut self) -> Option<Status> {
+        if self.end.is_none() {
+            self.end = tree::wait(self.pid).ok().map(|(status, _)| status);
+        }
+        self.state = State::Dead;
+        self.end
     }
 }
 
@@ -159,9 +210,9 @@ impl Drop for Crew {
         for member in &self.members {
             let _ = member.control.shutdown(Shutdown::Both);
         }
-        for member in &self.members {
-            let _ = tree::wait(member.pid);
-            cgroup::remove(&self.name, &cgroup::of_worker(&self.name, member.number));
+        for number in 0..self.members.len() {
+            self.members[number].wait();
+            self.clear_up_after(number);
         }
     }
 }

@@ -1,8 +1,17 @@
 //! The instrument measures itself.
 
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::Ordering::Acquire;
+
 use crate::clock;
+use crate::launch::{Image, Program, Surroundings};
+use crate::perf::{self, Event, Target};
 use crate::record::{Record, Value};
 use crate::stream::fact;
+use crate::tree::Tree;
+use crate::watch;
+use crate::worker::Worker;
 
 const BATCHES: usize = 101;
 const READINGS: i64 = 32;
@@ -54,4 +63,86 @@ fn overhead(clock: libc::clockid_t) -> i64 {
 pub fn median(values: &mut [i64]) -> i64 {
     values.sort_unstable();
     values[values.len() / 2]
+}
+
+/// What a worker can do here, and what it costs.
+pub fn introduce(worker: &mut Worker, id: u64) -> Vec<Record> {
+    let mut facts = clocks(id);
+    if let Some(overhead) = launch_overhead(worker) {
+        let value = Value::Integer(overhead);
+        let source = "median from exec to wait of an empty static program";
+        facts.push(fact(id, "launch_overhead_ns", value, Some("ns"), source));
+    }
+    let group = match &worker.group.missing {
+        Some(why) => format!("{}: {why}", worker.group.kind()),
+        None => worker.group.kind().to_string(),
+    };
+    facts.push(fact(id, "cgroup", Value::Text(group), None, "mkdir"));
+    facts.push(fact(
+        id,
+        "perf",
+        Value::Text(stamps()),
+        None,
+        "perf_event_open",
+    ));
+    let cpus = std::thread::available_parallelism();
+    if let Ok(cpus) = cpus {
+        let value = Value::Integer(cpus.get() as i64);
+        facts.push(fact(
+            id,
+            "cpus_visible",
+            value,
+            Some("1"),
+            "sched_getaffinity and quota",
+        ));
+    }
+    facts
+}
+
+/// Which events the kernel lets us open.
+fn stamps() -> String {
+    let switches = false;
+    if Event::open(Target::Cpu { cpu: 0, switches }, 1).is_ok() {
+        return "cpu".to_string();
+    }
+    match Event::open(Target::Task { pid: 0, cpu: 0 }, 1) {
+        Ok(_) => "task".to_string(),
+        Err(error) => perf::refusal(&error),
+    }
+}
+
+const LAUNCHES: usize = 21;
+
+/// Median time around an empty program: the agent itself, which then does nothing.
+fn launch_overhead(worker: &mut Worker) -> Option<i64> {
+    let image = Image::Own(worker.binary.try_clone().ok()?);
+    let arguments = ["tare-agent", "nothing"];
+    let program = Program::new(image, arguments, &BTreeMap::new()).ok()?;
+    let mut times: Vec<i64> = (0..LAUNCHES)
+        .map(|_| launch(worker, &program))
+        .collect::<Option<_>>()?;
+    Some(median(&mut times))
+}
+
+fn launch(worker: &mut Worker, program: &Program) -> Option<i64> {
+    worker.page.prepare(&[]).ok()?;
+    worker.group.begin();
+    let head = worker.page.head();
+    head.open_gate();
+    let null = worker.null.as_fd();
+    let root = program.launch(&Surroundings {
+        page: &worker.page,
+        marker: *b"tare-nothing\0\0\0\0",
+        meeting: None,
+        round: None,
+        streams: [null; 3],
+        group: worker.group.birth(),
+    });
+    let mut tree = Tree::new(root.ok()?);
+    while !tree.empty {
+        watch::poll([worker.signals.as_raw_fd()], None).ok()?;
+        while worker.signals.take().is_some() {}
+        tree.reap().ok()?;
+    }
+    Some(tree.end?.monotonic_ns - head.before.monotonic_ns.load(Acquire))
 }

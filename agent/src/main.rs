@@ -19,6 +19,7 @@ mod marker;
 mod observe;
 mod page;
 mod perf;
+mod perf_task;
 mod record;
 mod rendezvous;
 mod schema;
@@ -100,6 +101,8 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         "observe" => return Ok(observe::run(given.teardown)),
         // Started by `serve` alone.
         "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
+        // The emptiest program there is everywhere.
+        "nothing" => {}
         "describe" => describe::run(),
         "schema" => schema::run(),
         "topology" => {

@@ -122,14 +122,8 @@ impl Event {
             clockid: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
         };
-        let mut file = open(&attributes, pid, cpu);
-        let counts_lost = file.is_ok();
-        if matches!(&file, Err(error) if error.raw_os_error() == Some(libc::EINVAL)) {
-            // Before Linux 6.0 what is lost is not counted, only recorded when there is room again.
-            attributes.read_format = 0;
-            file = open(&attributes, pid, cpu);
-        }
-        let file = file?;
+        let file = open(&mut attributes, pid, cpu)?;
+        let counts_lost = attributes.read_format != 0;
         let map = Mapping::shared(file.as_fd(), (1 + pages) * PAGE)?;
         Ok(Self {
             file,
@@ -189,14 +183,27 @@ impl AsRawFd for Event {
     }
 }
 
-fn open(attributes: &Attributes, pid: libc::pid_t, cpu: u32) -> io::Result<OwnedFd> {
+/// Opens an event, without what an older kernel does not know: before Linux 6.0 records that are
+/// lost are not counted, before 5.13 events are inherited by threads and children alike.
+fn open(attributes: &mut Attributes, pid: libc::pid_t, cpu: u32) -> io::Result<OwnedFd> {
     const CLOSE_ON_EXEC: libc::c_ulong = 8;
-    let number = libc::SYS_perf_event_open;
-    // SAFETY: the attributes are as long as they say; the descriptor is new.
-    unsafe {
-        match libc::syscall(number, attributes, pid, cpu, -1, CLOSE_ON_EXEC) {
-            -1 => Err(io::Error::last_os_error()),
-            file => Ok(OwnedFd::from_raw_fd(file as RawFd)),
+    loop {
+        let number = libc::SYS_perf_event_open;
+        let known = std::ptr::from_ref(attributes);
+        // SAFETY: the attributes are as long as they say; the descriptor is new.
+        let file = unsafe { libc::syscall(number, known, pid, cpu, -1, CLOSE_ON_EXEC) };
+        if file >= 0 {
+            // SAFETY: the kernel just made it.
+            return Ok(unsafe { OwnedFd::from_raw_fd(file as RawFd) });
+        }
+        let error = io::Error::last_os_error();
+        let unknown = error.raw_os_error() == Some(libc::EINVAL);
+        if unknown && attributes.read_format != 0 {
+            attributes.read_format = 0;
+        } else if unknown && attributes.flags & INHERIT_THREAD != 0 {
+            attributes.flags &= !INHERIT_THREAD;
+        } else {
+            return Err(error);
         }
     }
 }

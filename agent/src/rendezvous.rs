@@ -156,8 +156,10 @@ impl Rendezvous {
         self.mark(self.party, LEFT);
     }
 
+    /// Whether nobody measures any more; who has never come does not count.
     pub fn all_finished(&self) -> bool {
-        self.states().all(|state| state & (FINISHED | LEFT) != 0)
+        self.states()
+            .all(|state| state == 0 || state & (FINISHED | LEFT) != 0)
     }
 
     /// Sleeps until somebody finishes or leaves, at most so long.

@@ -1,12 +1,14 @@
 //! The resident agent: performs trials in a platform until its standard input ends.
 
 use std::io;
+use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
+use crate::cgroup::Leaf;
 use crate::crew::{Crew, State};
 use crate::record::{Fault, FaultKind, Job, Record, Trial};
 use crate::stream::{refusal, Jobs, Records, STDIN};
-use crate::watch;
+use crate::watch::{self, Signals};
 
 /// Run `serve`.
 pub fn run(name: String) -> ExitCode {
@@ -22,6 +24,9 @@ pub fn run(name: String) -> ExitCode {
 }
 
 struct Resident {
+    /// Held until all workers are gone.
+    _leaf: Option<Leaf>,
+    signals: Signals,
     jobs: Jobs,
     records: Records,
     crew: Crew,
@@ -29,7 +34,11 @@ struct Resident {
 
 impl Resident {
     fn new(name: String) -> io::Result<Self> {
+        // SAFETY: a plain switch: what a worker that dies leaves behind comes to us.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         Ok(Self {
+            _leaf: Leaf::make(&name),
+            signals: Signals::new(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?,
             jobs: Jobs::default(),
             records: Records::new(),
             crew: Crew::new(name)?,
@@ -43,7 +52,8 @@ impl Resident {
                 Some(job) => self.perform(job)?,
                 None if self.jobs.ended => return Ok(()),
                 None => {
-                    self.jobs.feed();
+                    let ready = watch::poll([STDIN, self.signals.as_raw_fd()], None)?;
+                    self.hear(ready);
                 }
             }
             if self.jobs.ended {
@@ -58,7 +68,10 @@ impl Resident {
                 self.conduct(&trial)?;
                 trial.id
             }
-            Ok(Job::MeasureSelf { id }) => id,
+            Ok(Job::MeasureSelf { id }) => {
+                self.introduce(id)?;
+                id
+            }
             Ok(Job::Watch(crate::record::Watch { id, .. }) | Job::Collect { id, .. }) => {
                 let why = "only an observer can watch: tare-agent observe".to_string();
                 self.records.add(&refusal(id, why));
@@ -75,36 +88,67 @@ impl Resident {
         self.records.finish(id)
     }
 
-    /// Lets the workers do their parts; returns early when the jobs end meanwhile.
-    fn conduct(&mut self, trial: &Trial) -> io::Result<()> {
-        if let Err(error) = self.crew.muster(trial.workers.len()) {
-            let why = format!("cannot start a worker: {error}");
-            self.records.add(&refusal(trial.id, why));
-            return Ok(());
+    fn introduce(&mut self, id: u64) -> io::Result<()> {
+        if self.has_workers(id, 1) {
+            self.crew.introduce(id);
+            self.listen()?;
+            self.records.relay(self.crew.members()[0].answer());
         }
-        self.crew.order(trial);
+        Ok(())
+    }
+
+    /// Lets the workers do their parts.
+    fn conduct(&mut self, trial: &Trial) -> io::Result<()> {
+        if self.has_workers(trial.id, trial.workers.len()) {
+            self.crew.order(trial);
+            self.listen()?;
+            self.gather(trial);
+        }
+        Ok(())
+    }
+
+    fn has_workers(&mut self, id: u64, count: usize) -> bool {
+        let mustered = self.crew.muster(count);
+        if let Err(error) = &mustered {
+            let why = format!("cannot start a worker: {error}");
+            self.records.add(&refusal(id, why));
+        }
+        mustered.is_ok()
+    }
+
+    /// Until all workers have answered, or the jobs have ended.
+    fn listen(&mut self) -> io::Result<()> {
         loop {
             let members = self.crew.members();
-            let mut files = vec![if self.jobs.ended { -1 } else { STDIN }];
+            let mut files = vec![STDIN, self.signals.as_raw_fd()];
             files.extend(members.iter().map(|member| member.readable()));
-            if files[1..].iter().all(|file| *file < 0) {
-                break;
+            if files[2..].iter().all(|file| *file < 0) {
+                return Ok(());
             }
             let ready = watch::poll_all(&files, None)?;
-            for (member, ready) in members.iter_mut().zip(&ready[1..]) {
+            for (member, ready) in members.iter_mut().zip(&ready[2..]) {
                 if *ready {
                     member.feed();
                 }
             }
-            if ready[0] {
-                self.jobs.feed();
-                if self.jobs.ended {
-                    return Ok(());
-                }
+            self.hear([ready[0], ready[1]]);
+            if self.jobs.ended {
+                return Ok(());
             }
         }
-        self.gather(trial);
-        Ok(())
+    }
+
+    /// Takes what has come on standard input; being asked to end is the end of all jobs.
+    fn hear(&mut self, [input, signal]: [bool; 2]) {
+        if input {
+            self.jobs.feed();
+        }
+        while let Some(signal) = self.signals.take().filter(|_| signal) {
+            match signal {
+                libc::SIGCHLD => self.crew.reap(),
+                _ => self.jobs.ended = true,
+            }
+        }
     }
 
     fn gather(&mut self, trial: &Trial) {

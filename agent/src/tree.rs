@@ -84,7 +84,8 @@ impl Tree {
     }
 }
 
-enum Waiting {
+/// What a process's children are up to.
+pub enum Waiting {
     /// There are no children.
     None,
     /// None of them has ended.
@@ -92,7 +93,8 @@ enum Waiting {
     Ended(libc::pid_t),
 }
 
-fn ended() -> io::Result<Waiting> {
+/// Whether a child has ended, which is then still to be waited for.
+pub fn ended() -> io::Result<Waiting> {
     // SAFETY: writes one siginfo.
     let (result, pid) = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();

@@ -6,6 +6,8 @@ use crate::launch::{self, Image, Program};
 use crate::ledger::{Entry, Ledger};
 use crate::marker::{self, Marker};
 use crate::page::Page;
+use crate::perf::{Event, Target};
+use crate::perf_task;
 use crate::record::{Fault, FaultKind, Phase, Process, Record, Tail, Trial, Workload};
 use crate::rendezvous::Rendezvous;
 use crate::watch;
@@ -24,6 +26,8 @@ pub struct Part<'a> {
     pub number: u32,
     pub program: Program,
     pub meeting: Option<Rendezvous>,
+    /// Follow what is launched by events of its own.
+    pub observe: bool,
     pub faults: Vec<Record>,
 }
 
@@ -76,9 +80,30 @@ impl<'a> Part<'a> {
             number: given.worker,
             program,
             meeting,
+            observe: job.observe,
             faults: Vec::new(),
         };
-        part.make_room(iterations)
+        part.make_room(iterations).map(Self::prepare_to_observe)
+    }
+
+    fn prepare_to_observe(mut self) -> Self {
+        if !self.observe {
+            return self;
+        }
+        // The first event in the system makes the kernel patch itself, which takes milliseconds:
+        // one that stays open spares every launch that.
+        let worker = &mut *self.worker;
+        let own = || Event::open(Target::Task { pid: 0, cpu: 0 }, 1).ok();
+        worker.patched = worker.patched.take().or_else(own);
+        if let Some(why) = perf_task::hidden(&self.program, self.job.user.as_ref()) {
+            self.observe = false;
+            if self.worker.warned.as_ref() != Some(&why) {
+                let message = format!("{why}: its wall time is taken around it, not by the kernel");
+                self.fault(None, FaultKind::Warning, message, None);
+                self.worker.warned = Some(why);
+            }
+        }
+        self
     }
 
     fn make_room(self, iterations: usize) -> Result<Self, String> {

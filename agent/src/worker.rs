@@ -5,15 +5,17 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{self, Group};
+use crate::instrument;
 use crate::ledger::Ledger;
 use crate::page::Page;
+use crate::perf::Event;
 use crate::record::{Record, Trial};
 use crate::trial;
 use crate::watch::Signals;
@@ -27,6 +29,8 @@ pub const BINARY_FD: RawFd = 4;
 pub enum Order {
     /// Perform the part of a trial's worker with this index.
     Perform { trial: Box<Trial>, index: usize },
+    /// Tell what this worker can do and what it costs.
+    Introduce { id: u64 },
 }
 
 /// The main process is gone, or wants the worker to be.
@@ -42,6 +46,10 @@ pub struct Worker {
     pub ledger: Ledger,
     pub null: File,
     pub group: Group,
+    /// An event that keeps the kernel ready for more.
+    pub patched: Option<Event>,
+    /// The last warning that is not to be repeated.
+    pub warned: Option<String>,
 }
 
 /// Run as a worker's process.
@@ -62,11 +70,14 @@ impl Worker {
         Ok(Self {
             control: UnixStream::from(inherited(CONTROL_FD)?),
             binary: inherited(BINARY_FD)?,
-            signals: Signals::new(&[libc::SIGCHLD])?,
+            // Those that ask it to end are its main process's to follow, which then says so.
+            signals: Signals::new(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?,
             page: Page::new(1)?,
             ledger: Ledger::new(1)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
             group: Group::make(name, &cgroup::of_worker(name, number)),
+            patched: None,
+            warned: None,
         })
     }
 
@@ -79,6 +90,10 @@ impl Worker {
                     Ok(faults) => self.answer(&trial, index, faults)?,
                     Err(Closed) => return Ok(()),
                 },
+                Order::Introduce { id } => {
+                    let facts = instrument::introduce(self, id);
+                    self.send(facts.into_iter())?;
+                }
             }
         }
         Ok(())
@@ -88,8 +103,12 @@ impl Worker {
         let worker = trial.workers[index].worker;
         let entries = self.ledger.entries().iter();
         let samples = entries.flat_map(|entry| entry.samples(trial.id, trial.trial, worker));
+        self.send(samples.chain(faults))
+    }
+
+    fn send(&self, records: impl Iterator<Item = Record>) -> io::Result<()> {
         let mut text = Vec::with_capacity(1 << 14);
-        for record in samples.chain(faults) {
+        for record in records {
             serde_json::to_writer(&mut text, &record)?;
             text.push(b'\n');
             if text.len() > 1 << 14 {

@@ -80,7 +80,7 @@ impl Group {
         }
     }
 
-    pub fn birth(&self) -> Option<BorrowedFd> {
+    pub fn birth(&self) -> Option<BorrowedFd<'_>> {
         self.birth.as_ref().map(|birth| birth.directory.as_fd())
     }
 
@@ -164,10 +164,11 @@ impl Birth {
 
 /// Makes the group; of the first version also the home of this process.
 fn found(place: &Place) -> io::Result<()> {
-    match fs::create_dir(&place.directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+    if place.directory.exists() {
+        // Left by somebody of the same name who was killed.
+        remove_one(&place.directory);
     }
+    fs::create_dir(&place.directory)?;
     if place.version == Version::V1 {
         enter(&place.directory).inspect_err(|_| {
             let _ = fs::remove_dir(&place.directory);
