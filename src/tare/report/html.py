@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from typing import Any
 
 import jinja2
@@ -12,6 +13,9 @@ from markupsafe import Markup
 
 import tare
 from tare.report.page import Page
+
+#: What is not parted from the number before it.
+_UNITS = "s|ms|µs|ns|min|h|bytes|[KMG]iB|trials?|workers?|cells?"
 
 
 def render(page: Page) -> str:
@@ -31,8 +35,11 @@ def render(page: Page) -> str:
     )
     environment.filters["script_json"] = _script_json
     environment.filters["chunks"] = _chunks
+    environment.filters["kept"] = _kept
     scripts = [
-        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script"),
+        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
+            "</script", "<\\/script"
+        ),
         _source(environment, "page.js"),
     ]
     return environment.get_template("page.html").render(
@@ -67,3 +74,8 @@ def _script_json(value: Any) -> Markup:
 def _chunks(digest: str) -> str:
     """Break a digest where a narrow screen may break it."""
     return "\u200b".join(digest[i : i + 8] for i in range(0, len(digest), 8))
+
+
+def _kept(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return re.sub(rf"(?<=\d) (?=(?:{_UNITS})\b|[%×])|(?<=[×±n=≥]) (?=[\d=≥])", "\u00a0", text)

@@ -136,9 +136,7 @@ def _figures(
 ) -> tuple[Figure, ...]:
     drawn = []
     for name in names:
-        unit = charts.get(name)
-        if unit is None:
-            continue
+        unit = charts[name]
         chart: Any = unit.draw(results, findings)
         if chart is not None:
             alternative = unit.alternative(results, findings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,15 @@ MOST_MARKS = 5000
 MOST_PANELS = 48
 #: Width of a chart by itself, in pixels; the page fits it to the screen.
 WIDTH = 760
+#: Pixels of a character in a row's label, and the most that labels take.
+_CHARACTER, _MOST_LABEL = 6.1, 250
 #: Space between panels.
 GAP = 14
 
 #: Colours by the name under which the page's style sheet has them, so that a chart follows the
 #: page from light to dark and onto paper. A chart by itself is drawn in these.
 COLOURS = {
+    "page": "#ffffff",
     "ink": "#22252a",
     "soft": "#5c636d",
     "line": "#d9d6cd",
@@ -80,7 +83,21 @@ def panel_width(columns: int, gutter: int) -> int:
     return max(40, (WIDTH - gutter) // columns - GAP)
 
 
-def styled(chart: Any, *, columns: int = 1, gutter: int = 60, most: int | None = None) -> Any:
+def label_width(labels: Iterable[str]) -> int:
+    """Give the labels of rows the pixels that the longest takes, up to a limit."""
+    return min(_MOST_LABEL, int(max(len(label) for label in labels) * _CHARACTER) + 10)
+
+
+def label_axis(label: int, **more: Any) -> altair.Axis:
+    """Axis of row labels that takes so many pixels, whatever stands in it."""
+    import altair as alt
+
+    return alt.Axis(labelLimit=label, minExtent=label, maxExtent=label, grid=False, **more)
+
+
+def styled(
+    chart: Any, *, columns: int = 1, gutter: int = 60, label: int = 0, most: int | None = None
+) -> Any:
     """Give a chart the page's look, and tell the page how to fit it to its width.
 
     Parameters
@@ -91,12 +108,14 @@ def styled(chart: Any, *, columns: int = 1, gutter: int = 60, most: int | None =
         Panels side by side.
     gutter : int
         Pixels that axes and labels take, beside the panels.
+    label : int
+        Those of them that are row labels, which a narrow screen shortens.
     most : int, optional
         Widest that a panel may become.
     """
     fit = {
-        "columns": columns, "gutter": gutter, "gap": GAP, "panel": panel_width(columns, gutter),
-        "most": most,
+        "columns": columns, "gutter": gutter, "label": label, "gap": GAP, "most": most,
+        "panel": panel_width(columns, gutter),
     }  # fmt: skip
     return chart.properties(usermeta={"fit": fit}).configure(**_CONFIG)
 

@@ -9,19 +9,12 @@ from typing import Any
 
 import pandas as pd
 
-from tare.findings.cells import Basis, basis_of, measured
+from tare.findings.cells import Basis, Cells, basis_of, measured
 from tare.findings.finding import Finding
-from tare.findings.phrasing import at_levels, counted, listing, metric_name, percent
+from tare.findings.phrasing import counted, listing, metric_name, percent
 from tare.registry import Description
-from tare.report.charts.chart import (
-    MOST_MARKS,
-    MOST_PANELS,
-    ChartUnit,
-    colour,
-    data,
-    panel_width,
-    styled,
-)
+from tare.report.charts.chart import MOST_MARKS, ChartUnit, colour, data, panel_width, styled
+from tare.report.charts.grid import Grid, grid, tell_left_out
 from tare.report.scales import scale_for
 from tare.results import Results
 
@@ -31,46 +24,34 @@ _HEIGHT = 92
 
 @dataclass(frozen=True)
 class _Shown:
-    """What of an experiment is drawn.
+    """The iterations that are drawn.
 
     Attributes
     ----------
-    rows : list of (str, DataFrame)
-        A row of panels each: its levels in words, its iterations.
+    rows : list of DataFrame
+        Iterations of each row of the grid; ``order`` numbers the trials of a cell.
     every : int
-        Only every so many trials are drawn.
-    left_out : list of str
-        Rows beyond what one chart holds.
+        Only every so many trials of a cell are drawn.
     total : int
         Iterations that there are in the rows.
     """
 
-    platforms: list[str]
-    rows: list[tuple[str, pd.DataFrame]]
+    grid: Grid
+    rows: list[pd.DataFrame]
     every: int
-    left_out: list[str]
     total: int
 
 
 def _select(results: Results, basis: Basis) -> _Shown:
+    arranged = grid(Cells(results, basis))
     trials = results.trial_table
     good = trials[trials["status"] == "ok"]
     points = measured(results, basis.metric, basis.source).merge(good, on="trial")
-    platforms = [str(p) for p in dict.fromkeys(good.sort_values("cell")["platform"])]
-    varied = [f for f in results.varied if f != "platform"]
-    groups: list[tuple[str, pd.DataFrame]] = []
-    for _, some in points.sort_values(["cell", "trial"]).groupby(varied or ["size"], sort=False):
-        levels = {f: str(some[f].iloc[0]) for f in results.factors if f != "platform"}
-        groups.append((at_levels(levels, varied), some))
-    most = max(1, MOST_PANELS // max(1, len(platforms)))
-    # Evenly over the rows, so that few and many workers are both seen.
-    step = len(groups) / most
-    chosen = range(len(groups)) if step <= 1 else [int(i * step) for i in range(most)]
-    rows = [groups[i] for i in chosen]
-    left_out = [name for i, (name, _) in enumerate(groups) if i not in set(chosen)]
-    total = sum(len(some) for _, some in rows)
+    by_cell = dict(iter(points.sort_values("trial").groupby("cell")))
+    rows = [pd.concat([by_cell[c.cell] for c in cells.values()]) for _, cells in arranged.rows]
+    total = sum(len(points) for points in rows)
     every = math.ceil(total / MOST_MARKS)
-    return _Shown(platforms, [(n, _thin(some, every)) for n, some in rows], every, left_out, total)
+    return _Shown(arranged, [_thin(points, every) for points in rows], every, total)
 
 
 def _thin(points: pd.DataFrame, every: int) -> pd.DataFrame:
@@ -87,43 +68,53 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     if isinstance(basis, str):
         return None
     shown = _select(results, basis)
+    platforms = shown.grid.platforms
     rows = []
-    for i, (name, points) in enumerate(shown.rows):
+    for i, ((name, _), points) in enumerate(zip(shown.grid.rows, shown.rows, strict=True)):
         scale, unit = scale_for(points["value"], basis.unit)
-        records = _records(points, scale)
-        base = alt.Chart().encode(
-            x=alt.X("x:Q", axis=None, scale=alt.Scale(nice=False, padding=4)),
-            y=alt.Y(
-                "y:Q",
-                title=unit,
-                scale=alt.Scale(zero=False, nice=True),
-                axis=alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
-            ),
+        panels = _panels(unit).properties(
+            data=data(_records(points, scale)),
+            width=panel_width(len(platforms), _GUTTER),
+            height=_HEIGHT,
         )
-        others = base.transform_filter("datum.w > 0").mark_point(
-            size=11, strokeWidth=0.9, opacity=0.65, stroke=colour("quiet")
-        )
-        one = base.transform_filter("datum.w <= 0").mark_circle(
-            size=15, opacity=0.85, color=colour("mark")
-        )
-        middle = (
-            alt.Chart()
-            .transform_filter("isValid(datum.m)")
-            .mark_rule(color=colour("ink"), strokeWidth=1, opacity=0.7)
-            .encode(y="m:Q")
-        )
-        tip = [
-            alt.Tooltip("y:Q", title=unit), alt.Tooltip("t:Q", title="trial"),
-            alt.Tooltip("w:N", title="worker"), alt.Tooltip("i:N", title="iteration"),
-        ]  # fmt: skip
-        panels = alt.layer(
-            others.encode(tooltip=tip), one.encode(tooltip=tip), middle, data=data(records)
-        ).properties(width=panel_width(len(shown.platforms), _GUTTER), height=_HEIGHT)
-        header = alt.Header(title=None, labels=i == 0 and len(shown.platforms) > 1)
-        column = alt.Column("p:N", sort=shown.platforms, header=header)
+        header = alt.Header(title=None, labels=i == 0 and len(platforms) > 1)
+        column = alt.Column("p:N", sort=platforms, header=header)
         rows.append(panels.facet(column=column).properties(title=name))
-    chart = alt.vconcat(*rows, spacing=12)
-    return styled(chart, columns=len(shown.platforms), gutter=_GUTTER)
+    return styled(alt.vconcat(*rows, spacing=12), columns=len(platforms), gutter=_GUTTER)
+
+
+def _panels(unit: str) -> Any:
+    """Draw worker 0 filled, other workers as rings, and the median as a line."""
+    import altair as alt
+
+    base = alt.Chart().encode(
+        x=alt.X("x:Q", axis=None, scale=alt.Scale(nice=False, padding=4)),
+        y=alt.Y(
+            "y:Q",
+            title=unit,
+            scale=alt.Scale(zero=False, nice=True),
+            axis=alt.Axis(tickCount=4, minExtent=38, maxExtent=38),
+        ),
+        tooltip=[
+            alt.Tooltip("y:Q", title=unit),
+            alt.Tooltip("t:Q", title="trial"),
+            alt.Tooltip("w:N", title="worker"),
+            alt.Tooltip("i:N", title="iteration"),
+        ],
+    )
+    others = base.transform_filter("datum.w > 0").mark_point(
+        size=11, strokeWidth=0.9, opacity=0.65, stroke=colour("quiet")
+    )
+    one = base.transform_filter("datum.w <= 0").mark_circle(
+        size=15, opacity=0.85, color=colour("mark")
+    )
+    middle = (
+        alt.Chart()
+        .transform_filter("isValid(datum.m)")
+        .mark_rule(color=colour("ink"), strokeWidth=1, opacity=0.7)
+        .encode(y="m:Q")
+    )
+    return alt.layer(others, one, middle)
 
 
 def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:
@@ -153,37 +144,31 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     if isinstance(basis, str):
         return basis
     shown = _select(results, basis)
+    platforms = shown.grid.platforms
     spreads = {}
-    for name, points in shown.rows:
+    for (name, _), points in zip(shown.grid.rows, shown.rows, strict=True):
         for platform, some in points.groupby("platform"):
-            middle = some["value"].median()
+            low, middle, high = some["value"].quantile([0.1, 0.5, 0.9])
             if len(some) > 1 and middle:
-                low, high = some["value"].quantile([0.1, 0.9])
                 spreads[f"{name} on {platform}"] = (high - low) / middle
     text = (
-        f"Every {metric_name(basis.metric)} measured, in order of time: a row for each group of "
-        f"levels, a column for each of {counted(len(shown.platforms), 'platform')} "
-        f"({listing(shown.platforms)}). Worker 0 is filled, other workers are rings; the line is "
-        "the median."
+        f"All measured iterations in order of time, by {metric_name(basis.metric)}: a row for each "
+        f"group of levels, a column for each of {counted(len(platforms), 'platform')} "
+        f"({listing(platforms)}). Worker 0 is filled, other "
+        "workers are rings; the line is the median."
     )
     if spreads:
         least, most = min(spreads, key=spreads.__getitem__), max(spreads, key=spreads.__getitem__)
-        text += f" The middle 80 % of points lie within {percent(spreads[least])} of the median "
+        text += f" The middle 80 % of points span {percent(spreads[least])} of the median "
         text += f"for {least}"
-        text += f", and within {percent(spreads[most])} for {most}." if most != least else "."
+        text += f", and {percent(spreads[most])} for {most}." if most != least else "."
     if shown.every > 1:
-        drawn = sum(len(points) for _, points in shown.rows)
+        drawn = sum(len(points) for points in shown.rows)
         text += (
             f" Drawn are {drawn:,} of {shown.total:,} iterations: one in {shown.every} trials of "
             "each cell; all tables and intervals use all of them."
         )
-    if shown.left_out:
-        text += (
-            f" Not drawn, for want of room: {listing(shown.left_out[:12])}"
-            + (f" and {len(shown.left_out) - 12} more" if len(shown.left_out) > 12 else "")
-            + "."
-        )
-    return text
+    return text + tell_left_out(shown.grid.left_out)
 
 
 UNIT = ChartUnit(

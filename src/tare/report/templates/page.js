@@ -2,17 +2,21 @@
 (() => {
   // Panels side by side are made as wide as the screen allows; the page never scrolls sideways,
   // only a chart with too many panels does, in its own box.
-  const LEAST = 64;
+  const LEAST = 64, SHARE_OF_LABELS = 0.36;
   const fitted = (spec, room) => {
     const fit = spec.usermeta.fit;
-    const share = Math.floor((room - fit.gutter) / fit.columns - fit.gap);
-    const width = Math.max(LEAST, fit.most ? Math.min(share, fit.most) : share);
+    const label = Math.min(fit.label, Math.floor(room * SHARE_OF_LABELS));
+    const share = Math.floor((room - fit.gutter + fit.label - label) / fit.columns - fit.gap);
+    const sizes = {
+      width: [fit.panel, Math.max(LEAST, fit.most ? Math.min(share, fit.most) : share)],
+      labelLimit: [fit.label, label], minExtent: [fit.label, label], maxExtent: [fit.label, label],
+    };
     const walk = (node) => {
       if (Array.isArray(node)) return node.map(walk);
       if (node === null || typeof node !== "object") return node;
       const copy = {};
       for (const [key, value] of Object.entries(node))
-        copy[key] = key === "width" && value === fit.panel ? width
+        copy[key] = sizes[key] && sizes[key][0] === value ? sizes[key][1]
           : key === "data" ? value : walk(value);
       return copy;
     };
@@ -24,7 +28,7 @@
     box.dataset.room = room;
     const spec = JSON.parse(document.getElementById(box.dataset.spec).textContent);
     // Expressions are interpreted, not compiled: the page's policy forbids to evaluate text.
-    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, hover: false };
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, hover: false, logLevel: 1 };
     try {
       await window.vegaEmbed(box, fitted(spec, room), options);
       box.dataset.drawn = "yes";

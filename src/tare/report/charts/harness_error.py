@@ -1,0 +1,145 @@
+"""How far times taken from outside are off: mean and SD of source minus self."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import Finding, Table
+from tare.findings.phrasing import at_levels, percent, quantity
+from tare.metrics import SOURCES
+from tare.registry import Description
+from tare.report.charts.chart import (
+    ChartUnit,
+    colour,
+    data,
+    label_axis,
+    label_width,
+    panel_width,
+    styled,
+)
+from tare.report.charts.forest import finding_named
+from tare.report.scales import scale_for
+from tare.results import Results
+
+#: Cells of one panel: those whose error varies most, as STABILITY's tables begin.
+_MOST_ROWS = 16
+_ROW_HEIGHT = 19
+
+
+def _tables(findings: Sequence[Finding]) -> Sequence[Table]:
+    found = finding_named(findings, "harness_error")
+    return found.tables if found else ()
+
+
+def _where(row: dict[str, Any], table: Table, results: Results) -> str:
+    keys = [c.key for c in table.columns if c.key in results.factors]
+    return at_levels({k: str(row[k]) for k in keys}, keys)
+
+
+def _cells(table: Table, results: Results) -> list[str]:
+    """Name the cells, the largest relative SD first."""
+    return list(dict.fromkeys(_where(row, table, results) for row in table.rows))
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a row for each of the worst cells, a column for each source: mean, one SD aside."""
+    import altair as alt
+
+    tables = _tables(findings)
+    if not tables:
+        return None
+    names = [name for table in tables for name in _cells(table, results)[:_MOST_ROWS]]
+    label = label_width(names)
+    columns = max(len({row["source"] for row in table.rows}) for table in tables)
+    gutter = label + 20
+    width = panel_width(columns, gutter)
+    panels = [
+        _panels(table, results, label, width).properties(title=table.title) for table in tables
+    ]
+    chart = alt.vconcat(*panels, spacing=16)
+    return styled(chart, columns=columns, gutter=gutter, label=label, most=420)
+
+
+def _panels(table: Table, results: Results, label: int, width: int) -> Any:
+    import altair as alt
+
+    names = _cells(table, results)[:_MOST_ROWS]
+    present = {str(row["source"]) for row in table.rows}
+    sources = [*(s for s in SOURCES if s in present), *sorted(present - set(SOURCES))]
+    _, unit = scale_for([row["mean"] for row in table.rows], "ns")
+    records = _records(table, results)
+    x: dict[str, Any] = {"title": unit, "axis": alt.Axis(tickCount=4)}
+    base = alt.Chart().encode(
+        y=alt.Y("where:N", sort=names, title=None, axis=label_axis(label)),
+        tooltip=[alt.Tooltip(f"{k}:N") for k in ("where", "source", "mean", "sd", "n")],
+    )
+    none = alt.Chart().transform_filter("datum.first").mark_rule(color=colour("soft"))
+    bars = base.mark_rule(strokeWidth=1.6, color=colour("s0")).encode(
+        x=alt.X("low:Q", **x), x2="high:Q"
+    )
+    marks = base.mark_point(filled=True, size=42, opacity=1, color=colour("s0")).encode(
+        x=alt.X("middle:Q", **x)
+    )
+    layers = alt.layer(none.encode(x=alt.X("none:Q", **x)), bars, marks, data=data(records))
+    panel = layers.properties(width=width, height=len(names) * _ROW_HEIGHT)
+    return panel.facet(column=alt.Column("source:N", sort=sources, header=alt.Header(title=None)))
+
+
+def _records(table: Table, results: Results) -> list[dict[str, Any]]:
+    names = set(_cells(table, results)[:_MOST_ROWS])
+    scale, _ = scale_for([row["mean"] for row in table.rows], "ns")
+    seen: set[str] = set()
+    records = []
+    for row in table.rows:
+        where, mean, sd = _where(row, table, results), row["mean"], row["sd"]
+        if where in names:
+            records.append(
+                {
+                    "where": where,
+                    "source": row["source"],
+                    "middle": float(f"{mean / scale:.5g}"),
+                    "low": None if sd is None else float(f"{(mean - sd) / scale:.5g}"),
+                    "high": None if sd is None else float(f"{(mean + sd) / scale:.5g}"),
+                    "mean": quantity(mean, "ns"),
+                    "sd": quantity(sd, "ns"),
+                    "n": row["n"],
+                    "none": 0,
+                    "first": row["source"] not in seen,
+                }
+            )
+            seen.add(row["source"])
+    return records
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the worst cell of each metric and source."""
+    told = []
+    longest = 0
+    for table in _tables(findings):
+        longest = max(longest, len(_cells(table, results)))
+        for source in dict.fromkeys(str(row["source"]) for row in table.rows):
+            worst = next(row for row in table.rows if row["source"] == source)
+            share = worst["relative_sd"]
+            told.append(
+                f"{source} ({table.title.split(':')[0]}): {quantity(worst['mean'], 'ns')} ± "
+                f"{quantity(worst['sd'], 'ns')}"
+                + (f", {percent(share)} of the time," if share is not None else "")
+                + f" for {_where(worst, table, results)} (n = {worst['n']})"
+            )
+    text = f"Mean error and one SD of it to either side; where it varies most: {'; '.join(told)}."
+    if longest > _MOST_ROWS:
+        text += f" Drawn are the {_MOST_ROWS} of {longest} cells that vary most."
+    return text
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="harness_error",
+        title="Error of times taken from outside",
+        question="How far off are times taken from outside?",
+        source="STABILITY",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

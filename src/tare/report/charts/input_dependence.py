@@ -1,0 +1,134 @@
+"""Trials of different generated inputs: histograms of their means and of their SDs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tare.findings.cells import Cells, basis_of
+from tare.findings.finding import Finding
+from tare.findings.phrasing import counted, quantity
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit, colour, data, panel_width, styled
+from tare.report.charts.grid import tell_left_out
+from tare.report.scales import scale_for
+from tare.results import Results
+from tare.statistics.statistic import FloatArray
+
+_GUTTER, _HEIGHT, _MOST_ROWS, _BINS = 96, 70, 12, 24
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """One cell's inputs: mean and SD of the trials of each."""
+
+    name: str
+    means: FloatArray
+    sds: FloatArray
+
+
+def _inputs(results: Results) -> tuple[str, list[_Inputs]] | None:
+    """Take each workload's plainest cell, the first of the experiment."""
+    basis = basis_of(results)
+    if isinstance(basis, str) or results.experiment.inputs < 2:
+        return None
+    seeds = results.trial_table.set_index("trial")["seed"]
+    found: dict[str, _Inputs] = {}
+    for cell in Cells(results, basis).all:
+        name = cell.levels["workload"]
+        if name in found:
+            continue
+        values = results.values(basis.metric, basis.source)
+        values = values[values["cell"] == cell.cell]
+        by_input = values.groupby(values["trial"].map(seeds))["value"]
+        if by_input.ngroups > 1:
+            found[name] = _Inputs(
+                name,
+                np.asarray(by_input.mean(), dtype=float),
+                np.asarray(by_input.std().dropna(), dtype=float),
+            )
+    return (basis.unit, list(found.values())) if found else None
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a row for each workload: how many inputs have which mean, and which SD."""
+    import altair as alt
+
+    found = _inputs(results)
+    if found is None:
+        return None
+    unit, inputs = found
+    rows = []
+    for one in inputs[:_MOST_ROWS]:
+        pair = [
+            _histogram(values, unit, what)
+            for what, values in (("mean", one.means), ("SD", one.sds))
+            if len(values)
+        ]
+        rows.append(alt.hconcat(*pair, spacing=18).properties(title=one.name))
+    return styled(alt.vconcat(*rows, spacing=12), columns=2, gutter=_GUTTER, most=360)
+
+
+def _histogram(values: FloatArray, unit: str, what: str) -> Any:
+    import altair as alt
+
+    scale, name = scale_for(values, unit)
+    counts, edges = np.histogram(values / scale, bins=min(_BINS, max(5, len(values) // 2)))
+    records = [
+        {"from": float(f"{a:.6g}"), "to": float(f"{b:.6g}"), "n": int(n)}
+        for n, a, b in zip(counts, edges[:-1], edges[1:], strict=True)
+    ]
+    x = alt.X(
+        "from:Q",
+        bin="binned",
+        title=f"{what} of an input's trials, {name}" if name else f"{what} of an input's trials",
+        scale=alt.Scale(zero=False, nice=False),
+        axis=alt.Axis(tickCount=4, grid=False, titlePadding=2),
+    )
+    y = alt.Y(
+        "n:Q",
+        title="inputs",
+        axis=alt.Axis(tickCount=3, tickMinStep=1, format="d", minExtent=24, maxExtent=24),
+    )
+    chart = alt.Chart(data(records)).mark_bar(color=colour("s0"), opacity=0.75)
+    return chart.encode(
+        x=x, x2="to:Q", y=y, tooltip=[alt.Tooltip(f"{k}:Q") for k in ("from", "to", "n")]
+    ).properties(width=panel_width(2, _GUTTER), height=_HEIGHT)
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the range of means and SDs of each workload."""
+    found = _inputs(results)
+    if found is None:
+        return "Inputs cannot be told apart."
+    unit, inputs = found
+    told = []
+    for one in inputs[:_MOST_ROWS]:
+        words = (
+            f"{one.name}: {counted(len(one.means), 'input')}, means from "
+            f"{quantity(float(one.means.min()), unit)} to {quantity(float(one.means.max()), unit)}"
+        )
+        if len(one.sds):
+            low, high = float(one.sds.min()), float(one.sds.max())
+            words += f", SDs from {quantity(low, unit)} to {quantity(high, unit)}"
+        told.append(words)
+    text = (
+        "How many generated inputs have which mean and SD, in each workload's first cell: "
+        f"{'; '.join(told)}."
+    )
+    return text + tell_left_out([one.name for one in inputs[_MOST_ROWS:]])
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="input_dependence",
+        title="Means and SDs of the trials of each generated input",
+        question="Do times depend on the input?",
+        source="STABILITY",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

@@ -1,0 +1,40 @@
+"""What each platform costs: ratios to bare with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import Finding
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit
+from tare.report.charts.forest import Ratio, draw_ratios, finding_named, ratios, tell_ratios
+from tare.results import Results
+
+
+def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
+    found = finding_named(findings, "overhead")
+    return ratios(found.tables[0], "platform", results) if found and found.tables else []
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw the cost of every cell beside bare, a column of panels a platform."""
+    some = _ratios(results, findings)
+    return draw_ratios(some, results.experiment.margin, "change of the value") if some else None
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the least and the largest cost of each platform."""
+    return tell_ratios(_ratios(results, findings), "Cost beside the reference platform")
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="overhead",
+        title="What each platform costs, cell by cell",
+        question="What does each platform cost?",
+        source="STABILITY; PINNING",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

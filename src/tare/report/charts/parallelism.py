@@ -1,0 +1,168 @@
+"""Workers side by side: what they do to the mean and to the spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import Finding
+from tare.findings.phrasing import at_levels, change_interval, percent
+from tare.registry import Description
+from tare.report.charts.chart import (
+    SERIES,
+    SHAPES,
+    ChartUnit,
+    colour,
+    data,
+    panel_width,
+    styled,
+)
+from tare.report.charts.forest import finding_named, ratio_axis
+from tare.report.charts.grid import tell_left_out
+from tare.results import Results
+
+_MOST_GROUPS = 12
+_GUTTER, _HEIGHT = 124, 92
+_QUANTITIES = (("shift", "mean"), ("growth", "p10–p90 range"))
+
+Group = tuple[str, list[dict[str, Any]]]
+
+
+def _groups(results: Results, findings: Sequence[Finding]) -> list[Group]:
+    """Rows of the finding's table, by everything but platform and number of workers."""
+    found = finding_named(findings, "parallelism")
+    if found is None or not found.tables:
+        return []
+    table = found.tables[0]
+    keys = [
+        c.key
+        for c in table.columns
+        if c.key in results.factors and c.key not in ("platform", "workers")
+    ]
+    alone = results.experiment.workloads[0].name
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in table.rows:
+        name = at_levels({k: str(row[k]) for k in keys}, keys) or alone
+        groups.setdefault(name, []).append(row)
+    return list(groups.items())
+
+
+def _platform(row: dict[str, Any], results: Results) -> str:
+    return str(row.get("platform") or results.trial_table["platform"].iloc[0])
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw mean and spread beside one worker's, over the number of workers."""
+    import altair as alt
+
+    groups = _groups(results, findings)
+    if not groups:
+        return None
+    shown = groups[:_MOST_GROUPS]
+    platforms = list(
+        dict.fromkeys(_platform(row, results) for _, rows in shown for row in rows)
+    )  # fmt: skip
+    experiment = results.experiment
+    margins = {"shift": experiment.parallel_shift, "growth": experiment.parallel_growth}
+    rows = []
+    for name, some in shown:
+        pair = []
+        for key, what in _QUANTITIES:
+            records = _records(some, key, margins[key], results)
+            ends = [v for r in records for v in (r["ratio"], r["low"], r["high"])]
+            panel = _panel(platforms, ratio_axis(ends, margins[key], what))
+            size = {"width": panel_width(2, _GUTTER), "height": _HEIGHT}
+            pair.append(panel.properties(data=data(records), **size))
+        rows.append(alt.hconcat(*pair, spacing=18).properties(title=name))
+    return styled(alt.vconcat(*rows, spacing=14), columns=2, gutter=_GUTTER, most=360)
+
+
+def _panel(platforms: list[str], y: dict[str, Any]) -> Any:
+    import altair as alt
+
+    colours = [SERIES[i % len(SERIES)] for i in range(len(platforms))]
+    shapes = [SHAPES[i % len(SHAPES)] for i in range(len(platforms))]
+    legend = alt.Legend(title=None) if len(platforms) > 1 else None
+    once = alt.Chart().transform_filter("datum.first")
+    band = once.mark_rect(color=colour("band"), opacity=0.9).encode(
+        y=alt.Y("inner:Q", **y), y2="outer:Q"
+    )
+    none = once.mark_rule(color=colour("soft")).encode(y=alt.Y("one:Q", **y))
+    base = alt.Chart().encode(
+        x=alt.X(
+            "workers:O",
+            sort=alt.SortField("place"),
+            title="workers",
+            axis=alt.Axis(labelAngle=0, grid=False, titlePadding=2),
+        ),
+        xOffset=alt.XOffset("platform:N", sort=platforms),
+        color=alt.Color(
+            "platform:N", scale=alt.Scale(domain=platforms, range=colours), legend=legend
+        ),
+        tooltip=[alt.Tooltip(f"{k}:N") for k in ("platform", "workers", "told", "state", "n")],
+    )
+    bars = base.mark_rule(strokeWidth=1.8).encode(y=alt.Y("low:Q", **y), y2="high:Q")
+    shape = alt.Shape("platform:N", scale=alt.Scale(domain=platforms, range=shapes), legend=legend)
+    marks = base.mark_point(filled=True, size=55, opacity=1).encode(
+        y=alt.Y("ratio:Q", **y), shape=shape
+    )
+    return alt.layer(band, none, bars, marks)
+
+
+def _records(
+    rows: list[dict[str, Any]], key: str, margin: float, results: Results
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "platform": _platform(row, results),
+            "workers": str(row["workers"]),
+            "place": int(row["workers"]),
+            "ratio": row[key],
+            "low": row[f"{key}_low"],
+            "high": row[f"{key}_high"],
+            "told": change_interval(row[key], row[f"{key}_low"], row[f"{key}_high"]),
+            "state": row["state"],
+            "n": row["n"],
+            "inner": 1 / (1 + margin),
+            "outer": 1 + margin,
+            "one": 1,
+            "first": i == 0,
+        }
+        for i, row in enumerate(rows)
+        if row[key] is not None
+    ]
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the largest shift and growth, and the limits."""
+    groups = _groups(results, findings)
+    rows = [(name, row) for name, some in groups for row in some]
+    told = []
+    for key, what in _QUANTITIES:
+        name, worst = max(
+            ((name, row) for name, row in rows if row[key] is not None), key=lambda x: x[1][key]
+        )
+        ratio = change_interval(worst[key], worst[f"{key}_low"], worst[f"{key}_high"])
+        told.append(
+            f"the {what} changes most for {name} on {_platform(worst, results)} with "
+            f"{worst['workers']} workers: {ratio} (n = {worst['n']})"
+        )
+    experiment = results.experiment
+    text = (
+        f"Beside the fewest workers, {'; '.join(told)}. Marks are estimates with 95 % intervals; "
+        f"the bands are what is allowed: {percent(experiment.parallel_shift)} for the mean, "
+        f"{percent(experiment.parallel_growth)} for the spread."
+    )
+    return text + tell_left_out([name for name, _ in groups[_MOST_GROUPS:]])
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="parallelism",
+        title="What more workers do to mean and spread",
+        question="How many workers may run side by side?",
+        source="STABILITY",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

@@ -1,0 +1,100 @@
+"""Pinned beside not pinned, counted over all groups: STABILITY's last figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import Finding
+from tare.findings.phrasing import counted, listing
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit, colour, data, panel_width, styled
+from tare.report.charts.forest import finding_named
+from tare.results import Results
+
+_GUTTER = 130
+#: From lower to higher: words, with a colour each; the number stands in every bar.
+_WORDS = {"lesser": "s2", "same": "s7", "overlap": "quiet", "higher": "s1"}
+
+
+def _counts(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    found = finding_named(findings, "pinning")
+    if found is None:
+        return []
+    tables = [t for t in found.tables if {c.key for c in t.columns} >= set(_WORDS)]
+    return [row for table in tables for row in table.rows]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a bar for mean and SD of each way of pinning, divided by STABILITY's words."""
+    import altair as alt
+
+    rows = _counts(findings)
+    if not rows:
+        return None
+    records = [record for row in rows for record in _bars(row)]
+    names = list(dict.fromkeys(str(r["bar"]) for r in records))
+    base = alt.Chart(data(records)).encode(
+        y=alt.Y("bar:N", sort=names, title=None, axis=alt.Axis(grid=False)),
+        tooltip=[alt.Tooltip(f"{k}:N") for k in ("bar", "word", "n")],
+    )
+    colours = alt.Scale(domain=list(_WORDS), range=[colour(c) for c in _WORDS.values()])
+    x = alt.X("from:Q", title="groups", scale=alt.Scale(nice=False), axis=alt.Axis(tickMinStep=1))
+    bars = base.mark_bar(size=22, opacity=0.3, stroke=colour("page"), strokeWidth=1.5).encode(
+        x=x, x2="to:Q", color=alt.Color("word:N", scale=colours, legend=alt.Legend(title=None))
+    )
+    numbers = base.mark_text().encode(x=alt.X("at:Q"), text="told:N")
+    chart = alt.layer(bars, numbers).properties(
+        width=panel_width(1, _GUTTER), height=len(names) * 32
+    )
+    return styled(chart, gutter=_GUTTER, most=620)
+
+
+def _bars(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Divide one bar by STABILITY's words."""
+    bars = []
+    start = 0
+    total = sum(int(row[word] or 0) for word in _WORDS)
+    for word in _WORDS:
+        n = int(row[word] or 0)
+        if n:
+            bars.append(
+                {
+                    "bar": f"{row['of']}, pinned {row['pinning']}",
+                    "word": word,
+                    "n": n,
+                    "from": start,
+                    "to": start + n,
+                    "at": start + n / 2,
+                    # A narrow part has room for its number only.
+                    "told": f"{word} {n}" if n >= 0.2 * total else str(n),
+                }
+            )
+        start += n
+    return bars
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the counts."""
+    told = []
+    for row in _counts(findings):
+        counts = {word: int(row[word] or 0) for word in _WORDS}
+        total = sum(counts.values())
+        words = listing(f"{word} {n}" for word, n in counts.items() if n)
+        told.append(
+            f"the {row['of']} of trials pinned {row['pinning']} is, beside those not pinned, in "
+            f"{counted(total, 'group')}: {words}"
+        )
+    return f"In STABILITY's words, over pooled iterations: {'; '.join(told)}."
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="pinning",
+        title="Pinned beside not pinned, as STABILITY would count",
+        question="Does pinning make times more stable?",
+        source="STABILITY",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

@@ -1,0 +1,44 @@
+"""How stable each platform is: ratios of spreads to that of bare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import Finding
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit
+from tare.report.charts.forest import Ratio, draw_ratios, finding_named, ratios, tell_ratios
+from tare.results import Results
+
+
+def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
+    found = finding_named(findings, "stability")
+    if found is None or not found.estimates:
+        return []
+    return ratios(found.tables[0], "platform", results)
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw the spread of every cell beside that on bare, a column of panels a platform."""
+    some = _ratios(results, findings)
+    if not some:
+        return None
+    return draw_ratios(some, results.experiment.parallel_growth, "change of the p10–p90 range")
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the least and the largest spread of each platform."""
+    return tell_ratios(_ratios(results, findings), "Spread beside the reference platform")
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="spread",
+        title="How much wider or narrower times spread on each platform",
+        question="Which platform is stable?",
+        source="STABILITY",
+    ),
+    draw=draw,
+    alternative=alternative,
+)
