@@ -92,7 +92,7 @@ def test_the_null_platform_answers_jobs_with_nothing(place: platforms.Place) -> 
     assert instance.close() == []
 
 
-def test_an_agent_on_bare_is_found_by_its_name(
+def test_an_agent_on_bare_lives_until_it_is_closed(
     place: platforms.Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent, "binary", lambda: STAND_IN)
@@ -101,7 +101,6 @@ def test_an_agent_on_bare_is_found_by_its_name(
         speaking = agent.Agent(instance.channel)
         assert speaking.ask(record.MeasureSelf(id=1)) == []
         assert instance.shared == place.shared
-        # A script's interpreter comes before its name on the command line.
         assert Path(f"/proc/{speaking.hello.pid}/cmdline").exists()
     finally:
         instance.close()
