@@ -22,7 +22,8 @@ from tare.errors import AgentError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-INIT = """#!/bin/busybox sh
+#: The agent is where a container or a delegated scope would have it: in a group of its own.
+INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 mount -t devtmpfs dev /dev
 exec </dev/null >/dev/ttyS0 2>&1
@@ -34,8 +35,10 @@ mount -t cgroup2 cgroup /sys/fs/cgroup
 echo "+cpu +memory +pids" > /sys/fs/cgroup/cgroup.subtree_control
 stty raw -echo -F /dev/ttyS1
 cd /tmp
+mkdir /sys/fs/cgroup/platform
 echo serving
-tare-agent serve < /dev/ttyS1 > /dev/ttyS1
+sh -c 'echo $$ > /sys/fs/cgroup/platform/cgroup.procs; exec tare-agent serve' \
+    < /dev/ttyS1 > /dev/ttyS1
 echo "the agent ended: $?"
 poweroff -f
 """

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SPIN = Path(__file__).parents[2] / "benchmarks/spin.c"
 MB = 1 << 20
+PLATFORM = "/sys/fs/cgroup/platform"
 
 pytestmark = [
     pytest.mark.system,
@@ -102,8 +103,8 @@ def output(agent: Agent, shell: str) -> str:
 
 def test_the_launched_process_starts_in_a_group_of_its_own(agent: Agent) -> None:
     group = output(agent, "cat /proc/self/cgroup").strip()
-    assert group.startswith("0::/")
-    assert group != "0::/"
+    assert group.startswith("0::/platform/")
+    assert output(agent, "cat /proc/$PPID/cgroup").strip() != group
 
 
 def test_a_daemon_that_nobody_waits_for_is_accounted(agent: Agent) -> None:
@@ -138,3 +139,23 @@ def test_workers_on_one_cpu_feel_its_pressure(agent: Agent) -> None:
     # Each of them runs for 300 ms, and while both do, one waits.
     assert sum(pressure_ns) > 200_000_000
     assert answer.all("throttled_ns", "cgroup") == [0, 0]
+
+
+def test_time_without_a_cpu_by_quota_is_told(agent: Agent) -> None:
+    quota = f"echo 20000 100000 > {PLATFORM}/cpu.max"
+    answer = execute(agent, f"{quota}; spin 100 /tmp/held; echo max > {PLATFORM}/cpu.max")
+    assert not answer.faults
+    # 100 ms at a fifth of a CPU: four periods of 80 ms without one, at least.
+    assert answer.value("throttled_ns", "cgroup") > 200_000_000
+
+
+def test_a_process_killed_for_want_of_memory_is_told_from_other_signals(agent: Agent) -> None:
+    limit = f"echo 48M > {PLATFORM}/memory.max"
+    starved = execute(agent, f"{limit}; exec dd if=/dev/zero of=/dev/null bs=64M count=1")
+    freed = execute(agent, f"echo max > {PLATFORM}/memory.max")
+    killed = execute(agent, "kill -KILL $$")
+    assert [fault.kind for fault in starved.faults] == ["out_of_memory"]
+    assert starved.value("oom_killed", "wait") == 1
+    assert not freed.faults
+    assert [fault.kind for fault in killed.faults] == ["signal"]
+    assert killed.value("oom_killed", "wait") == 0
