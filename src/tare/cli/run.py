@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tare import lease
 from tare.cli import output
 from tare.errors import ExperimentError, TrialError
 
@@ -89,9 +91,7 @@ def run(
         raise ExperimentError(f"there is no file {input} to read as standard input")
     prepared = conclude.check(experiment_file.from_table(table, "the command line", catalogue()))
     with ExitStack() as stack:
-        folder = out or Path(tempfile.mkdtemp(prefix="tare-run-"))
-        if out is None:
-            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = out or stack.enter_context(_folder_in_memory())
         failure: TrialError | None = None
         ended = "failed"
         try:
@@ -107,3 +107,15 @@ def run(
             show(summary, out)
         if failure is not None:
             raise failure
+
+
+@contextlib.contextmanager
+def _folder_in_memory() -> Iterator[Path]:
+    """Give a folder for results that nobody keeps: no trial waits for a disk."""
+    name = lease.new_name()
+    with lease.hold(name):
+        folder = Path("/dev/shm") / f"{name}-run"
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

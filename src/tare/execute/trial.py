@@ -47,6 +47,8 @@ class Conductor:
     observer: Observer
     user: record.User | None
     write: Callable[..., None]
+    #: Environment of who calls tare, as it was in the beginning.
+    surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def execute(
         self,
@@ -122,7 +124,7 @@ class Conductor:
             trial=number,
             nonce=self.nonce,
             workload=workloads.job(
-                cell, repetitions=repetitions, seed=seed, surroundings=os.environ
+                cell, repetitions=repetitions, seed=seed, surroundings=self.surroundings
             ),
             workers=(),
             iterations=e.iterations if iterations is None else iterations,
