@@ -12,7 +12,7 @@ macro_rules! figures {
         #[derive(Debug, Clone, Copy)]
         #[repr(usize)]
         pub enum Figure { $($figure),* }
-        const NAMES: &[(&str, &str)] = &[$(($metric, $source)),*];
+        pub const NAMES: &[(&str, &str)] = &[$(($metric, $source)),*];
     };
 }
 

@@ -38,10 +38,6 @@ pub const METRICS: &[Metric] = &[
                 "the same, read by the observer from the host",
             ),
             source(
-                "isolate",
-                "as isolate reports it, in steps of a millisecond",
-            ),
-            source(
                 "reaped",
                 "rusage of the root process and of every descendant, orphans included",
             ),
@@ -78,6 +74,34 @@ pub const METRICS: &[Metric] = &[
         meaning: "exit code of the root process",
         absence: "a signal ended it, or it could not be started",
         sources: WAIT,
+    },
+    Metric {
+        name: "instance_cpu_ns",
+        unit: Some("ns"),
+        meaning: "CPU time of all that ran in the instance of the platform, the agent included",
+        absence: "the platform has no isolate, or it tells no such figure",
+        sources: ISOLATE,
+    },
+    Metric {
+        name: "instance_memory_bytes",
+        unit: Some("bytes"),
+        meaning: "peak of the memory of all in the instance of the platform, the agent included",
+        absence: "the platform has no isolate, or it tells no such figure",
+        sources: ISOLATE,
+    },
+    Metric {
+        name: "instance_process_memory_bytes",
+        unit: Some("bytes"),
+        meaning: "largest resident set of a process in the instance of the platform, the agent's included",
+        absence: "the platform has no isolate, or it tells no such figure",
+        sources: ISOLATE,
+    },
+    Metric {
+        name: "instance_wall_ns",
+        unit: Some("ns"),
+        meaning: "lifetime of the instance of the platform",
+        absence: "the platform has no isolate, or it tells no such figure",
+        sources: ISOLATE,
     },
     Metric {
         name: "involuntary_switches",
@@ -128,7 +152,6 @@ pub const METRICS: &[Metric] = &[
                 "host_cgroup",
                 "the same, read by the observer from the host",
             ),
-            source("isolate", "as isolate reports it"),
             source(
                 "rusage",
                 "resident set of the largest process among root and its children",
@@ -156,7 +179,6 @@ pub const METRICS: &[Metric] = &[
         absence: "it cannot be told here whether the kernel did",
         sources: &[
             source("cgroup", "count of the worker's control group"),
-            source("isolate", "as isolate reports it"),
             source("wait", "killed, and the control group counted it"),
         ],
     },
@@ -281,10 +303,6 @@ const WALL: &[Source] = &[
         "clock read around launch and wait: the launcher's scheduling is in it",
     ),
     source(
-        "isolate",
-        "as isolate reports it, in steps of a millisecond",
-    ),
-    source(
         "perf_cpu",
         "stamped by the kernel, seen by events on all CPUs",
     ),
@@ -319,6 +337,11 @@ const RUSAGE: &[Source] = &[source(
     "of the root process and the children that it waited for",
 )];
 
+const ISOLATE: &[Source] = &[source(
+    "isolate",
+    "its meta file, in whole milliseconds and KiB, cut off",
+)];
+
 const WAIT: &[Source] = &[source("wait", "what wait tells of the root process")];
 
 const fn source(name: &'static str, meaning: &'static str) -> Source {
@@ -337,6 +360,16 @@ mod tests {
                 "ns" | "bytes" => assert_eq!(metric.unit, Some(suffix), "{}", metric.name),
                 _ => assert!(matches!(metric.unit, None | Some("1")), "{}", metric.name),
             }
+        }
+    }
+
+    #[test]
+    fn every_figure_of_a_worker_is_described() {
+        for (name, from) in crate::ledger::NAMES {
+            let metric = METRICS.iter().find(|metric| metric.name == *name);
+            let sources = metric.expect(name).sources;
+            let described = sources.iter().any(|source| source.name == *from);
+            assert!(described, "{name} from {from}");
         }
     }
 
