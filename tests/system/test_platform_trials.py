@@ -65,6 +65,7 @@ def test_workers_of_two_instances_meet(session: str, stack: str) -> None:
             where = record.Rendezvous(path=f"{instance.shared}/rendezvous", parties=2)
             workers = (record.Worker(worker=number, cpus=None),)
             one.submit(trial(workload, id=one.next_id(), workers=workers, rendezvous=where))
+        skews: list[record.Sample] = []
         for number, one in enumerate(speaking):
             records = list(one.answer(1, 60))
             assert [r for r in records if isinstance(r, record.Fault)] == []
@@ -72,7 +73,9 @@ def test_workers_of_two_instances_meet(session: str, stack: str) -> None:
             assert {s.worker for s in samples if s.worker is not None} == {number}
             measured = {s.iteration for s in samples if s.metric == "kernel_cpu_ns"}
             assert measured >= {0, 1}
-            assert any(s.metric == "start_skew_ns" for s in samples)
+            skews += [s for s in samples if s.metric == "start_skew_ns"]
+        # Only who comes last through the barrier is sure to know it.
+        assert skews
     finally:
         for instance in instances:
             instance.close()
