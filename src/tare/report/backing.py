@@ -21,6 +21,14 @@ _REASONS = {
     "failed": "it kept failing",
     "interrupted": "interrupted",
 }
+_STOP_COLUMNS = {
+    "n": "good trials",
+    "failed": "failed",
+    "why": "why it stopped",
+    "target": "target",
+    "reached": "reached",
+    "more": "still needed for the target",
+}
 
 
 def stop_table(results: Results) -> Table:
@@ -29,7 +37,7 @@ def stop_table(results: Results) -> Table:
     factors = results.varied or ["workload"]
     stops = results.stops.set_index("cell")
     reached = _reached(results)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for cell, some in trials.groupby("cell"):
         counts = some["status"].value_counts()
         stop = stops.loc[cell] if cell in stops.index else None
@@ -48,12 +56,11 @@ def stop_table(results: Results) -> Table:
         title="Every cell: trials, why it stopped, how exact its median is",
         columns=(
             *level_columns(factors),
-            Column(key="n", title="good trials"),
-            Column(key="failed", title="failed"),
-            Column(key="why", title="why it stopped"),
-            Column(key="target", title="target"),
-            Column(key="reached", title="reached"),
-            Column(key="more", title="still needed for the target"),
+            *(
+                Column(key=key, title=title)
+                for key, title in _STOP_COLUMNS.items()
+                if any(row[key] is not None for row in rows)
+            ),
         ),
         rows=tuple(rows),
         note="Half-width of the 95 % interval of the median, relative to it.",
@@ -120,7 +127,7 @@ def machine_tables(results: Results) -> list[Table]:
     if not own.empty:
         tables.append(
             Table(
-                title="The machine",
+                title="Facts of the machine",
                 columns=(
                     Column(key="name", title="fact"),
                     Column(key="value", title="value"),
@@ -160,6 +167,8 @@ def _fact(row: dict[str, Any]) -> dict[str, Any]:
     value, unit = row["value"], row["unit"]
     if isinstance(value, bool):
         text = "yes" if value else "no"
+    elif isinstance(value, int) and unit in (None, "1"):
+        text = f"{value:,}"
     elif isinstance(value, int | float) and isinstance(unit, str):
         text = quantity(float(value), unit)
     else:

@@ -36,6 +36,7 @@ def render(page: Page) -> str:
     environment.filters["script_json"] = _script_json
     environment.filters["chunks"] = _chunks
     environment.filters["kept"] = _kept
+    environment.filters["sentences"] = _sentences
     scripts = [
         vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
             "</script", "<\\/script"
@@ -74,6 +75,11 @@ def _script_json(value: Any) -> Markup:
 def _chunks(digest: str) -> str:
     """Break a digest where a narrow screen may break it."""
     return "\u200b".join(digest[i : i + 8] for i in range(0, len(digest), 8))
+
+
+def _sentences(text: str) -> list[str]:
+    """Divide text after each sentence; a point inside a name has no space behind it."""
+    return re.split(r"(?<=[.!?]) (?=\S)", text)
 
 
 def _kept(text: str) -> str:

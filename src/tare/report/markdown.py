@@ -67,6 +67,7 @@ def _behind(page: Page) -> Iterator[str]:
         yield _table(table)
     yield "### How to measure the same again\n"
     yield _code("\n".join(page.origin.commands))
+    yield f"- tare {text(', '.join(page.origin.versions))}"
     yield f"- seed: {page.origin.seed}"
     for name, digest in page.origin.digests:
         yield f"- SHA-256 of {text(name)}: `{digest}`"

@@ -26,11 +26,14 @@ class Origin:
         To type, in order, for the same experiment.
     digests : tuple of (str, str)
         What is identified, and its SHA-256.
+    versions : tuple of str
+        Versions of tare that measured.
     """
 
     file: str | None
     commands: tuple[str, ...]
     digests: tuple[tuple[str, str], ...]
+    versions: tuple[str, ...]
     seed: int
 
 
@@ -46,10 +49,11 @@ def origin(folder: Path, results: Results) -> Origin:
         text = content.decode(errors="replace")[:_MOST_CHARACTERS]
     digests.append((plan.FILE, hashlib.sha256((folder / plan.FILE).read_bytes()).hexdigest()))
     digests += [("agent", str(d)) for d in dict.fromkeys(sessions.get("agent_digest", ()))]
-    versions = list(dict.fromkeys(str(v) for v in sessions.get("tare", ())))
+    versions = tuple(dict.fromkeys(str(v) for v in sessions.get("tare", ())))
     return Origin(
         file=text,
-        commands=(*(f"pip install tare=={v}" for v in versions[-1:]), *_commands(results, text)),
+        commands=tuple(_commands(results, text)),
+        versions=versions,
         digests=tuple(digests),
         seed=results.experiment.seed,
     )

@@ -25,6 +25,9 @@ BADGES: dict[Verdict, tuple[str, str]] = {
     "nothing to compare": ("–", "nothing to compare"),
 }
 
+#: Words that begin a question which "yes" or "no" does not answer.
+_OPEN = ("How", "What", "Which", "Why")
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -43,6 +46,7 @@ class Section:
 
     anchor: str
     finding: Finding
+    verdict: Verdict
     sign: str
     word: str
     figures: tuple[Figure, ...]
@@ -117,10 +121,13 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
 def _section(
     finding: Finding, charts: dict[str, ChartUnit], results: Results, findings: Sequence[Finding]
 ) -> Section:
-    sign, word = BADGES[finding.verdict]
+    open_question = finding.question.split(" ", 1)[0] in _OPEN
+    verdict = "told" if open_question and finding.verdict in ("yes", "no") else finding.verdict
+    sign, word = BADGES[verdict]
     return Section(
         anchor=finding.name,
         finding=finding,
+        verdict=verdict,
         sign=sign,
         word=word,
         figures=_figures(finding.charts, charts, results, findings),

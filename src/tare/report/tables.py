@@ -18,6 +18,8 @@ ABSENT = "–"
 #: Digits that an interval's width is shown to.
 _WIDTH_DIGITS = 2
 _MOST_PLACES = 5
+#: Decimal places of shares and ratios that have no interval to say how many there are.
+_RATIO_PLACES = 4
 
 
 @dataclass(frozen=True)
@@ -140,14 +142,22 @@ def _single(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[
     if column.key == "p" or column.key.startswith("p_"):
         return Head(column.title, unit, numeric=True), [_probability(v) for v in numbers]
     places = _places(known, scale)
+    if not unit:
+        places = min(places, _RATIO_PLACES)
     least = 10.0**-places
 
     def text(value: float | None) -> str:
         if value is None:
             return ABSENT
         shown = value / scale
-        # What would read as zero, and is not, keeps its digits.
-        return significant(shown, 2) if 0 < abs(shown) < least else fixed(shown, places)
+        # What would read as zero, and is not, says so.
+        if 0 < abs(shown) < least / 2:
+            return (
+                significant(shown, 2)
+                if unit
+                else f"{'<' if shown > 0 else '>'} {fixed(math.copysign(least, shown), places)}"
+            )
+        return fixed(shown, places)
 
     return Head(column.title, unit, numeric=True), [text(v) for v in numbers]
 

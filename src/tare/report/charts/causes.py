@@ -31,10 +31,11 @@ def _table(findings: Sequence[Finding]) -> Table | None:
 
 
 def _rows(table: Table, results: Results) -> tuple[list[str], list[tuple[str, dict[str, Any]]]]:
-    """Names of the covariates that explain something, and the rows with their labels."""
+    """Name the covariates, the strongest first, and label the rows."""
     levels = [c.key for c in table.columns if c.key in results.factors]
     names = [c.key for c in table.columns if c.key not in (*levels, *_NOT_COVARIATES)]
     rows = [(at_levels({k: str(r[k]) for k in levels}, levels), r) for r in table.rows]
+    names.sort(key=lambda name: -max((row[name] or 0 for _, row in rows), default=0))
     rows.sort(key=lambda row: -(row[1]["share"] or 0))
     return names, rows
 

@@ -16,8 +16,12 @@ _MOST_ROWS = 60
 _ROW_HEIGHT = 20
 #: Beyond this factor, ratios are told as factors on a logarithmic scale.
 _WIDE = 1.6
-#: Pixels that the labels of an axis of ratios take.
-_EXTENT = 34
+#: Labels of a logarithmic axis, by how far it reaches.
+_STEPS = (
+    (4, (0.5, 0.7, 1, 1.5, 2, 3)),
+    (40, (0.1, 0.25, 0.5, 1, 2, 4, 8, 16)),
+    (float("inf"), tuple(10.0**i for i in range(-6, 9))),
+)
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,9 @@ def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
     ]
 
 
-def ratio_axis(ends: Iterable[float | None], margin: float, title: str | None) -> dict[str, Any]:
+def ratio_axis(
+    ends: Iterable[float | None], margin: float, title: str, extent: int | None = None
+) -> dict[str, Any]:
     """Scale and axis of ratios: per cent, or factors on a logarithmic scale where they are wide.
 
     Parameters
@@ -147,34 +153,34 @@ def ratio_axis(ends: Iterable[float | None], margin: float, title: str | None) -
         Everything that is to be in the picture.
     margin : float
         The band is in the picture as well.
-    title : str or None
+    title : str
         Of the axis.
+    extent : int, optional
+        Pixels that its labels take, so that several panels stand in line.
     """
     import altair as alt
 
     known = [v for v in ends if v is not None and v > 0]
     low, high = min([*known, 1 / (1 + margin)]), max([*known, 1 + margin])
+    size: dict[str, Any] = {} if extent is None else {"minExtent": extent, "maxExtent": extent}
     if high <= _WIDE and low >= 1 / _WIDE:
         room = 0.05 * (high - low)
+        scale = alt.Scale(domain=[low - room, high + room], nice=False)
+        told = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
         return {
-            "scale": alt.Scale(domain=[low - room, high + room], nice=False),
-            "axis": alt.Axis(
-                labelExpr="datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')",
-                tickCount=4, minExtent=_EXTENT, maxExtent=_EXTENT,
-            ),
+            "scale": scale,
+            "axis": alt.Axis(labelExpr=told, tickCount=4, **size),
             "title": title,
-        }  # fmt: skip
-    fine = (0.5, 0.7, 1, 1.5, 2, 3, 4) if high / low < 8 else ()
-    coarse = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)
-    steps = [s for s in fine or coarse if low <= s <= high]
-    return {
-        "scale": alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False),
-        "axis": alt.Axis(
-            labelExpr="'× ' + datum.label", values=steps, format="~g", minExtent=_EXTENT,
-            maxExtent=_EXTENT,
-        ),
-        "title": title,
-    }  # fmt: skip
+        }
+    steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
+    axis = alt.Axis(
+        labelExpr="'× ' + datum.label",
+        values=[s for s in steps if low <= s <= high],
+        format="~g",
+        **size,
+    )
+    scale = alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False)
+    return {"scale": scale, "axis": axis, "title": title}
 
 
 def _records(shown: Sequence[Ratio], margin: float) -> list[dict[str, Any]]:

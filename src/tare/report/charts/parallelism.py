@@ -22,7 +22,7 @@ from tare.report.charts.grid import tell_left_out
 from tare.results import Results
 
 _MOST_GROUPS = 12
-_GUTTER, _HEIGHT = 124, 92
+_GUTTER, _HEIGHT, _EXTENT = 124, 92, 34
 _QUANTITIES = (("shift", "mean"), ("growth", "p10–p90 range"))
 
 Group = tuple[str, list[dict[str, Any]]]
@@ -70,7 +70,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         for key, what in _QUANTITIES:
             records = _records(some, key, margins[key], results)
             ends = [v for r in records for v in (r["ratio"], r["low"], r["high"])]
-            panel = _panel(platforms, ratio_axis(ends, margins[key], what))
+            panel = _panel(platforms, ratio_axis(ends, margins[key], what, _EXTENT))
             size = {"width": panel_width(2, _GUTTER), "height": _HEIGHT}
             pair.append(panel.properties(data=data(records), **size))
         rows.append(alt.hconcat(*pair, spacing=18).properties(title=name))
