@@ -177,10 +177,10 @@ pub const METRICS: &[Metric] = &[
         unit: None,
         meaning: "1: the kernel killed it for want of memory",
         absence: "it cannot be told here whether the kernel did",
-        sources: &[
-            source("cgroup", "count of the worker's control group"),
-            source("wait", "killed, and the control group counted it"),
-        ],
+        sources: &[source(
+            "wait",
+            "killed, and the control group counted a process killed for it",
+        )],
     },
     Metric {
         name: "signal",
@@ -259,7 +259,6 @@ pub const METRICS: &[Metric] = &[
         meaning: "from the root process's exec to the end of the last descendant",
         absence: "the last descendant's end was not seen",
         sources: &[
-            source("cgroup", "the control group became empty: an upper bound"),
             source(
                 "perf_cpu",
                 "stamped by the kernel, seen by events on all CPUs",
