@@ -175,7 +175,8 @@ mod tests {
         assert_eq!(
             number(
                 b"some avg10=7.26 avg60=1.86 avg300=0.66 total=18130422\n",
-                b"total="
+                b"total=",
+                0
             ),
             Some(18_130_422)
         );
