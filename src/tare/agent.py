@@ -155,13 +155,14 @@ class ProcessChannel:
         """Close the agent's standard input and wait for its end; kill it if it stays."""
         if not self._in.closed:
             self._in.close()
+        # An agent that blocks on a full pipe would never see the end of its input.
+        self._selector.close()
+        self._out.close()
         try:
             self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._selector.close()
-        self._out.close()
         if self.process.stderr is not None:
             self.process.stderr.close()
 

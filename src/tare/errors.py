@@ -51,3 +51,9 @@ class TrialError(TareError):
     """Every trial that was asked for failed, so there is nothing to conclude."""
 
     exit_code = 15
+
+
+class InterruptError(TareError):
+    """Somebody pressed Ctrl-C; what was measured is kept where it was to be kept."""
+
+    exit_code = 130

@@ -71,7 +71,7 @@ class Results:
         return self.sample_table.merge(self.trial_table, on="trial", how="left")
 
     def sources(self, metric: str) -> list[str]:
-        """Sources that *every* good trial has for a metric, best first.
+        """Return the sources that *every* good trial has for a metric, best first.
 
         The instrument must not be confounded with the platform: cells are compared only on a
         source that is common to all of them.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 from tare import __version__
 from tare.cli import cleanup, describe, experiment, export, run
-from tare.errors import TareError
+from tare.errors import InterruptError, TareError
 
 #: What a shell expects of a program that was interrupted.
-INTERRUPTED = 130
+INTERRUPTED = InterruptError.exit_code
+#: What all usage errors derive from; typer has had it from click and from a copy of its own.
+_ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 #: Usage errors; 0 to 2 are verdicts.
 USAGE = 10
 
@@ -56,13 +57,10 @@ def enter() -> int:
         if error.hint:
             print(f"  try: {error.hint}", file=sys.stderr)
         return error.exit_code
-    except click.exceptions.Abort:
+    except (typer.Abort, KeyboardInterrupt):
         print("tare: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except KeyboardInterrupt as interrupt:
-        print(f"tare: {interrupt or 'interrupted'}", file=sys.stderr)
-        return INTERRUPTED
-    except click.ClickException as error:
+    except _ClickError as error:
         error.show()
         return USAGE
     except BrokenPipeError:

@@ -10,6 +10,9 @@ from tare.cli import output
 
 
 def cleanup(
+    all: Annotated[  # noqa: A002
+        bool, typer.Option("--all", help="Also what no session's file speaks of any more.")
+    ] = False,
     json: Annotated[
         str | None,
         typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
@@ -21,7 +24,7 @@ def cleanup(
     """
     from tare import remnants
 
-    removed = remnants.cleanup()
+    removed = remnants.cleanup(all=all)
     if json is not None:
         output.write_json({"version": 1, "removed": removed}, json)
         if json == "-":

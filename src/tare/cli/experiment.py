@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tare.cli import output
-from tare.errors import StoreError
+from tare.errors import InterruptError, StoreError
 
 app = typer.Typer(no_args_is_help=True, help="Ask a question that is written as a file.")
 
@@ -93,9 +93,9 @@ def run(
         with Bar() as bar:
             ended = conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
     except KeyboardInterrupt as error:
-        raise KeyboardInterrupt(
-            "interrupted; what was measured is kept. "
-            f"Go on with: tare experiment run {file} --out {folder} --resume"
+        raise InterruptError(
+            f"interrupted; what was measured is kept in {folder}",
+            f"tare experiment run {file} --out {folder} --resume   (goes on)",
         ) from error
     _tell(folder, ended, json)
 
