@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 1;
 
 /// What the front asks of a resident agent.
+// One job is held at a time, so boxing the largest would save nothing.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Job {
