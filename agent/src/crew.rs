@@ -211,8 +211,9 @@ impl Drop for Crew {
             let _ = member.control.shutdown(Shutdown::Both);
         }
         for number in 0..self.members.len() {
-            self.members[number].wait();
-            self.clear_up_after(number);
+            if self.members[number].wait() != Some(Status::Exited(0)) {
+                self.clear_up_after(number);
+            }
         }
     }
 }

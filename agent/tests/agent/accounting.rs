@@ -1,0 +1,138 @@
+//! Figures against what the programs know of themselves.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::session::{command, scratch, with, Session};
+
+const MS: i64 = 1_000_000;
+
+#[test]
+fn wall_and_cpu_contain_what_a_spinner_knows_of_itself() {
+    let mut agent = Session::serve();
+    let directory = scratch().join("spin");
+    fs::create_dir_all(&directory).unwrap();
+    let capture = json!({"directory": directory.to_str().unwrap(), "limit_bytes": 100});
+    let spin = with(command(&["spin", "50"]), "capture", capture);
+    let job = agent.job(spin, json!({"iterations": 3, "observe": true}));
+    let trial = job["trial"].as_u64().unwrap();
+    let answer = agent.ask(job);
+    for iteration in 0..3 {
+        let path = directory.join(format!("{trial}.0.{iteration}.out"));
+        let said = fs::read_to_string(path).unwrap();
+        let own: Vec<i64> = said
+            .split_whitespace()
+            .map(|word| word.parse().unwrap())
+            .collect();
+        let at = |metric: &str, source: &str| answer.all(metric, source)[iteration];
+        assert!(at("wall_ns", "around") >= own[0]);
+        assert_eq!(
+            at("end_ns", "around") - at("start_ns", "around"),
+            at("wall_ns", "around")
+        );
+        // Before main and after it there is a millisecond of the loader's and the kernel's work.
+        for source in ["rusage", "reaped"] {
+            let over = at("cpu_ns", source) - own[1];
+            assert!((-MS / 10..5 * MS).contains(&over), "{source}: {over}");
+        }
+        let parts = at("user_ns", "rusage") + at("system_ns", "rusage");
+        assert!((parts - at("cpu_ns", "rusage")).abs() < MS);
+        assert_eq!(at("exit_code", "wait"), 0);
+        if answer.find("wall_ns", "perf_task").is_some() {
+            let stamped = at("wall_ns", "perf_task");
+            assert!(own[0] <= stamped && stamped <= at("wall_ns", "around"));
+        }
+        if let Some(cpu) = answer.all("cpu_ns", "cgroup").get(iteration) {
+            assert!((cpu - at("cpu_ns", "reaped")).abs() < 2 * MS);
+        }
+    }
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+}
+
+#[test]
+fn a_daemonised_grandchild_is_seen() {
+    let mut agent = Session::serve();
+    let answer = agent.trial(command(&["daemon", "100"]), json!({}));
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+    let root = answer.get("cpu_ns", "rusage");
+    assert!(root < 50 * MS, "who did not wait does not know: {root}");
+    for source in ["reaped", "cgroup"] {
+        let Some(seen) = answer.find("cpu_ns", source) else {
+            assert_eq!(source, "cgroup");
+            eprintln!("skipped: no control group can be made here");
+            continue;
+        };
+        let error = seen - root - 100 * MS;
+        assert!(error.abs() < 2 * MS, "{source}: {error}");
+    }
+    assert!(answer.get("tree_wall_ns", "reaped") >= 100 * MS);
+    assert!(answer.get("tree_wall_ns", "reaped") > answer.get("wall_ns", "around"));
+}
+
+#[test]
+fn memory_is_the_commands_own() {
+    let mut agent = Session::serve();
+    let large = agent.trial(command(&["hold", "300000"]), json!({}));
+    let small = agent.trial(command(&[]), json!({}));
+    let truth = 300_000 * 1024;
+    for source in ["rusage", "cgroup"] {
+        let Some(peak) = large.find("memory_bytes", source) else {
+            assert_eq!(source, "cgroup");
+            continue;
+        };
+        assert!(
+            (truth - truth / 100..truth + truth / 20).contains(&peak),
+            "{source}: {peak}"
+        );
+    }
+    assert!(
+        small.get("memory_bytes", "rusage") < 1 << 20,
+        "{:#?}",
+        small.0
+    );
+    assert!(small
+        .find("memory_bytes", "cgroup")
+        .is_none_or(|peak| peak < 1 << 20));
+}
+
+#[test]
+fn a_leader_that_ends_first_does_not_end_the_process() {
+    let mut agent = Session::serve();
+    let answer = agent.trial(command(&["leader", "100"]), json!({"observe": true}));
+    assert!(answer.get("wall_ns", "around") >= 100 * MS);
+    if let Some(stamped) = answer.find("wall_ns", "perf_task") {
+        assert!(stamped >= 100 * MS);
+    } else {
+        eprintln!("skipped: perf events are refused here");
+    }
+}
+
+#[test]
+fn a_chain_of_execs_counts_from_the_first() {
+    let mut agent = Session::serve();
+    let answer = agent.trial(command(&["chain", "50"]), json!({"observe": true}));
+    assert_eq!(answer.get("exit_code", "wait"), 0);
+    assert!(answer.get("wall_ns", "around") >= 50 * MS);
+    assert!(answer
+        .find("wall_ns", "perf_task")
+        .is_none_or(|stamped| stamped >= 50 * MS));
+}
+
+#[test]
+fn what_outlives_its_time_is_killed_and_named() {
+    let mut agent = Session::serve();
+    let linger = json!({"linger_ns": 20_000_000, "iterations": 2});
+    let answer = agent.trial(command(&["orphan"]), linger);
+    let faults = answer.faults();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    for (kind, message) in faults {
+        assert_eq!(kind, "warning");
+        assert!(message.contains("subject ("), "{message}");
+    }
+    assert_eq!(
+        answer.all("exit_code", "wait"),
+        [0, 0],
+        "the trial is not lost by it"
+    );
+}

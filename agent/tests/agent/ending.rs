@@ -1,0 +1,111 @@
+//! Nothing is left behind, however the agent ends.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::session::{command, Session};
+
+/// Ids of processes with a word on their command lines.
+fn processes(word: &str) -> Vec<i32> {
+    let entries = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let pids = entries.filter_map(|name| name.parse().ok());
+    pids.filter(|pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0)
+            .any(|argument| argument == word.as_bytes())
+    })
+    .collect()
+}
+
+fn groups(name: &str, below: &Path) -> usize {
+    let entries = fs::read_dir(below)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    let directories = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    directories
+        .map(|entry| {
+            let own = entry.file_name().to_string_lossy().starts_with(name);
+            usize::from(own) + groups(name, &entry.path())
+        })
+        .sum()
+}
+
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Has a trial going that would not end, and ends the agent in the middle of it.
+fn end_in_the_middle(end: impl FnOnce(&mut Session), unique: &str) {
+    let mut agent = Session::serve();
+    let job = agent.job(
+        command(&["sleep", unique]),
+        json!({"workers": crate::session::workers(2)}),
+    );
+    agent.send(&job.to_string());
+    eventually("both workers have begun", || processes(unique).len() == 2);
+    end(&mut agent);
+    eventually("no process is left", || {
+        processes(unique).is_empty() && processes(&agent.name).is_empty()
+    });
+    eventually("no group is left", || {
+        groups(&agent.name, Path::new("/sys/fs/cgroup")) == 0
+    });
+}
+
+#[test]
+fn at_the_end_of_jobs() {
+    end_in_the_middle(|agent| assert!(agent.wait().success()), "1000000001");
+}
+
+#[test]
+fn when_asked_to_end() {
+    end_in_the_middle(
+        |agent| {
+            // SAFETY: the agent is a child of ours.
+            unsafe { libc::kill(agent.pid() as i32, libc::SIGTERM) };
+        },
+        "1000000002",
+    );
+}
+
+#[test]
+fn when_it_is_killed() {
+    end_in_the_middle(
+        |agent| {
+            // SAFETY: the agent is a child of ours.
+            unsafe { libc::kill(agent.pid() as i32, libc::SIGKILL) };
+            agent.wait();
+        },
+        "1000000003",
+    );
+}
+
+#[test]
+fn when_its_worker_is_killed() {
+    let mut agent = Session::serve();
+    let unique = "1000000004";
+    let job = agent.job(command(&["sleep", unique]), json!({}));
+    agent.send(&job.to_string());
+    eventually("it has begun", || processes(unique).len() == 1);
+    let worker = processes(&agent.name)
+        .into_iter()
+        .find(|pid| *pid != agent.pid() as i32);
+    // SAFETY: the agent's worker is nobody else's.
+    unsafe { libc::kill(worker.unwrap(), libc::SIGKILL) };
+    let answer = agent.answer();
+    assert_eq!(answer.fault().0, "signal");
+    eventually("no process is left", || processes(unique).is_empty());
+    // The next trial has a new worker.
+    let answer = agent.trial(command(&[]), json!({}));
+    assert_eq!(answer.get("exit_code", "wait"), 0);
+}

@@ -1,0 +1,9 @@
+//! The agent against programs that know their own truth.
+
+mod accounting;
+mod ending;
+mod jobs;
+mod launching;
+mod meeting;
+mod observing;
+mod session;

@@ -1,0 +1,269 @@
+//! A running agent, spoken to as the front does.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::{json, Value};
+
+pub const NONCE: u32 = 77;
+/// An agent that says nothing for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Session {
+    child: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+    pub hello: Value,
+    pub name: String,
+    last: u64,
+}
+
+/// Records that answered a job.
+#[derive(Debug)]
+pub struct Answer(pub Vec<Value>);
+
+impl Session {
+    /// Starts `serve` with a name of its own.
+    pub fn serve() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tare-test{}-{number}", std::process::id());
+        Self::start(&["serve", "--name", &name], name.clone())
+    }
+
+    /// Starts `observe`.
+    pub fn observe() -> Self {
+        Self::start(&["observe", "--teardown"], String::new())
+    }
+
+    fn start(arguments: &[&str], name: String) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tare-agent"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        let mut session = Self {
+            input: child.stdin.take(),
+            child,
+            lines,
+            hello: Value::Null,
+            name,
+            last: 0,
+        };
+        session.hello = session.record();
+        assert_eq!(session.hello["record"], "hello");
+        session
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn send(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    pub fn answer(&mut self) -> Answer {
+        let mut records = Vec::new();
+        loop {
+            let record = self.record();
+            if record["record"] == "done" {
+                assert_eq!(record["records"], records.len());
+                return Answer(records);
+            }
+            records.push(record);
+        }
+    }
+
+    pub fn ask(&mut self, job: Value) -> Answer {
+        self.send(&job.to_string());
+        self.answer()
+    }
+
+    /// One worker, one iteration, whatever else is said.
+    pub fn trial(&mut self, workload: Value, more: Value) -> Answer {
+        let job = self.job(workload, more);
+        self.ask(job)
+    }
+
+    pub fn job(&mut self, workload: Value, more: Value) -> Value {
+        self.last += 1;
+        let mut job = json!({
+            "job": "trial", "id": self.last, "trial": self.last, "nonce": NONCE,
+            "workload": workload, "workers": [{"worker": 0, "cpus": null}], "iterations": 1,
+            "warmup": 0, "process": "fresh", "tail": "stop", "rendezvous": null,
+            "timeout_ns": null, "linger_ns": 5_000_000_000_u64, "observe": false, "user": null,
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            job[key] = value.clone();
+        }
+        job
+    }
+
+    /// Ends its jobs.
+    pub fn close(&mut self) {
+        self.input = None;
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> ExitStatus {
+        self.close();
+        self.child.wait().unwrap()
+    }
+
+    fn record(&self) -> Value {
+        let line = self
+            .lines
+            .recv_timeout(PATIENCE)
+            .expect("the agent answers");
+        serde_json::from_str(&line).expect(&line)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
+
+impl Answer {
+    /// Values of a metric from a source, in the order in which they came.
+    pub fn all(&self, metric: &str, source: &str) -> Vec<i64> {
+        self.samples()
+            .filter(|s| s["metric"] == metric && s["source"] == source)
+            .map(|s| s["value"].as_i64().unwrap())
+            .collect()
+    }
+
+    pub fn samples(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().filter(|record| record["record"] == "sample")
+    }
+
+    pub fn find(&self, metric: &str, source: &str) -> Option<i64> {
+        self.all(metric, source).first().copied()
+    }
+
+    pub fn get(&self, metric: &str, source: &str) -> i64 {
+        self.find(metric, source)
+            .unwrap_or_else(|| panic!("no {metric} from {source} in {:#?}", self.0))
+    }
+
+    /// Kinds and messages of the faults.
+    pub fn faults(&self) -> Vec<(&str, &str)> {
+        let faults = self.0.iter().filter(|record| record["record"] == "fault");
+        faults
+            .map(|fault| {
+                (
+                    fault["kind"].as_str().unwrap(),
+                    fault["message"].as_str().unwrap(),
+                )
+            })
+            .collect()
+    }
+
+    /// The only fault, which is no warning.
+    pub fn fault(&self) -> (&str, &str) {
+        let faults: Vec<_> = self
+            .faults()
+            .into_iter()
+            .filter(|f| f.0 != "warning")
+            .collect();
+        assert_eq!(faults.len(), 1, "{:#?}", self.0);
+        faults[0]
+    }
+
+    pub fn fact(&self, name: &str) -> Option<&Value> {
+        let fact = self.0.iter().find(|record| record["name"] == name)?;
+        Some(&fact["value"])
+    }
+}
+
+/// A directory of this run's own, removed by nobody but the machine.
+pub fn scratch() -> &'static Path {
+    static SCRATCH: OnceLock<PathBuf> = OnceLock::new();
+    SCRATCH.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(std::process::id().to_string());
+        std::fs::create_dir_all(&directory).unwrap();
+        directory
+    })
+}
+
+/// The program that knows its own truth, compiled once.
+pub fn subject() -> &'static str {
+    static SUBJECT: OnceLock<String> = OnceLock::new();
+    SUBJECT.get_or_init(|| {
+        let program = scratch().join("subject");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agent/subject.c");
+        let status = Command::new("cc")
+            .args(["-O2", "-static", "-pthread", "-o"])
+            .args([&program, &source])
+            .status();
+        assert!(status.expect("a C compiler").success());
+        program.to_str().unwrap().to_string()
+    })
+}
+
+/// A command of the subject's.
+pub fn command(words: &[&str]) -> Value {
+    let argv: Vec<&str> = [subject()]
+        .into_iter()
+        .chain(words.iter().copied())
+        .collect();
+    any_command(&argv)
+}
+
+pub fn any_command(argv: &[&str]) -> Value {
+    json!({
+        "kind": "command", "argv": argv, "environment": {"PATH": "/usr/bin:/bin"},
+        "directory": null, "input": null, "capture": null,
+    })
+}
+
+pub fn kernel(name: &str, repetitions: u64) -> Value {
+    json!({
+        "kind": "kernel", "name": name, "parameters": {}, "repetitions": repetitions, "seed": 1,
+    })
+}
+
+/// The same with one thing changed.
+pub fn with(mut workload: Value, key: &str, value: Value) -> Value {
+    workload[key] = value;
+    workload
+}
+
+/// A fresh file for workers to meet in.
+pub fn rendezvous(parties: u32) -> Value {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let path = scratch().join(format!("meeting{}", COUNT.fetch_add(1, Ordering::Relaxed)));
+    std::fs::write(&path, [0; 4096]).unwrap();
+    json!({"path": path.to_str().unwrap(), "parties": parties})
+}
+
+pub fn workers(count: u32) -> Value {
+    (0..count)
+        .map(|worker| json!({"worker": worker, "cpus": null}))
+        .collect()
+}
+
+/// Whether this can only be tested by root; says so where it is not.
+pub fn is_root(what: &str) -> bool {
+    // SAFETY: no preconditions.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        eprintln!("skipped: {what} needs root");
+    }
+    root
+}
