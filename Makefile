@@ -11,7 +11,6 @@ setup:
 demo: setup
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
 	@tare experiment run examples/demo.toml --out demo-results
-	@echo "report: $(CURDIR)/demo-results/report.html"
 
 test: test-tools lint check-generated
 	cargo test --quiet --locked $(AGENT)
