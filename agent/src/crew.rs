@@ -75,14 +75,22 @@ impl Crew {
     pub fn reap(&mut self) {
         while let Ok(Waiting::Ended(pid)) = tree::ended() {
             match self.members.iter().position(|member| member.pid == pid) {
-                Some(number) => {
-                    self.members[number].wait();
-                    self.clear_up_after(number);
-                }
-                None => {
-                    let _ = tree::wait(pid);
-                }
+                Some(number) => drop(self.bury(number)),
+                None => drop(tree::wait(pid)),
             }
+        }
+    }
+
+    /// Clears up after a worker that is dead, and tells how it died.
+    pub fn bury(&mut self, number: usize) -> String {
+        let end = self.members[number].wait();
+        self.clear_up_after(number);
+        match end {
+            Some(Status::Exited(code)) => format!("exit code {code}"),
+            Some(Status::Killed(signal)) => {
+                format!("signal {signal} ({})", tree::signal_name(signal))
+            }
+            None => "nobody knows how".to_string(),
         }
     }
 
@@ -184,17 +192,6 @@ impl Member {
         &self.answer[..end.map_or(0, |end| end + 1)]
     }
 
-    /// How it ended.
-    pub fn last_words(&mut self) -> String {
-        match self.wait() {
-            Some(Status::Exited(code)) => format!("exit code {code}"),
-            Some(Status::Killed(signal)) => {
-                format!("signal {signal} ({})", tree::signal_name(signal))
-            }
-            None => "nobody knows how".to_string(),
-        }
-    }
-
     fn wait(&mut self) -> Option<Status> {
         if self.end.is_none() {
             self.end = tree::wait(self.pid).ok().map(|(status, _)| status);
@@ -212,7 +209,7 @@ impl Drop for Crew {
         }
         for number in 0..self.members.len() {
             if self.members[number].wait() != Some(Status::Exited(0)) {
-                self.clear_up_after(number);
+                self.bury(number);
             }
         }
     }

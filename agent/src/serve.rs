@@ -152,10 +152,10 @@ impl Resident {
     }
 
     fn gather(&mut self, trial: &Trial) {
-        for (member, given) in self.crew.members().iter_mut().zip(&trial.workers) {
-            self.records.relay(member.answer());
-            if member.state == State::Dead {
-                let how = member.last_words();
+        for (number, given) in trial.workers.iter().enumerate() {
+            self.records.relay(self.crew.members()[number].answer());
+            if self.crew.members()[number].state == State::Dead {
+                let how = self.crew.bury(number);
                 self.records.add(&Record::Fault(Fault {
                     id: trial.id,
                     trial: Some(trial.trial),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::session::{kernel, with, Session};
+use crate::session::{kernel, small_kernel, with, Session};
 
 #[test]
 fn garbage_gets_an_answer_and_harms_nothing() {
@@ -59,10 +59,7 @@ fn a_wrong_job_is_said_to_be_wrong() {
 #[test]
 fn a_kernel_times_itself_within_what_is_seen_around_it() {
     let mut agent = Session::serve();
-    let answer = agent.trial(
-        kernel("exp_float", 2),
-        json!({"warmup": 1, "iterations": 2}),
-    );
+    let answer = agent.trial(small_kernel(), json!({"warmup": 1, "iterations": 2}));
     let phases: Vec<_> = answer
         .samples()
         .filter(|sample| sample["metric"] == "kernel_wall_ns")
@@ -90,10 +87,7 @@ fn a_kernel_times_itself_within_what_is_seen_around_it() {
 #[test]
 fn iterations_can_share_a_process() {
     let mut agent = Session::serve();
-    let answer = agent.trial(
-        kernel("exp_float", 1),
-        json!({"iterations": 5, "process": "same"}),
-    );
+    let answer = agent.trial(small_kernel(), json!({"iterations": 5, "process": "same"}));
     assert_eq!(answer.all("kernel_wall_ns", "self").len(), 5);
     let whole = answer.all("wall_ns", "around");
     assert_eq!(whole.len(), 1);

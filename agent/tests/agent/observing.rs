@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use crate::session::{command, is_root, rendezvous, workers, Answer, Session, NONCE};
+use crate::session::{command, is_root, nonce, rendezvous, workers, Answer, Session};
 
 const MS: i64 = 1_000_000;
 
@@ -21,7 +21,7 @@ fn observed(workload: Value, more: Value) -> Option<(Answer, Answer)> {
     let pid = agent.hello["pid"].clone();
     let groups = json!([{"worker": 0, "pid": pid}]);
     observer.ask(json!({
-        "job": "watch", "id": 2, "trial": trial, "nonce": NONCE, "groups": groups,
+        "job": "watch", "id": 2, "trial": trial, "nonce": nonce(), "groups": groups,
     }));
     let launched = agent.ask(job);
     let collected = observer.ask(json!({"job": "collect", "id": 3, "trial": trial}));

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use serde_json::{json, Value};
 
-pub const NONCE: u32 = 77;
+/// Of this run of the tests, so that two at once do not see each other.
+pub fn nonce() -> u32 {
+    std::process::id() & 0xff_ffff
+}
 /// An agent that says nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -20,7 +23,6 @@ pub struct Session {
     lines: Receiver<String>,
     pub hello: Value,
     pub name: String,
-    last: u64,
 }
 
 /// Records that answered a job.
@@ -61,7 +63,6 @@ impl Session {
             lines,
             hello: Value::Null,
             name,
-            last: 0,
         };
         session.hello = session.record();
         assert_eq!(session.hello["record"], "hello");
@@ -99,10 +100,12 @@ impl Session {
         self.ask(job)
     }
 
-    pub fn job(&mut self, workload: Value, more: Value) -> Value {
-        self.last += 1;
+    pub fn job(&self, workload: Value, more: Value) -> Value {
+        // Numbers differ between sessions, so that observers do not mix them up.
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let mut job = json!({
-            "job": "trial", "id": self.last, "trial": self.last, "nonce": NONCE,
+            "job": "trial", "id": number, "trial": number, "nonce": nonce(),
             "workload": workload, "workers": [{"worker": 0, "cpus": null}], "iterations": 1,
             "warmup": 0, "process": "fresh", "tail": "stop", "rendezvous": null,
             "timeout_ns": null, "linger_ns": 5_000_000_000_u64, "observe": false, "user": null,
@@ -238,6 +241,11 @@ pub fn kernel(name: &str, repetitions: u64) -> Value {
     })
 }
 
+/// One that takes some milliseconds, built for speed or not.
+pub fn small_kernel() -> Value {
+    with(kernel("exp_float", 5), "parameters", json!({"size": 100}))
+}
+
 /// The same with one thing changed.
 pub fn with(mut workload: Value, key: &str, value: Value) -> Value {
     workload[key] = value;
@@ -256,6 +264,12 @@ pub fn workers(count: u32) -> Value {
     (0..count)
         .map(|worker| json!({"worker": worker, "cpus": null}))
         .collect()
+}
+
+/// Whether the agent is linked as the one that is shipped.
+pub fn is_static() -> bool {
+    let binary = std::fs::read(env!("CARGO_BIN_EXE_tare-agent")).unwrap();
+    !binary.windows(8).any(|window| window == b"ld-linux")
 }
 
 /// Whether this can only be tested by root; says so where it is not.
