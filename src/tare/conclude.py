@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,12 +217,15 @@ def calling_user() -> record.User | None:
     return record.User(uid=uid, gid=gid, groups=tuple(groups))
 
 
-def answers(folder: Path) -> Answers:
-    """Conclude from what a folder holds, and store the findings in it."""
+def answers(folder: Path, tell: Callable[[int, int], None] = lambda done, of: None) -> Answers:
+    """Conclude from what a folder holds, and store the findings in it.
+
+    ``tell`` is told how many questions of how many were asked.
+    """
     from tare import store
     from tare.findings import all_findings, headline
 
     results = store.load(folder)
-    found = tuple(all_findings(results))
+    found = tuple(all_findings(results, tell))
     store.save_findings(folder, found)
     return Answers(headline=tuple(headline(results, found)), findings=found)

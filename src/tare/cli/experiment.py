@@ -127,14 +127,20 @@ def _tell(folder: Path, ended: str, json: str | None) -> None:
     from tare import conclude
     from tare import report as pages
 
-    with output.err.status("working out the answers"):
-        answers = conclude.answers(folder)
+    with output.err.status("working out the answers") as status:
+
+        def tell(done: int, of: int) -> None:
+            status.update(f"working out the answers: {done} of {of}")
+
+        answers = conclude.answers(folder, tell)
+        status.update("drawing the page")
         page = pages.write(folder, "html", None)[0]
     for line in answers.headline:
         output.out.print(line, markup=False)
+    output.out.print()
     for finding in answers.findings:
-        output.out.print(f"\n{finding.question}", style="bold", markup=False)
-        output.out.print(f"  {finding.answer}", markup=False)
+        verdict = f"{finding.verdict:<18}"
+        output.out.print(f"{verdict} {finding.question}", markup=False)
     if ended == "budget":
         output.out.print("\nThe budget ended before every cell had what was asked; see the report.")
     output.out.print(f"\nReport: {page}", markup=False, soft_wrap=True)

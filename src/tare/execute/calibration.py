@@ -27,7 +27,8 @@ def calibrate(plan: Plan, attempt: Try, tell: Callable[[str], None]) -> dict[str
     plan : Plan
         With the repetitions that are already frozen or given.
     attempt : callable
-        Executes a cell once with so many repetitions and returns ``kernel_wall_ns`` by source.
+        Executes a cell once with so many repetitions and returns ``kernel_cpu_ns`` by source:
+        what else runs does not make the work longer.
     tell : callable
         Takes what goes on, for people.
 

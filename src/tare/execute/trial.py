@@ -102,7 +102,7 @@ class Conductor:
                 calibration=calibration,
             )
         )
-        values = _Values("kernel_wall_ns" if calibration else self.metric)
+        values = _Values("kernel_cpu_ns" if calibration else self.metric)
         failure: str | None = None
         try:
             job = self._job(number, cell, seed, repetitions, iterations)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tare.findings.finding import Finding
 from tare.registry import scan
 from tare.results import Results
 
 
-def all_findings(results: Results) -> list[Finding]:
+def all_findings(
+    results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+) -> list[Finding]:
     """Ask every question that applies.
 
     Parameters
     ----------
     results : Results
         What an experiment has stored so far.
+    tell : callable
+        Told how many questions of how many were asked.
 
     Returns
     -------
@@ -21,4 +27,8 @@ def all_findings(results: Results) -> list[Finding]:
         In reading order; the same results always give the same findings.
     """
     units = sorted(scan("findings").values(), key=lambda unit: unit.order)
-    return [found for unit in units if (found := unit.find(results)) is not None]
+    answered = []
+    for number, unit in enumerate(units):
+        tell(number, len(units))
+        answered.append(unit.find(results))
+    return [found for found in answered if found is not None]

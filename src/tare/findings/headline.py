@@ -45,7 +45,7 @@ def _basis(results: Results) -> list[str]:
 
 def _failures(results: Results) -> list[str]:
     trials = results.trial_table
-    failed = trials[trials["status"] != "ok"]
+    failed = trials[trials["status"] == "failed"]
     if failed.empty:
         return []
     counts = failed.groupby(["workload", "platform"]).size().rename("n").reset_index()
