@@ -34,9 +34,11 @@ lint: setup
 generated: setup
 	tools/generate_record.py --write
 	tools/generate_docs.py --write
+	tools/generate_docs.py --write
 
 check-generated: setup
 	tools/generate_record.py --check
+	tools/generate_docs.py --check
 	tools/generate_docs.py --check
 
 clean:
