@@ -44,13 +44,14 @@ def at_most(alarms: int, rate: float, replicates: int = REPLICATES) -> bool:
     return alarms <= stats.binom.ppf(0.99, replicates, rate)
 
 
+@pytest.mark.parametrize("n", [20, 50])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_stability_of_equal_cells(shape: str) -> None:
+def test_stability_of_equal_cells(shape: str, n: int) -> None:
     """A family of four comparisons of spread: any "less" or "more stable" in at most 5 %."""
     rng = np.random.default_rng(1)
     draw, alarms = SHAPES[shape], 0
     for i in range(REPLICATES):
-        pairs = [(draw(rng, 40), draw(rng, 40)) for _ in range(4)]
+        pairs = [(draw(rng, n), draw(rng, n)) for _ in range(4)]
         words = {c.verdict for c in compare_spreads(pairs, seed=i)}
         alarms += bool(words & {"less stable", "more stable"})
     assert at_most(alarms, 0.05), alarms / REPLICATES

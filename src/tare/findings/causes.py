@@ -11,7 +11,7 @@ from tare.findings.cells import Cell, Cells, basis_of
 from tare.findings.evidence import level_columns, relative_spread
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.ladder import ladders
-from tare.findings.phrasing import at_levels, listing, percent
+from tare.findings.phrasing import at_levels, counted, listing, percent
 from tare.findings.stability import compare_platforms
 from tare.registry import Description
 from tare.results import Results
@@ -142,7 +142,8 @@ def _too_short(values: FloatArray, cells: Cells) -> bool:
 def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> str:
     if not known:
         return (
-            f"{total} cells are unstable, but with fewer than {FEWEST} trials nothing can be said."
+            f"{counted(total, 'cell')} {'is' if total == 1 else 'are'} unstable, but with fewer "
+            f"than {FEWEST} trials nothing can be said of why."
         )
     told = []
     nothing = []

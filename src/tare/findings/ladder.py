@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from tare.findings.cells import Cells, Pair
 from tare.results import Results
-from tare.statistics.comparison import Comparison, compare
+from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.spread import SpreadComparison, compare_spread
 
 State = Literal["undisturbed", "disturbed", "not decided"]
@@ -79,15 +80,22 @@ def _step(pair: Pair, results: Results, number: int) -> Step:
         pair.first, pair.second, experiment.parallel_growth, seed=experiment.seed + number
     )
     state = _state(shift, growth, experiment.parallel_shift, experiment.parallel_growth)
-    more = [m for m in (shift.more_pairs, growth.more_pairs) if m is not None]
+    more = max(_more(shift, experiment.parallel_shift), _more(growth, experiment.parallel_growth))
     return Step(
         workers=int(pair.level),
         pair=pair,
         shift=shift,
         growth=growth,
         state=state,
-        more=max(more, default=1) if state == "not decided" else None,
+        more=more if state == "not decided" else None,
     )
+
+
+def _more(c: Comparison | SpreadComparison, most: float) -> int:
+    """Further pairs after which the interval is no wider than what is allowed."""
+    if c.low is None or c.high is None:
+        return c.more_pairs or 1
+    return further(c.n, math.log(c.high / c.low) / 2, most)
 
 
 def _state(
