@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -42,20 +43,21 @@ class Browser:
         found = binary()
         assert found is not None
         self._home = tempfile.TemporaryDirectory(prefix="tare-chromium-")
-        theirs_in, self._write = os.pipe()
-        self._read, theirs_out = os.pipe()
-        # The pipe's ends are wanted at 3 and 4; a shell puts them there.
+        near_in, self._write = os.pipe()
+        self._read, near_out = os.pipe()
+        # Chromium wants its ends at 3 and 4; a shell puts them there, from where none is yet.
+        theirs_in, theirs_out = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (near_in, near_out))
         self._process = subprocess.Popen(
             [
-                "sh", "-c", f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}', found,
+                "bash", "-c", f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}', found,
                 *_FLAGS, f"--user-data-dir={self._home.name}", "about:blank",
             ],
             pass_fds=(theirs_in, theirs_out),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        os.close(theirs_in)
-        os.close(theirs_out)
+        for end in (near_in, near_out, theirs_in, theirs_out):
+            os.close(end)
         self._buffer = b""
         self._last = 0
         self._session: str | None = None
@@ -125,13 +127,17 @@ class Browser:
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])
         self.call("Page.navigate", url=path.resolve().as_uri())
+        self.wait("document.readyState === 'complete'")
+        self.wait("!document.querySelector('.chart:not([data-drawn])')")
+
+    def wait(self, condition: str) -> None:
+        """Wait until an expression holds in the page."""
         deadline = time.monotonic() + PATIENCE_S
-        waiting = "document.readyState !== 'complete' || !!document.querySelector('.chart:not([data-drawn])')"
         while time.monotonic() < deadline:
-            if not self.ask(waiting):
+            if self.ask(condition):
                 return
             time.sleep(0.1)
-        raise TimeoutError(f"the charts of {path} are not drawn")
+        raise TimeoutError(condition)
 
     def ask(self, expression: str) -> Any:
         """Evaluate an expression in the page."""

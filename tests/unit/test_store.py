@@ -259,9 +259,16 @@ def test_findings_are_stored(folder):
     assert estimates == [(sum(len(f.estimates) for f in found),)]
 
 
-@pytest.mark.parametrize("table", [t.name for t in store.TABLES])
-def test_every_table_in_every_format(folder, tmp_path, table):
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory):
+    folder = journals.write(synthetic.make(trials=8), tmp_path_factory.mktemp("store") / "out")
     store.save_findings(folder, all_findings(store.load(folder)))
+    return folder
+
+
+@pytest.mark.parametrize("table", [t.name for t in store.TABLES])
+def test_every_table_in_every_format(answered, tmp_path, table):
+    folder = answered
     written = {f: tmp_path / f"{table}.{f}" for f in store.FORMATS}
     for format, path in written.items():
         store.export(folder, table, format, path)

@@ -14,6 +14,8 @@ from markupsafe import Markup
 import tare
 from tare.report.page import Page
 
+#: Characters below which a sentence does not stand by itself.
+_SHORT = 24
 #: What is not parted from the number before it.
 _UNITS = "s|ms|µs|ns|min|h|bytes|[KMG]iB|trials?|workers?|cells?"
 
@@ -79,7 +81,13 @@ def _chunks(digest: str) -> str:
 
 def _sentences(text: str) -> list[str]:
     """Divide text after each sentence; a point inside a name has no space behind it."""
-    return re.split(r"(?<=[.!?]) (?=\S)", text)
+    told: list[str] = []
+    for sentence in re.split(r"(?<=[.!?]) (?=\S)", text):
+        if told and len(sentence) < _SHORT:
+            told[-1] += f" {sentence}"
+        else:
+            told.append(sentence)
+    return told
 
 
 def _kept(text: str) -> str:

@@ -66,7 +66,7 @@ class Page:
     strip : tuple of (str, str)
         Size and place of the experiment, in a few words each.
     overview : tuple of Figure
-        Charts of all cells that no single question owns.
+        Charts of all cells that no single question owns, shown after the first section.
     """
 
     name: str
@@ -84,7 +84,9 @@ class Page:
     @property
     def figures(self) -> list[Figure]:
         """Every chart of the report, in order."""
-        return [*self.overview, *(f for section in self.sections for f in section.figures)]
+        by_section = [list(section.figures) for section in self.sections]
+        by_section[:1] = [[*by_section[0], *self.overview]] if by_section else [[*self.overview]]
+        return [figure for figures in by_section for figure in figures]
 
 
 def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:

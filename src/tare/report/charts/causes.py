@@ -82,7 +82,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     chart = alt.layer(circles, told).properties(
         width=panel_width(1, label + 90), height=len(shown) * _ROW_HEIGHT
     )
-    return styled(chart, gutter=label + 90, label=label, most=620)
+    return styled(chart, gutter=label + 90, label=label, least=30 * len(names), most=620)
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:

@@ -96,7 +96,13 @@ def label_axis(label: int, **more: Any) -> altair.Axis:
 
 
 def styled(
-    chart: Any, *, columns: int = 1, gutter: int = 60, label: int = 0, most: int | None = None
+    chart: Any,
+    *,
+    columns: int = 1,
+    gutter: int = 60,
+    label: int = 0,
+    least: int = 64,
+    most: int | None = None,
 ) -> Any:
     """Give a chart the page's look, and tell the page how to fit it to its width.
 
@@ -110,11 +116,12 @@ def styled(
         Pixels that axes and labels take, beside the panels.
     label : int
         Those of them that are row labels, which a narrow screen shortens.
-    most : int, optional
-        Widest that a panel may become.
+    least, most : int, optional
+        Narrowest and widest that a panel may become.
     """
     fit = {
-        "columns": columns, "gutter": gutter, "label": label, "gap": GAP, "most": most,
+        "columns": columns, "gutter": gutter, "label": label, "gap": GAP, "least": least,
+        "most": most,
         "panel": panel_width(columns, gutter),
     }  # fmt: skip
     return chart.properties(usermeta={"fit": fit}).configure(**_CONFIG)

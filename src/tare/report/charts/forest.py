@@ -91,15 +91,14 @@ def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Any:
     gutter = label + 20
     y = alt.Y("where:N", sort=rows, title=None, axis=label_axis(label))
     ends = [v for r in shown for v in (r.ratio, r.low, r.high)]
-    x = ratio_axis(ends, margin, title)
+    x = ratio_axis(ends, margin)
     panels = alt.layer(*_margin(x), *_marks(x, y, title), data=data(_records(shown, margin)))
     panels = panels.properties(
         width=panel_width(len(levels), gutter), height=len(rows) * _ROW_HEIGHT
     )
     column = alt.Column("level:N", sort=levels, header=alt.Header(title=None))
-    return styled(
-        panels.facet(column=column), columns=len(levels), gutter=gutter, label=label, most=460
-    )
+    chart = panels.facet(column=column).properties(title=title)
+    return styled(chart, columns=len(levels), gutter=gutter, label=label, most=460)
 
 
 def _margin(x: dict[str, Any]) -> list[Any]:
@@ -143,7 +142,10 @@ def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
 
 
 def ratio_axis(
-    ends: Iterable[float | None], margin: float, title: str, extent: int | None = None
+    ends: Iterable[float | None],
+    margin: float,
+    title: str | None = None,
+    extent: int | None = None,
 ) -> dict[str, Any]:
     """Scale and axis of ratios: per cent, or factors on a logarithmic scale where they are wide.
 
@@ -153,7 +155,7 @@ def ratio_axis(
         Everything that is to be in the picture.
     margin : float
         The band is in the picture as well.
-    title : str
+    title : str, optional
         Of the axis.
     extent : int, optional
         Pixels that its labels take, so that several panels stand in line.

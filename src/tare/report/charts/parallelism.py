@@ -139,9 +139,11 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     rows = [(name, row) for name, some in groups for row in some]
     told = []
     for key, what in _QUANTITIES:
-        name, worst = max(
-            ((name, row) for name, row in rows if row[key] is not None), key=lambda x: x[1][key]
-        )
+        known = [(name, row) for name, row in rows if row[key] is not None]
+        if not known:
+            told.append(f"the {what} has no ratio")
+            continue
+        name, worst = max(known, key=lambda x: x[1][key])
         ratio = change_interval(worst[key], worst[f"{key}_low"], worst[f"{key}_high"])
         told.append(
             f"the {what} changes most for {name} on {_platform(worst, results)} with "

@@ -24,7 +24,11 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     some = _ratios(results, findings)
     if not some:
         return None
-    return draw_ratios(some, results.experiment.parallel_growth, "change of the p10–p90 range")
+    return draw_ratios(
+        some,
+        results.experiment.parallel_growth,
+        "change of the p10–p90 range",
+    )
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:

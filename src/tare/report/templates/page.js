@@ -2,13 +2,13 @@
 (() => {
   // Panels side by side are made as wide as the screen allows; the page never scrolls sideways,
   // only a chart with too many panels does, in its own box.
-  const LEAST = 64, SHARE_OF_LABELS = 0.36;
+  const SHARE_OF_LABELS = 0.36;
   const fitted = (spec, room) => {
     const fit = spec.usermeta.fit;
     const label = Math.min(fit.label, Math.floor(room * SHARE_OF_LABELS));
     const share = Math.floor((room - fit.gutter + fit.label - label) / fit.columns - fit.gap);
     const sizes = {
-      width: [fit.panel, Math.max(LEAST, fit.most ? Math.min(share, fit.most) : share)],
+      width: [fit.panel, Math.max(fit.least, fit.most ? Math.min(share, fit.most) : share)],
       labelLimit: [fit.label, label], minExtent: [fit.label, label], maxExtent: [fit.label, label],
     };
     const walk = (node) => {

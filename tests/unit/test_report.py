@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+import re
+import xml.dom.minidom
+from html.parser import HTMLParser
+from pathlib import Path
+
+import journals
+import pytest
+import synthetic
+from synthetic import Behaviour
+
+from tare import report, store
+from tare.errors import StoreError
+from tare.findings import all_findings
+from tare.registry import scan
+from tare.report import html, markdown, page, pictures
+from tare.report.charts.chart import COLOURS, MOST_MARKS, by_itself
+from tare.report.origin import origin
+
+CHARTS = sorted(scan("report.charts"))
+HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
+
+
+def disturbed(levels: dict[str, str]) -> Behaviour:
+    """Docker costs and is less stable; two workers wait for each other; inputs matter."""
+    docker, two = levels["platform"] == "docker", levels["workers"] == "2"
+    return Behaviour(
+        mean_ns=synthetic.MS * (210 if docker else 200),
+        spread=0.01 * (3 if docker else 1) * (3 if two else 1),
+        waiting=0.8 if two else 0.0,
+        inputs=0.01,
+        worker_difference=0.03,
+    )
+
+
+@pytest.fixture(scope="module")
+def results():
+    return synthetic.make(
+        disturbed,
+        pinnings=("none", "spread"),
+        trials=24,
+        iterations=2,
+        inputs=4,
+        notes=["isolate was left out: it is not on PATH."],
+    )
+
+
+@pytest.fixture(scope="module")
+def findings(results):
+    return all_findings(results)
+
+
+@pytest.fixture(scope="module")
+def folder(results, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "out"
+    return journals.write(results, path, text='name = "synthetic"\n')
+
+
+@pytest.fixture(scope="module")
+def made(results, findings, folder):
+    return page.make(results, findings, origin(folder, store.load(folder)))
+
+
+@pytest.fixture(scope="module")
+def rendered(made):
+    return html.render(made)
+
+
+class Text(HTMLParser):
+    """What a reader sees, and which elements there are."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._hidden = 0
+        self.feed(document)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self._hidden -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        if not self._hidden:
+            self.text += data
+
+
+def shown(document: str) -> str:
+    text = re.sub(r"\s+", " ", Text(document).text.replace("\u200b", ""))
+    return text.replace("\u00a0", " ")
+
+
+def test_the_answer_comes_first(rendered, made):
+    text = shown(rendered)
+    places = [text.index(words) for words in (made.question, made.headline[0].split(". ")[0])]
+    first_section = text.index(made.sections[0].finding.answer.split(". ")[0], places[1] + 1)
+    assert places[0] < places[1] < first_section
+
+
+def test_every_sentence_of_every_finding_is_told(rendered, made):
+    text = shown(rendered)
+    for sentence in made.headline:
+        assert sentence.split(". ")[0] in text
+    for section in made.sections:
+        assert section.finding.question in text
+        assert section.word in text
+        for part in (*section.finding.answer.split(". "), *section.finding.caveats):
+            assert part.strip() in text
+
+
+def test_every_row_of_every_table_is_there(rendered, made):
+    text = Text(rendered)
+    tables = [t for s in made.sections for t in s.tables] + [made.stops, *made.machine]
+    rows = sum(len(t.rows) + 1 for t in tables)
+    assert sum(tag == "tr" for tag, _ in text.tags) == rows
+
+
+def test_every_chart_that_a_finding_names_is_drawn_and_told(made, rendered):
+    named = {name for s in made.sections for name in s.finding.charts}
+    assert named <= set(CHARTS)
+    drawn = {figure.name for figure in made.figures}
+    assert drawn == set(CHARTS), "this experiment shows every chart"
+    text = shown(rendered)
+    for figure in made.figures:
+        assert figure.alternative in text
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_by_itself_knows_its_colours(made, name):
+    spec = next(f.spec for f in made.figures if f.name == name)
+    plain = json.dumps(by_itself(spec))
+    assert "var(--" not in plain
+    assert "usermeta" not in plain
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_chart_needs_nothing_from_outside(made, name):
+    spec = next(f.spec for f in made.figures if f.name == name)
+    assert '"url"' not in json.dumps(spec)
+
+
+def test_page_and_chart_have_the_same_colours():
+    css = (Path(report.__file__).parent / "templates" / "page.css").read_text()
+    light = css[: css.index("@media")]
+    for name in COLOURS:
+        assert f"--{name}:" in light
+        assert css.count(f"--{name}:") >= 2, f"{name} has no colour in the dark"
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_where_there_is_nothing_to_see_nothing_is_drawn(name):
+    nothing = synthetic.make(Behaviour(failing=1.0), trials=2)
+    assert scan("report.charts")[name].draw(nothing, all_findings(nothing)) is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"platforms": ("bare",), "workers": (1,), "trials": 1},
+        {"platforms": ("bare",), "workers": (1,), "trials": 8},
+        {"platforms": ("bare", "docker"), "workers": (1,), "trials": 5},
+        {"platforms": ("bare",), "workers": (1, 2, 4), "trials": 12, "tail": "stop"},
+        {"behave": Behaviour(failing=1.0), "trials": 3},
+        {"behave": Behaviour(failing=0.3), "trials": 12},
+        {"without": {"docker": ["self"]}, "trials": 8},
+        {"behave": Behaviour(spread=0, within=0, harness_wall_sd_ns=0), "trials": 12},
+        {"metric": "memory_bytes", "trials": 12},
+    ],
+)
+def test_any_experiment_has_a_page(options, tmp_path):
+    made = synthetic.make(**options)
+    written = report.write(journals.write(made, tmp_path / "out"))
+    assert made.experiment.question in shown(written[0].read_text())
+
+
+def test_before_the_first_trial(tmp_path):
+    folder = journals.write(synthetic.make(trials=1), tmp_path / "out")
+    first = (folder / "journal" / "1.ndjson").read_bytes().splitlines(keepends=True)[0]
+    (folder / "journal" / "1.ndjson").write_bytes(first)
+    text = shown(report.write(folder)[0].read_text())
+    assert "it still runs, or was killed" in text
+
+
+def test_names_are_never_markup(tmp_path):
+    made = synthetic.make(
+        workloads=[HOSTILE],
+        platforms=("bare", f"docker{HOSTILE}"),
+        workers=(1,),
+        trials=8,
+        notes=[HOSTILE],
+        behave=Behaviour(failing=0.1),
+    )
+    folder = journals.write(made, tmp_path / "out", text=HOSTILE)
+    document = report.write(folder)[0].read_text()
+    parsed = Text(document)
+    assert not [tag for tag, _ in parsed.tags if tag == "img"]
+    scripts = [a for tag, a in parsed.tags if tag == "script"]
+    assert sum(a.get("type") != "application/json" for a in scripts) == 2
+    assert HOSTILE in parsed.text.replace("\u00a0", " ")
+    blocks = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', document)
+    specs = json.dumps([json.loads(block) for block in blocks])
+    assert json.dumps(HOSTILE)[1:-1] in specs, "the charts have the name as it is"
+    for path in report.write(folder, "svg"):
+        xml.dom.minidom.parseString(path.read_bytes())
+
+
+def test_the_policy_lets_only_the_page_s_own_scripts_run(rendered):
+    policy = next(a["content"] for t, a in Text(rendered).tags if a.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert policy.count("'sha256-") == 2
+
+
+def test_many_samples_are_thinned_and_said():
+    many = synthetic.make(platforms=("bare",), workers=(2,), trials=200, iterations=20)
+    chart = scan("report.charts")["scatter"]
+    points = json.dumps(chart.draw(many, []).to_dict()).count('"w":')
+    assert 0 < points <= MOST_MARKS
+    told = chart.alternative(many, [])
+    assert f"{points:,} of 8,000 iterations" in told
+
+
+def test_what_was_left_out_is_said(rendered):
+    assert "isolate was left out" in shown(rendered)
+
+
+def test_failed_trials_are_said(tmp_path):
+    made = synthetic.make(Behaviour(failing=0.3), trials=12)
+    failed = (made.trial_table["status"] == "failed").sum()
+    text = shown(report.write(journals.write(made, tmp_path / "out"))[0].read_text())
+    assert f"{failed} trials failed" in text
+
+
+def test_how_to_reproduce(rendered):
+    text = shown(rendered)
+    assert "tare experiment run experiment.toml" in text
+    assert re.search(r"SHA-256 of agent\s*0{64}", text)
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Make an experiment of one cell."""
+    made = synthetic.make(platforms=("bare",), workers=(1,), trials=7)
+    return journals.write(made, tmp_path / "small")
+
+
+def test_markdown_says_the_same(made, tmp_path):
+    drawn = pictures.write(made, "svg", tmp_path / "charts")
+    document = markdown.render(made, "charts")
+    plain = re.sub(r"\\(.)", r"\1", document)
+    for section in made.sections:
+        assert f"## {section.finding.question}" in plain
+    shown_pictures = re.findall(r"!\[.*?\]\((.*?)\)\n", document)
+    assert [tmp_path / p for p in shown_pictures] == drawn
+    assert all(path.stat().st_size > 1000 for path in drawn)
+    for block in re.findall(r"(?:^\|.*\n)+", document, re.M):
+        columns = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(columns) == 1, "a table whose rows differ in length"
+
+
+@pytest.mark.parametrize("words", ["a|b", "<b>", "`x`", "*a*", "[x](y)", "a\nb", "&amp;", "\\"])
+def test_markdown_text_is_no_markup(words):
+    escaped = markdown.text(words)
+    assert "\n" not in escaped
+    assert not re.search(r"(?<!\\)(?:\\\\)*[|<>`*\[\]]", escaped)
+
+
+def test_a_document_and_its_charts_lie_together(small, tmp_path):
+    document, *drawn = report.write(small, "markdown")
+    assert document == small / "report.md"
+    assert drawn
+    assert all(path.relative_to(small).as_posix() in document.read_text() for path in drawn)
+
+
+def test_charts_for_papers(small):
+    drawn = report.write(small, "png")
+    assert {p.parent for p in drawn} == {small / "charts"}
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in drawn)
+
+
+def test_unknown_format_and_place(small, tmp_path):
+    with pytest.raises(StoreError, match="no format"):
+        report.write(small, "pdf")
+    with pytest.raises(StoreError, match="cannot write"):
+        report.write(small, "html", tmp_path / "no" / "such" / "report.html")
+
+
+def test_the_same_results_give_the_same_page(small, tmp_path):
+    one = report.write(small, "html", tmp_path / "1.html")[0].read_bytes()
+    assert report.write(small, "html", tmp_path / "2.html")[0].read_bytes() == one
