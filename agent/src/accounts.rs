@@ -1,56 +1,66 @@
 //! From what was read to the figures of an entry.
 
+use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Acquire;
 
 use crate::cgroup::Reading;
 use crate::ledger::{Entry, Figure};
-use crate::page::{Head, Slot, Stamp};
+use crate::page::{Before, Head, Slot, Stamp};
 use crate::perf_task::Stamps;
 use crate::tree::{End, Status, Tree};
 
-/// What is known of the root process; what it used before its exec was its launcher's doing.
+/// What is known of the root process.
 pub fn root(entry: &mut Entry, head: &Head, end: &End) {
-    let before = |value: &std::sync::atomic::AtomicI64| value.load(Acquire);
-    let usage = &end.usage;
-    let start = before(&head.before.monotonic_ns);
+    let start = head.before.monotonic_ns.load(Acquire);
     entry.set(Figure::StartAround, start);
     entry.set(Figure::EndAround, end.monotonic_ns);
     entry.set(Figure::WallAround, end.monotonic_ns - start);
-    let less = |value: i64, atomic| (value - before(atomic)).max(0);
-    entry.set(
-        Figure::UserRusage,
-        less(usage.user_ns, &head.before.user_ns),
-    );
-    entry.set(
-        Figure::SystemRusage,
-        less(usage.system_ns, &head.before.system_ns),
-    );
-    let cpu = usage.user_ns + usage.system_ns;
-    entry.set(Figure::CpuRusage, less(cpu, &head.before.cpu_ns));
-    entry.set(Figure::MemoryRusage, usage.memory_bytes);
-    entry.set(
-        Figure::MinorFaults,
-        less(usage.minor_faults, &head.before.minor_faults),
-    );
-    entry.set(
-        Figure::MajorFaults,
-        less(usage.major_faults, &head.before.major_faults),
-    );
-    let switches = less(usage.voluntary_switches, &head.before.voluntary_switches);
-    entry.set(Figure::VoluntarySwitches, switches);
-    let switches = less(
-        usage.involuntary_switches,
-        &head.before.involuntary_switches,
-    );
-    entry.set(Figure::InvoluntarySwitches, switches);
-    entry.set(
-        Figure::Wait,
-        end.wait_ns.map(|wait| less(wait, &head.before.wait_ns)),
-    );
+    entry.set(Figure::MemoryRusage, end.usage.memory_bytes);
     entry.set(Figure::Migrations, end.migrations);
     match end.status {
         Status::Exited(code) => entry.set(Figure::ExitCode, i64::from(code)),
         Status::Killed(signal) => entry.set(Figure::Signal, i64::from(signal)),
+    }
+    used(entry, &head.before, end);
+}
+
+/// What the root process used up since its exec; until then it was its launcher's doing.
+fn used(entry: &mut Entry, before: &Before, end: &End) {
+    let mut set = |figure, value: i64, before: &AtomicI64| {
+        entry.set(figure, (value - before.load(Acquire)).max(0));
+    };
+    let usage = &end.usage;
+    set(Figure::UserRusage, usage.user_ns, &before.user_ns);
+    set(Figure::SystemRusage, usage.system_ns, &before.system_ns);
+    set(
+        Figure::CpuRusage,
+        usage.user_ns + usage.system_ns,
+        &before.cpu_ns,
+    );
+    set(
+        Figure::MinorFaults,
+        usage.minor_faults,
+        &before.minor_faults,
+    );
+    set(
+        Figure::MajorFaults,
+        usage.major_faults,
+        &before.major_faults,
+    );
+    let voluntary = &before.voluntary_switches;
+    set(
+        Figure::VoluntarySwitches,
+        usage.voluntary_switches,
+        voluntary,
+    );
+    let involuntary = &before.involuntary_switches;
+    set(
+        Figure::InvoluntarySwitches,
+        usage.involuntary_switches,
+        involuntary,
+    );
+    if let Some(wait_ns) = end.wait_ns {
+        set(Figure::Wait, wait_ns, &before.wait_ns);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::record;
 
@@ -32,6 +32,14 @@ impl Capture {
         })
     }
 
+    /// What the child writes to.
+    pub fn writers(&self) -> [BorrowedFd<'_>; 2] {
+        [&self.output, &self.error].map(|stream| {
+            let writer = stream.writer.as_ref();
+            writer.expect("nothing is launched yet").as_fd()
+        })
+    }
+
     pub fn drain(&mut self) {
         self.output.drain();
         self.error.drain();
@@ -51,7 +59,7 @@ impl Capture {
 
 pub struct Stream {
     reader: Option<File>,
-    pub writer: Option<OwnedFd>,
+    writer: Option<OwnedFd>,
     file: File,
     room: u64,
     evidence: Vec<u8>,

@@ -1,18 +1,19 @@
 //! The course of one process from its launch until nothing is left of it.
 
+mod verdict;
+
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Acquire;
 
-use crate::accounts;
 use crate::capture::Capture;
 use crate::cgroup::Reading;
 use crate::clock;
 use crate::launch::Surroundings;
-use crate::ledger::{Entry, Figure};
+use crate::ledger::Entry;
 use crate::perf_task::Followed;
 use crate::record::{FaultKind, Phase, Workload};
-use crate::tree::{self, Relative, Status, Tree};
+use crate::tree::{self, Relative, Tree};
 use crate::trial::Part;
 use crate::watch;
 use crate::worker::Closed;
@@ -77,32 +78,24 @@ impl Course {
     ) -> Result<Self, String> {
         let mut capture = capture(part, entry)?;
         let input = input(part)?;
-        part.worker.page.prepare(script)?;
-        let null = part.worker.null.as_fd();
-        let streams = [
-            input.as_ref().map_or(null, AsFd::as_fd),
-            capture
-                .as_ref()
-                .and_then(|c| c.output.writer.as_ref())
-                .map_or(null, AsFd::as_fd),
-            capture
-                .as_ref()
-                .and_then(|c| c.error.writer.as_ref())
-                .map_or(null, AsFd::as_fd),
-        ];
+        // One more than the iterations: the tail's.
+        part.worker.page.prepare(script, executions as usize + 1)?;
         let before = part.worker.group.begin();
+        let null = part.worker.null.as_fd();
+        let [output, error] = capture.as_ref().map_or([null; 2], Capture::writers);
         let surroundings = Surroundings {
             page: &part.worker.page,
             marker: part.marker(entry.iteration, entry.phase),
             meeting: part.meeting.as_ref(),
             round,
-            streams,
+            streams: [input.as_ref().map_or(null, AsFd::as_fd), output, error],
             group: part.worker.group.birth(),
         };
         let launched_ns = clock::monotonic();
         let root = part.program.launch(&surroundings);
         let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
-        let followed = follow_task(part, root);
+        // It still waits at its gate.
+        let followed = part.observe.then(|| Followed::new(root).ok()).flatten();
         part.worker.page.head().open_gate();
         if let Some(capture) = &mut capture {
             capture.launched();
@@ -207,121 +200,6 @@ impl Course {
             let _ = self.tree.reap();
         }
     }
-
-    /// From what happened to figures and faults; whether all went well.
-    fn conclude(mut self, part: &mut Part, entry: &mut Entry) -> bool {
-        if let Some(capture) = &mut self.capture {
-            capture.drain();
-        }
-        let counted = part.worker.group.read().since(&self.before);
-        let head = part.worker.page.head();
-        if self.interruption == Some(Interruption::TailOver) {
-            entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
-            entry.set(Figure::EndAround, clock::monotonic());
-            return false;
-        }
-        let failure = part.launch_failure();
-        // It may have been ended while it was still waiting to begin.
-        let begun = head.before.monotonic_ns.load(Acquire) != 0;
-        if failure.is_none() && begun {
-            if let Some(end) = &self.tree.end {
-                accounts::root(entry, head, end);
-            }
-            if let Some(stamps) = self.followed.as_ref().and_then(Followed::stamps) {
-                accounts::stamped(entry, &stamps);
-            }
-            accounts::tree(entry, head, &self.tree);
-            accounts::group(entry, head, &counted, part.worker.group.memory_bytes());
-        }
-        if failure.is_none() {
-            let timed_out = self.interruption == Some(Interruption::Timeout);
-            entry.set(Figure::TimedOut, i64::from(timed_out));
-        }
-        self.warn(part, entry);
-        match failure
-            .map(|why| (FaultKind::Launch, why))
-            .or_else(|| self.failure(part, entry))
-        {
-            None => true,
-            Some((kind, message)) => {
-                let evidence = self.capture.as_ref().and_then(Capture::evidence);
-                if self.phase != Phase::Tail {
-                    part.fault(entry.iteration, kind, message, evidence);
-                }
-                false
-            }
-        }
-    }
-
-    fn failure(&self, part: &Part, entry: &Entry) -> Option<(FaultKind, String)> {
-        let subject = part.subject();
-        if self.interruption == Some(Interruption::Timeout) {
-            let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
-            let waits = part.meeting.as_ref().zip(self.round);
-            let message = if waits.is_some_and(|(meeting, round)| meeting.waits(round)) {
-                format!("{subject} waited {limit} s at the barrier for workers that did not come")
-            } else {
-                format!("{subject} exceeded its {limit} s and was killed")
-            };
-            return Some((FaultKind::Timeout, message));
-        }
-        if let Some(complaint) = part.worker.page.complaint() {
-            return Some((FaultKind::Job, complaint));
-        }
-        let status = self.tree.end.as_ref()?.status;
-        if status != Status::Exited(0) && entry.get(Figure::OomKilled) == Some(1) {
-            return Some((
-                FaultKind::OutOfMemory,
-                format!("the kernel killed {subject} for want of memory"),
-            ));
-        }
-        match status {
-            Status::Exited(0) => None,
-            Status::Exited(code) => Some((
-                FaultKind::Exit,
-                format!("{subject} ended with exit code {code}"),
-            )),
-            Status::Killed(signal) => {
-                let name = tree::signal_name(signal);
-                Some((
-                    FaultKind::Signal,
-                    format!("{subject} was ended by signal {signal} ({name})"),
-                ))
-            }
-        }
-    }
-
-    fn warn(&self, part: &mut Part, entry: &Entry) {
-        if !self.lingered.is_empty() {
-            let all: Vec<_> = self
-                .lingered
-                .iter()
-                .map(|r| format!("{} ({})", r.name, r.pid))
-                .collect();
-            let linger = part.job.linger_ns as f64 / 1e9;
-            let message = format!(
-                "{} left processes that went on for {linger} s and were killed: {}",
-                part.subject(),
-                all.join(", ")
-            );
-            part.fault(entry.iteration, FaultKind::Warning, message, None);
-        }
-        if let Some(message) = accounts::disagreement(entry) {
-            part.fault(entry.iteration, FaultKind::Warning, message, None);
-        }
-        if !self.tree.empty {
-            let message = format!("{} left processes that cannot be killed", part.subject());
-            part.fault(entry.iteration, FaultKind::Warning, message, None);
-        }
-    }
-}
-
-/// Events on the process, which still waits at its gate.
-fn follow_task(part: &mut Part, pid: libc::pid_t) -> Option<Followed> {
-    if !part.observe {
-        return None;
-    }
-    Followed::new(pid).ok()
 }
 
 fn capture(part: &Part, entry: &Entry) -> Result<Option<Capture>, String> {

@@ -125,7 +125,7 @@ fn launch_overhead(worker: &mut Worker) -> Option<i64> {
 }
 
 fn launch(worker: &mut Worker, program: &Program) -> Option<i64> {
-    worker.page.prepare(&[]).ok()?;
+    worker.page.prepare(&[], 0).ok()?;
     worker.group.begin();
     let head = worker.page.head();
     head.open_gate();

@@ -98,14 +98,15 @@ impl Page {
         (self.map.length() - SLOTS) / std::mem::size_of::<Slot>()
     }
 
-    /// Zeroes everything and writes the script of a kernel's process.
-    pub fn prepare(&self, script: &[u8]) -> Result<(), String> {
+    /// Zeroes what was noted, in so many slots, and writes the script of a kernel's process.
+    pub fn prepare(&self, script: &[u8], slots: usize) -> Result<(), String> {
         if script.len() > SLOTS - SCRIPT {
             return Err(format!("the kernel's script has {} bytes", script.len()));
         }
         // SAFETY: the range is mapped, and nobody else has the page between launches.
         unsafe {
-            std::ptr::write_bytes(self.map.start(), 0, self.map.length());
+            let used = SLOTS + slots * std::mem::size_of::<Slot>();
+            std::ptr::write_bytes(self.map.start(), 0, used.min(self.map.length()));
             let place = self.map.start().add(SCRIPT);
             std::ptr::copy_nonoverlapping(script.as_ptr(), place, script.len());
         }

@@ -1,0 +1,127 @@
+//! What is made of a course that is over: figures, and what went wrong.
+
+use std::sync::atomic::Ordering::Acquire;
+
+use super::{Course, Interruption};
+use crate::accounts;
+use crate::capture::Capture;
+use crate::cgroup::Reading;
+use crate::clock;
+use crate::ledger::{Entry, Figure};
+use crate::perf_task::Followed;
+use crate::record::{FaultKind, Phase};
+use crate::tree::{self, Status};
+use crate::trial::Part;
+
+impl Course {
+    /// From what happened to figures and faults; whether all went well.
+    pub(super) fn conclude(mut self, part: &mut Part, entry: &mut Entry) -> bool {
+        if let Some(capture) = &mut self.capture {
+            capture.drain();
+        }
+        let counted = part.worker.group.read().since(&self.before);
+        let head = part.worker.page.head();
+        if self.interruption == Some(Interruption::TailOver) {
+            entry.set(Figure::StartAround, head.before.monotonic_ns.load(Acquire));
+            entry.set(Figure::EndAround, clock::monotonic());
+            return false;
+        }
+        let failure = part.launch_failure();
+        if failure.is_none() {
+            self.account(part, entry, &counted);
+        }
+        self.warn(part, entry);
+        match failure
+            .map(|why| (FaultKind::Launch, why))
+            .or_else(|| self.failure(part, entry))
+        {
+            None => true,
+            Some((kind, message)) => {
+                let evidence = self.capture.as_ref().and_then(Capture::evidence);
+                if self.phase != Phase::Tail {
+                    part.fault(entry.iteration, kind, message, evidence);
+                }
+                false
+            }
+        }
+    }
+
+    fn account(&self, part: &Part, entry: &mut Entry, counted: &Reading) {
+        let head = part.worker.page.head();
+        // It may have been ended while it was still waiting to begin.
+        if head.before.monotonic_ns.load(Acquire) != 0 {
+            if let Some(end) = &self.tree.end {
+                accounts::root(entry, head, end);
+            }
+            if let Some(stamps) = self.followed.as_ref().and_then(Followed::stamps) {
+                accounts::stamped(entry, &stamps);
+            }
+            accounts::tree(entry, head, &self.tree);
+            accounts::group(entry, head, counted, part.worker.group.memory_bytes());
+        }
+        let timed_out = self.interruption == Some(Interruption::Timeout);
+        entry.set(Figure::TimedOut, i64::from(timed_out));
+    }
+
+    fn failure(&self, part: &Part, entry: &Entry) -> Option<(FaultKind, String)> {
+        let subject = part.subject();
+        if self.interruption == Some(Interruption::Timeout) {
+            let limit = self.limit_ns.unwrap_or_default() as f64 / 1e9;
+            let waits = part.meeting.as_ref().zip(self.round);
+            let message = if waits.is_some_and(|(meeting, round)| meeting.waits(round)) {
+                format!("{subject} waited {limit} s at the barrier for workers that did not come")
+            } else {
+                format!("{subject} exceeded its {limit} s and was killed")
+            };
+            return Some((FaultKind::Timeout, message));
+        }
+        if let Some(complaint) = part.worker.page.complaint() {
+            return Some((FaultKind::Job, complaint));
+        }
+        let status = self.tree.end.as_ref()?.status;
+        if status != Status::Exited(0) && entry.get(Figure::OomKilled) == Some(1) {
+            return Some((
+                FaultKind::OutOfMemory,
+                format!("the kernel killed {subject} for want of memory"),
+            ));
+        }
+        match status {
+            Status::Exited(0) => None,
+            Status::Exited(code) => Some((
+                FaultKind::Exit,
+                format!("{subject} ended with exit code {code}"),
+            )),
+            Status::Killed(signal) => {
+                let name = tree::signal_name(signal);
+                Some((
+                    FaultKind::Signal,
+                    format!("{subject} was ended by signal {signal} ({name})"),
+                ))
+            }
+        }
+    }
+
+    fn warn(&self, part: &mut Part, entry: &Entry) {
+        if !self.lingered.is_empty() {
+            let all: Vec<_> = self
+                .lingered
+                .iter()
+                .map(|r| format!("{} ({})", r.name, r.pid))
+                .collect();
+            let linger = part.job.linger_ns as f64 / 1e9;
+            let message = format!(
+                "{} left processes that went on for {linger} s and were killed: {}",
+                part.subject(),
+                all.join(", ")
+            );
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+        if let Some(message) = accounts::disagreement(entry) {
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+        if !self.tree.empty {
+            let message = format!("{} left processes that cannot be killed", part.subject());
+            part.fault(entry.iteration, FaultKind::Warning, message, None);
+        }
+    }
+}
