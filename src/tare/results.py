@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from tare.experiment import Experiment
 
 
-@dataclass(frozen=True)
+# Compared and hashed by identity: data frames have no equality of their own.
+@dataclass(frozen=True, eq=False)
 class Results:
     """Everything that an experiment has stored so far.
 

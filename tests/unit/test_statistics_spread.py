@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tare.statistics.spread import compare_spread, compare_spreads, judge_spread, overall_spread
+from tare.statistics.spread import compare_spread, compare_spreads, judge_spread
 
 
 def test_a_planted_growth_is_found() -> None:
@@ -75,7 +75,7 @@ def test_a_large_family_of_few_blocks_rarely_has_a_difference() -> None:
     alarms = 0
     for _ in range(40):
         pairs = [(_draw(rng, "lognormal", 20), _draw(rng, "lognormal", 20)) for _ in range(12)]
-        words = {c.verdict for c in compare_spreads(pairs)}
+        words = {c.verdict for c in compare_spreads(pairs)[0]}
         alarms += bool(words & {"less stable", "more stable"})
     assert alarms <= stats.binom.ppf(0.99, 40, 0.05)
 
@@ -86,7 +86,7 @@ def test_a_family_of_equal_cells_rarely_has_a_difference(shape: str) -> None:
     alarms = 0
     for _ in range(60):
         pairs = [(_draw(rng, shape, 40), _draw(rng, shape, 40)) for _ in range(4)]
-        words = {c.verdict for c in compare_spreads(pairs)}
+        words = {c.verdict for c in compare_spreads(pairs)[0]}
         alarms += bool(words & {"less stable", "more stable"})
     assert alarms <= stats.binom.ppf(0.99, 60, 0.05)
 
@@ -94,11 +94,11 @@ def test_a_family_of_equal_cells_rarely_has_a_difference(shape: str) -> None:
 def test_many_pairs_together_are_known_better_than_each() -> None:
     rng = np.random.default_rng(7)
     pairs = [(rng.normal(100, 1, 50), rng.normal(100, 1.3, 50)) for _ in range(8)]
-    whole = overall_spread(pairs)
+    single, wholes = compare_spreads(pairs, groups=["all"] * 8)
+    whole = wholes["all"]
     assert whole.low is not None
     assert whole.high is not None
     assert whole.low < 1.3 < whole.high
-    single = [compare_spread(a, b) for a, b in pairs]
     assert all(whole.high / whole.low < (c.high or 0) / (c.low or 1) for c in single)
     ratios = np.array([c.ratio for c in single], dtype=float)
     assert whole.ratio == pytest.approx(np.exp(np.log(ratios).mean()))
@@ -109,13 +109,16 @@ def test_the_whole_of_equal_pairs_rarely_differs() -> None:
     alarms = 0
     for _ in range(100):
         pairs = [(_draw(rng, "modes", 30), _draw(rng, "modes", 30)) for _ in range(3)]
-        alarms += overall_spread(pairs).p < 0.05
+        _, whole = compare_spreads(pairs, groups=["all"] * 3)
+        alarms += whole["all"].p < 0.05
     assert alarms <= stats.binom.ppf(0.99, 100, 0.05)
 
 
 def test_the_whole_of_nothing_is_not_decided() -> None:
-    assert overall_spread([]).verdict == "not decided"
-    assert overall_spread([(np.ones(30), np.ones(30))]).low is None
+    assert compare_spreads([]) == ([], {})
+    flat = (np.ones(30), np.ones(30))
+    _, whole = compare_spreads([flat, flat], groups=["all", "all"])
+    assert (whole["all"].low, whole["all"].verdict) == (None, "not decided")
 
 
 def test_workers_are_not_replicates() -> None:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tare.findings.cells import Cell, Cells, basis_of, pooled
+from tare.findings.cells import Cell, Cells, basis_of, cells_of, pooled
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import listing
@@ -30,7 +30,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     platforms = list(dict.fromkeys(c.levels["platform"] for c in cells.all))
     plain = [p for p in platforms if p.split("/")[-1] != "isolate"] or platforms
     pairs = list(combinations(plain, 2))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.findings.cells import Cell, Cells, basis_of
+from tare.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns, relative_spread
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.ladder import ladders
@@ -51,7 +51,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     some = _unstable(cells)
     if not some:
         return Finding(

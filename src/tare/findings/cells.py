@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -184,6 +184,12 @@ class Cells:
             for level, cell in by_level.items()
             if level != first
         ]
+
+
+@lru_cache(maxsize=4)
+def cells_of(results: Results, basis: Basis) -> Cells:
+    """Give the cells of an experiment, the same ones to every finding."""
+    return Cells(results, basis)
 
 
 def measured(results: Results, metric: str, source: str) -> pd.DataFrame:

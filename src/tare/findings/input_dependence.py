@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tare.findings.cells import Cell, Cells, basis_of
+from tare.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import at_levels, percent, quantity
@@ -30,7 +30,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     effects = [(c, e) for c in cells.all if (e := _effect(c, cells)) is not None]
     if not effects:
         return uncompared(

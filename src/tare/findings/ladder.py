@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from tare.findings.cells import Cells, Pair
@@ -54,6 +55,7 @@ class Ladder:
         return max(before, default=self.smallest)
 
 
+@lru_cache(maxsize=4)
 def ladders(cells: Cells) -> list[Ladder]:
     """Compare every number of workers with the smallest one, for each group of other levels.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.findings.cells import Cells, basis_of
+from tare.findings.cells import Cells, basis_of, cells_of
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.findings.finding import Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import change, change_interval, listing, percent
@@ -26,7 +26,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     margin = results.experiment.margin
     compared = compare_locations(cells, "platform", margin)
     if not compared:

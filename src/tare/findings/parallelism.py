@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tare.findings.cells import Basis, Cells, basis_of
+from tare.findings.cells import Basis, Cells, basis_of, cells_of
 from tare.findings.evidence import (
     SPREAD_METHOD,
     level_columns,
@@ -39,7 +39,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     found = ladders(cells)
     if not found:
         return uncompared(_DESCRIPTION, "Only one number of workers has good trials.")
@@ -78,7 +78,7 @@ def _by_wall(results: Results, basis: Basis) -> Cells | None:
     if basis.metric != "kernel_cpu_ns":
         return None
     wall = basis_of(results, "kernel_wall_ns")
-    return None if isinstance(wall, str) else Cells(results, wall)
+    return None if isinstance(wall, str) else cells_of(results, wall)
 
 
 def _both(summary: str, found: list[Ladder], by_wall: list[Ladder]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from tare.findings.cells import Cell, Cells, basis_of, measured
+from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import at_levels, change_interval, percent
@@ -39,7 +39,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     many = [c for c in cells.all if int(c.levels["workers"]) > 1]
     stamps = _stamps(results)
     if stamps is None or not many:

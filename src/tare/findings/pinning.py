@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tare.findings.as_stability_would_say import intervals
-from tare.findings.cells import Cells, basis_of
+from tare.findings.cells import Cells, basis_of, cells_of
 from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.overhead import compare_locations, location_telling
@@ -32,19 +32,14 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     margin = results.experiment.parallel_growth
     locations = compare_locations(cells, "pinning", results.experiment.margin)
     pairs = [p for p, _ in locations]
-    spreads: Compared = list(
-        zip(
-            pairs,
-            compare_spreads(
-                [(p.first, p.second) for p in pairs], margin, seed=results.experiment.seed
-            ),
-            strict=True,
-        )
+    single, _ = compare_spreads(
+        [(p.first, p.second) for p in pairs], margin, seed=results.experiment.seed
     )
+    spreads: Compared = list(zip(pairs, single, strict=True))
     if not pairs:
         return uncompared(_DESCRIPTION, "No cell has good trials both pinned and not pinned.")
     answer = per_level(

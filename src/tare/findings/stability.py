@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from tare.findings.cells import Basis, Cells, Pair, basis_of
+from tare.findings.cells import Basis, Cells, Pair, basis_of, cells_of
 from tare.findings.evidence import (
     SPREAD_METHOD,
     cell_table,
@@ -18,12 +19,7 @@ from tare.findings.phrasing import at_levels, change_interval, listing, percent
 from tare.findings.telling import Compared, Telling, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
-from tare.statistics.spread import (
-    SpreadComparison,
-    adjust_family,
-    compare_spreads,
-    overall_spread,
-)
+from tare.statistics.spread import SpreadComparison, compare_spreads
 
 _DESCRIPTION = Description(
     name="stability",
@@ -39,7 +35,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     table = cell_table(cells.all, cells.varied or ["workload"], basis)
     margin = results.experiment.parallel_growth
     compared, overall = compare_platforms(cells, margin)
@@ -72,6 +68,7 @@ def find(results: Results) -> Finding | None:
     )
 
 
+@lru_cache(maxsize=4)
 def compare_platforms(
     cells: Cells, margin: float
 ) -> tuple[Sequence[tuple[Pair, SpreadComparison]], dict[str, SpreadComparison]]:
@@ -85,18 +82,13 @@ def compare_platforms(
         By platform, over all of its cells. Holm is over both together.
     """
     pairs = cells.pairs("platform")
-    seed = cells.results.experiment.seed
-    single = compare_spreads([(p.first, p.second) for p in pairs], margin, seed=seed)
-    platforms = list(dict.fromkeys(p.level for p in pairs))
-    whole = [
-        overall_spread([(p.first, p.second) for p in pairs if p.level == name], margin, seed=seed)
-        for name in platforms
-    ]
-    # One cell is its own whole: counting it twice would only weaken the test.
-    both = single if len(pairs) == len(platforms) else [*single, *whole]
-    judged = adjust_family(both, margin)
-    compared = list(zip(pairs, judged[: len(pairs)], strict=True))
-    return compared, dict(zip(platforms, judged[-len(platforms) :], strict=True)) if pairs else {}
+    single, whole = compare_spreads(
+        [(p.first, p.second) for p in pairs],
+        margin,
+        seed=cells.results.experiment.seed,
+        groups=[p.level for p in pairs],
+    )
+    return list(zip(pairs, single, strict=True)), whole
 
 
 def _sentence(

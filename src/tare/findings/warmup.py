@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare.findings.cells import Cell, Cells, basis_of, measured
+from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import at_levels, change, counted, listing
@@ -30,7 +30,7 @@ def find(results: Results) -> Finding | None:
     basis = basis_of(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
-    cells = Cells(results, basis)
+    cells = cells_of(results, basis)
     iterations = results.experiment.iterations
     by_iteration = iterations >= FEWEST
     what = "iterations of a worker" if by_iteration else "trials"

@@ -17,6 +17,11 @@ from tare.statistics.statistic import FloatArray, Statistic
 
 SpreadVerdict = Literal["less stable", "more stable", "as stable", "not decided"]
 
+#: Values of common blocks of two cells, each of shape (n,) or (n, workers).
+Pair = tuple[FloatArray, FloatArray]
+#: Replicates of a log-ratio: as it is, and as if there were no difference.
+Replicates = tuple[FloatArray, FloatArray]
+
 #: Resamples where the values are few, and where there are many of them.
 _RESAMPLES = 4999
 _RESAMPLES_OF_MANY = 1999
@@ -118,50 +123,103 @@ def compare_spread(
     SpreadComparison
         As a family of one; see :func:`compare_spreads`.
     """
-    a, b = float(p10_p90(first.ravel())), float(p10_p90(second.ravel()))
-    if len(first) < FEWEST_FOR_RANGE or a <= 0 or b <= 0:
-        return _undecided(a, b, len(first), confidence)
-    resamples = _resamples([(first, second)])
-    logs = bootstrap_logs(first, second, resamples, seed)
-    null = swapped_logs(first, second, resamples, seed)
-    return _conclude(logs, null, a, b, len(first), margin, confidence)
+    return _conclude([(first, second)], [_replicate(first, second, seed)], margin, confidence)
 
 
-def overall_spread(
-    pairs: Sequence[tuple[FloatArray, FloatArray]],
+def compare_spreads(
+    pairs: Sequence[Pair],
     margin: float = 0.5,
     confidence: float = 0.95,
     seed: int = 1,
-) -> SpreadComparison:
-    """Compare the spreads of many pairs of cells at once, by the geometric mean of their ratios.
-
-    One number for a platform over all workloads and loads: it is known far better than each
-    cell's, and says nothing of the single cell. Cells of as many blocks are drawn together.
+    groups: Sequence[str] = (),
+) -> tuple[list[SpreadComparison], dict[str, SpreadComparison]]:
+    """Compare many pairs of cells that answer one question; Holm holds the error of all.
 
     Parameters
     ----------
     pairs : sequence of (array, array)
-        As for :func:`compare_spread`; pairs of too few blocks or without spread are left out.
+        As for :func:`compare_spread`.
+    groups : sequence of str
+        What each pair belongs to, such as a platform; none by default.
 
     Returns
     -------
-    SpreadComparison
-        Geometric means of the ranges and of their ratio; n is the smallest number of blocks.
+    single : list of SpreadComparison
+        Pair by pair.
+    whole : dict of str to SpreadComparison
+        By group, the geometric mean of its pairs' ratios: one number for a platform over all
+        workloads and loads. It is known far better than each cell's, and says nothing of the
+        single cell. At most ``1 − confidence`` of such families, pairs and groups together,
+        have any difference where there is none.
     """
-    ranges = [(float(p10_p90(a.ravel())), float(p10_p90(b.ravel()))) for a, b in pairs]
-    usable = [
-        (pair, ab)
-        for pair, ab in zip(pairs, ranges, strict=True)
-        if len(pair[0]) >= FEWEST_FOR_RANGE and min(ab) > 0
+    replicates = [_replicate(a, b, seed) for a, b in pairs]
+    single = [
+        _conclude([p], [r], margin, confidence) for p, r in zip(pairs, replicates, strict=True)
     ]
+    members = {g: [i for i, other in enumerate(groups) if other == g] for g in groups}
+    if len(members) == len(pairs):  # each pair is its own whole: to count it twice only costs
+        judged = _adjust_family(single, margin)
+        return judged, {g: judged[i] for g, (i,) in members.items()}
+    wholes = [
+        _conclude([pairs[i] for i in some], [replicates[i] for i in some], margin, confidence)
+        for some in members.values()
+    ]
+    judged = _adjust_family([*single, *wholes], margin)
+    return judged[: len(pairs)], dict(zip(members, judged[len(pairs) :], strict=True))
+
+
+def _replicate(first: FloatArray, second: FloatArray, seed: int) -> Replicates | None:
+    """Replicate a pair's log-ratio; None where it has too few blocks, or no spread."""
+    if len(first) < FEWEST_FOR_RANGE or min(_range(first), _range(second)) <= 0:
+        return None
+    many = max(first.size, second.size) > _MANY
+    resamples = _RESAMPLES_OF_MANY if many else _RESAMPLES
+    # Pairs of as many blocks are drawn alike, so that what a block does to all cells is kept.
+    logs = bootstrap_logs(first, second, resamples, seed)
+    return logs, swapped_logs(first, second, resamples, seed)
+
+
+def _range(values: FloatArray) -> float:
+    return float(p10_p90(values.ravel()))
+
+
+def _conclude(
+    pairs: Sequence[Pair],
+    replicates: Sequence[Replicates | None],
+    margin: float,
+    confidence: float,
+) -> SpreadComparison:
+    """Turn the replicates of one pair, or the mean of several pairs', into a comparison."""
+    usable = [(p, r) for p, r in zip(pairs, replicates, strict=True) if r is not None]
     if not usable:
-        return _undecided(0.0, 0.0, min((len(a) for a, _ in pairs), default=0), confidence)
-    resamples = _resamples([pair for pair, _ in usable])
-    logs = np.mean([bootstrap_logs(x, y, resamples, seed) for (x, y), _ in usable], axis=0)
-    null = np.mean([swapped_logs(x, y, resamples, seed) for (x, y), _ in usable], axis=0)
-    first, second = (float(m) for m in np.exp(np.mean(np.log([ab for _, ab in usable]), axis=0)))
-    n = min(len(x) for (x, _), _ in usable)
-    return _conclude(logs, null, first, second, n, margin, confidence)
+        a, b = (_range(x) for x in pairs[0]) if len(pairs) == 1 else (0.0, 0.0)
+        return _undecided(a, b, min((len(a) for a, _ in pairs), default=0), confidence)
+    least = min(len(logs) for _, (logs, _) in usable)
+    logs = np.mean([logs[:least] for _, (logs, _) in usable], axis=0)
+    nulls = [null[:least] for _, (_, null) in usable]
+    null = np.mean(nulls, axis=0) if all(len(x) for x in nulls) else np.empty(0)
+    ranges = [[_range(a), _range(b)] for (a, b), _ in usable]
+    first, second = (float(m) for m in np.exp(np.mean(np.log(ranges), axis=0)))
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    log_low, log_high = (float(x) for x in np.quantile(logs, tails))
+    p = max(_two_sided(logs), _beyond(null, math.log(second / first)))
+    n, half = min(len(a) for (a, _), _ in usable), (log_high - log_low) / 2
+    low, high = math.exp(log_low), math.exp(log_high)
+    verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
+    return SpreadComparison(
+        first=first,
+        second=second,
+        ratio=second / first,
+        low=low,
+        high=high,
+        confidence=confidence,
+        p=p,
+        p_adjusted=p,
+        n=n,
+        verdict=verdict,
+        more_pairs=further(n, half, margin) if verdict == "not decided" else None,
+        detectable=detectable_change(half, confidence),
+    )
 
 
 def _undecided(a: float, b: float, n: int, confidence: float) -> SpreadComparison:
@@ -181,53 +239,9 @@ def _undecided(a: float, b: float, n: int, confidence: float) -> SpreadCompariso
     )
 
 
-def _conclude(
-    logs: FloatArray,
-    null: FloatArray,
-    a: float,
-    b: float,
-    n: int,
-    margin: float,
-    confidence: float,
-) -> SpreadComparison:
-    """Turn replicates of a log-ratio, bootstrapped and under equality, into a comparison."""
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    log_low, log_high = (float(x) for x in np.quantile(logs, tails))
-    p = max(_two_sided(logs), _beyond(null, math.log(b / a)))
-    half = (log_high - log_low) / 2
-    low, high = math.exp(log_low), math.exp(log_high)
-    verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
-    return SpreadComparison(
-        first=a,
-        second=b,
-        ratio=b / a,
-        low=low,
-        high=high,
-        confidence=confidence,
-        p=p,
-        p_adjusted=p,
-        n=n,
-        verdict=verdict,
-        more_pairs=further(n, half, margin) if verdict == "not decided" else None,
-        detectable=detectable_change(half, confidence),
-    )
-
-
-def compare_spreads(
-    pairs: Sequence[tuple[FloatArray, FloatArray]],
-    margin: float = 0.5,
-    confidence: float = 0.95,
-    seed: int = 1,
+def _adjust_family(
+    comparisons: Sequence[SpreadComparison], margin: float
 ) -> list[SpreadComparison]:
-    """Compare many pairs of cells that answer one question; Holm holds the error of all."""
-    alone = [compare_spread(a, b, margin, confidence, seed + i) for i, (a, b) in enumerate(pairs)]
-    return adjust_family(alone, margin)
-
-
-def adjust_family(
-    comparisons: Sequence[SpreadComparison], margin: float = 0.5
-) -> list[SpreadComparison]:
-    """Judge comparisons anew as one family: at most one in twenty has any false difference."""
     adjusted = holm([c.p for c in comparisons])
     return [_adjust(c, p, margin) for c, p in zip(comparisons, adjusted, strict=True)]
 
@@ -238,11 +252,6 @@ def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComp
     if verdict == "not decided" and c.low and c.high:
         more = further(c.n, math.log(c.high / c.low) / 2, margin)
     return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
-
-
-def _resamples(pairs: Sequence[tuple[FloatArray, FloatArray]]) -> int:
-    many = max(max(a.size, b.size) for a, b in pairs) > _MANY
-    return _RESAMPLES_OF_MANY if many else _RESAMPLES
 
 
 def _two_sided(logs: FloatArray) -> float:
@@ -273,5 +282,5 @@ UNIT = Statistic(
         ),
         source="Efron and Tibshirani 1993; chosen among four intervals by simulation",
     ),
-    methods=(compare_spread, compare_spreads, overall_spread),
+    methods=(compare_spread, compare_spreads),
 )
