@@ -74,7 +74,7 @@ def check(
         if not missing:
             continue
         if not (skip_missing or experiment.skip_missing):
-            raise _refusal(missing)
+            raise _refusal(missing, others=len(experiment.factors[factor]) > len(missing))
         notes += [_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
     here = plan.Machine.parse(found)
@@ -103,11 +103,13 @@ def _loads(experiment: Experiment) -> dict[str, Availability]:
     return {name: found for name, found in asked.items() if not found.works}
 
 
-def _refusal(missing: Mapping[str, Availability]) -> PlatformError:
+def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:
     fixes = [found.fix for found in missing.values() if found.fix]
+    if others:
+        fixes.append("--skip-missing, to leave it out")
     return PlatformError(
         "; ".join(f"{level} is not available here: {f.why}" for level, f in missing.items()),
-        "   or: ".join([*dict.fromkeys(fixes), "--skip-missing, to leave it out"]),
+        "   or: ".join(dict.fromkeys(fixes)) or None,
     )
 
 

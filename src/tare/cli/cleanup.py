@@ -10,7 +10,7 @@ from tare.cli import output
 
 
 def cleanup(
-    all: Annotated[  # noqa: A002
+    all: Annotated[
         bool, typer.Option("--all", help="Also what no session's file speaks of any more.")
     ] = False,
     json: Annotated[

@@ -42,6 +42,12 @@ def run(
         str | None, typer.Option("--input", metavar="FILE", help="Standard input.")
     ] = None,
     image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
+    capture: Annotated[
+        bool,
+        typer.Option(
+            "--capture", help="Keep what it prints, up to 1 MiB a stream, in --out DIR/output."
+        ),
+    ] = False,
     as_root: Annotated[
         bool, typer.Option("--as-root", help="Under sudo: run the command as root, not as you.")
     ] = False,
@@ -60,7 +66,7 @@ def run(
 
     Example: tare run -- sleep 0.1
     """
-    from tare import conclude, experiment_file
+    from tare import conclude, experiment_file, platforms
     from tare.catalogue import catalogue
     from tare.cli.progress import Bar
     from tare.cli.summary import show, summarize
@@ -78,8 +84,13 @@ def run(
             {
                 "name": Path(command[0]).name or "command",
                 "command": [literal(word) for word in command],
-                "directory": literal(str(Path.cwd())),
-                "inherit": ["*"],
+                "capture": capture,
+                # Elsewhere neither the directory nor what the environment names need exist.
+                **(
+                    {}
+                    if platforms.own_files(platform)
+                    else {"directory": literal(str(Path.cwd())), "inherit": ["*"]}
+                ),
                 **({"timeout": timeout} if timeout else {}),
                 **({"input": literal(str(Path(input).resolve()))} if input else {}),
             }
@@ -106,7 +117,10 @@ def run(
         if json != "-":
             show(summary, out)
         if failure is not None:
-            raise failure
+            said = summary.evidence()
+            if said:
+                output.err.print(said, markup=False)
+            raise TrialError(failure.message, None if capture else "--capture shows what it said")
 
 
 @contextlib.contextmanager

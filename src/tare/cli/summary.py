@@ -58,6 +58,10 @@ class Summary:
         """Trials that did not fail."""
         return [trial for trial in self.trials if trial.status == "ok"]
 
+    def evidence(self) -> str | None:
+        """Return what the first trial that failed said at last, where it was captured."""
+        return next((trial.evidence for trial in self.trials if trial.evidence), None)
+
     def common(self, metric: str) -> tuple[str | None, list[float]]:
         """Return the best source that all good trials have, and the values."""
         for source in SOURCES:

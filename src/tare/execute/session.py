@@ -210,7 +210,7 @@ class _Session:
             raise TrialError(
                 "every trial failed"
                 + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
-                "the evidence is in the journal; try the command by hand first",
+                f"what was seen is in {self.request.folder / 'journal'}",
             )
         return ended
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tare.platforms.layer import Figure, Instance, Place
-from tare.platforms.stack import availability, offered, start
+from tare.platforms.stack import availability, offered, own_files, start
 
-__all__ = ["Figure", "Instance", "Place", "availability", "offered", "start"]
+__all__ = ["Figure", "Instance", "Place", "availability", "offered", "own_files", "start"]

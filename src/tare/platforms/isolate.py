@@ -64,6 +64,7 @@ class Isolate(Layer):
         source="isolate(1), https://github.com/ioi/isolate",
     )
     needs = ("isolate and its configuration", "/bin/sh")
+    own_files = True
     privileged = True
     stacks = ("docker/isolate",)
     moves_groups = True

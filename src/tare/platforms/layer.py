@@ -114,6 +114,8 @@ class Layer:
     moves_groups = False
     #: Programs that are to be found where it stands.
     needs: tuple[str, ...] = ()
+    #: What is inside sees files of its own, not those of the host under the same names.
+    own_files = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
 

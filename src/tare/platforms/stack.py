@@ -92,6 +92,11 @@ def offered() -> tuple[str, ...]:
     return (*alone, *(stack for unit in units for stack in unit.stacks))
 
 
+def own_files(stack: str) -> bool:
+    """Tell whether a stack shows other files than the host's to what runs in it."""
+    return any(layer.own_files for layer in layers(stack))
+
+
 def layers(stack: str) -> list[Layer]:
     """Return the layers of a stack, outside-in, the first of them a ground.
 

@@ -43,6 +43,8 @@ class Docker(Ground):
         source="Docker Engine API",
     )
 
+    own_files = True
+
     def check_here(self, place: Place) -> None:
         """Reach the engine, and find the image that the user named."""
         from tare.platforms.docker import engine
