@@ -51,6 +51,13 @@ impl Capture {
         self.error.writer = None;
     }
 
+    /// Why something that there was room for is not kept.
+    pub fn failure(&self) -> Option<String> {
+        let failures = [&self.output, &self.error].map(|stream| stream.failure.as_ref());
+        let error = failures.into_iter().flatten().next()?;
+        Some(format!("its output is not kept whole: {error}"))
+    }
+
     pub fn evidence(&self) -> Option<String> {
         let evidence = String::from_utf8_lossy(&self.error.evidence);
         Some(evidence.trim_end().to_string()).filter(|text| !text.is_empty())
@@ -63,6 +70,7 @@ pub struct Stream {
     file: File,
     room: u64,
     evidence: Vec<u8>,
+    failure: Option<io::Error>,
 }
 
 impl Stream {
@@ -84,6 +92,7 @@ impl Stream {
             file,
             room: limit,
             evidence: Vec::with_capacity(2 * EVIDENCE),
+            failure: None,
         })
     }
 
@@ -108,8 +117,9 @@ impl Stream {
     fn keep(&mut self, chunk: &[u8]) {
         let kept = &chunk[..chunk.len().min(self.room as usize)];
         self.room -= kept.len() as u64;
-        if self.file.write_all(kept).is_err() {
+        if let Err(error) = self.file.write_all(kept) {
             self.room = 0;
+            self.failure.get_or_insert(error);
         }
         let last = &chunk[chunk.len().saturating_sub(EVIDENCE)..];
         let excess = (self.evidence.len() + last.len()).saturating_sub(EVIDENCE);

@@ -101,12 +101,13 @@ impl Course {
             capture.launched();
         }
         let limit_ns = part.job.timeout_ns.filter(|_| entry.phase != Phase::Tail);
+        let limit_ns = limit_ns.map(|limit| duration(limit).saturating_mul(i64::from(executions)));
         Ok(Self {
             tree: Tree::new(root),
             phase: entry.phase,
             round,
             launched_ns,
-            limit_ns: limit_ns.map(|limit| (limit as i64).saturating_mul(i64::from(executions))),
+            limit_ns,
             capture,
             interruption: None,
             lingered: Vec::new(),
@@ -149,7 +150,10 @@ impl Course {
             return Some(clock::monotonic() + TAIL_TICK_NS);
         }
         match &self.tree.end {
-            Some(end) => Some(end.monotonic_ns.saturating_add(part.job.linger_ns as i64)),
+            Some(end) => Some(
+                end.monotonic_ns
+                    .saturating_add(duration(part.job.linger_ns)),
+            ),
             None => {
                 let begun = part.worker.page.head().before.monotonic_ns.load(Acquire);
                 let begun = begun.max(self.launched_ns);
@@ -200,6 +204,11 @@ impl Course {
             let _ = self.tree.reap();
         }
     }
+}
+
+/// As long as clocks can count, where more is asked for.
+fn duration(nanoseconds: u64) -> i64 {
+    i64::try_from(nanoseconds).unwrap_or(i64::MAX)
 }
 
 fn capture(part: &Part, entry: &Entry) -> Result<Option<Capture>, String> {

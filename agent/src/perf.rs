@@ -193,12 +193,15 @@ const TAIL: usize = 1032;
 /// Why events are refused, and what would help.
 pub fn refusal(error: &io::Error) -> String {
     let refused = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+    // SAFETY: no preconditions.
+    let root = unsafe { libc::geteuid() } == 0;
     let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
-    match (refused, level) {
-        (true, Ok(level)) => format!(
-            "refused ({error}; perf_event_paranoid is {}): sudo setcap cap_perfmon+ep AGENT",
-            level.trim()
+    let level = level.map_or("unknown".to_string(), |level| level.trim().to_string());
+    match (refused, root) {
+        (true, false) => format!(
+            "refused ({error}; perf_event_paranoid is {level}): sudo setcap cap_perfmon+ep AGENT"
         ),
+        (true, true) => format!("refused to root as well, as containers do ({error})"),
         _ => format!("no perf events here: {error}"),
     }
 }

@@ -116,7 +116,11 @@ impl Course {
             );
             part.fault(entry.iteration, FaultKind::Warning, message, None);
         }
-        if let Some(message) = accounts::disagreement(entry) {
+        let doubts = [
+            accounts::disagreement(entry),
+            self.capture.as_ref().and_then(Capture::failure),
+        ];
+        for message in doubts.into_iter().flatten() {
             part.fault(entry.iteration, FaultKind::Warning, message, None);
         }
         if !self.tree.empty {

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use crate::marker::Marker;
 use crate::perf::{Happening, What};
 
+/// As much of a nonce or a trial's number as a marker holds.
+const MARKED: u32 = 0xff_ffff;
+
 /// What became of one launched process.
 #[derive(Debug, Clone)]
 pub struct Course {
@@ -56,7 +59,7 @@ struct Member {
 impl Tracker {
     /// Forgets what is over, and follows markers with this nonce from here on.
     pub fn begin(&mut self, nonce: u32) {
-        self.nonce = Some(nonce);
+        self.nonce = Some(nonce & MARKED);
         self.courses.clear();
         self.dying.clear();
     }
@@ -74,8 +77,7 @@ impl Tracker {
     }
 
     fn of(&self, trial: u64) -> impl Iterator<Item = &Course> {
-        // As much of its number as a marker holds.
-        let trial = trial as u32 & 0xff_ffff;
+        let trial = trial as u32 & MARKED;
         self.courses
             .values()
             .filter(move |course| course.marker.trial == trial)
