@@ -139,7 +139,9 @@ def machine_tables(results: Results) -> list[Table]:
         )
     per = facts[facts["platform"].notna()]
     if not per.empty:
-        platforms = [str(p) for p in dict.fromkeys(per["platform"])]
+        asked = [str(p) for p in results.experiment.factors.get("platform", ())]
+        platforms = list(dict.fromkeys([*asked, *per["platform"]]))
+        platforms = [p for p in platforms if (per["platform"] == p).any()]
         rows = []
         for name, some in per.groupby("name", sort=False):
             values = dict(zip(some["platform"], (r["value"] for r in _facts(some)), strict=True))
@@ -169,8 +171,8 @@ def _fact(row: dict[str, Any]) -> dict[str, Any]:
         text = "yes" if value else "no"
     elif isinstance(value, int) and unit in (None, "1"):
         text = f"{value:,}"
-    elif isinstance(value, int | float) and isinstance(unit, str):
-        text = quantity(float(value), unit)
+    elif isinstance(value, int | float):
+        text = quantity(float(value), unit if isinstance(unit, str) else "1")
     else:
         text = str(value)
     return {"name": _spoken(str(row["name"])), "value": text, "source": row["source"]}

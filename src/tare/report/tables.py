@@ -49,11 +49,16 @@ class Laid:
 
 
 def lay(table: Table) -> Laid:
-    """Write the numbers of a table; an estimate and its bounds become one column."""
+    """Write the numbers of a table; an estimate and its bounds become one column.
+
+    A column in which nothing could be had is left out.
+    """
     rows = table.rows[:MOST_ROWS]
     heads: list[Head] = []
     columns: list[list[str]] = []
     for group in _groups(table.columns):
+        if rows and all(row.get(column.key) is None for column in group for row in rows):
+            continue  # a column in which nothing could be had
         head, texts = _interval(group, rows) if len(group) == 3 else _single(group[0], rows)
         heads.append(head)
         columns.append(texts)

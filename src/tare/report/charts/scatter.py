@@ -20,6 +20,8 @@ from tare.results import Results
 
 _GUTTER = 62
 _HEIGHT = 92
+#: Panels with fewer points have larger ones.
+_FEW_POINTS = 80
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     rows = []
     for i, ((name, _), points) in enumerate(zip(shown.grid.rows, shown.rows, strict=True)):
         scale, unit = scale_for(points["value"], basis.unit)
-        panels = _panels(unit).properties(
+        panels = _panels(unit, len(points) / len(platforms)).properties(
             data=data(_records(points, scale)),
             width=panel_width(len(platforms), _GUTTER),
             height=_HEIGHT,
@@ -83,9 +85,11 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     return styled(alt.vconcat(*rows, spacing=12), columns=len(platforms), gutter=_GUTTER)
 
 
-def _panels(unit: str) -> Any:
+def _panels(unit: str, points: float) -> Any:
     """Draw worker 0 filled, other workers as rings, and the median as a line."""
     import altair as alt
+
+    size = 26 if points < _FEW_POINTS else 13
 
     base = alt.Chart().encode(
         x=alt.X("x:Q", axis=None, scale=alt.Scale(nice=False, padding=4)),
@@ -103,10 +107,10 @@ def _panels(unit: str) -> Any:
         ],
     )
     others = base.transform_filter("datum.w > 0").mark_point(
-        size=11, strokeWidth=0.9, opacity=0.65, stroke=colour("quiet")
+        size=size, strokeWidth=0.9, opacity=0.65, stroke=colour("quiet")
     )
     one = base.transform_filter("datum.w <= 0").mark_circle(
-        size=15, opacity=0.85, color=colour("mark")
+        size=size, opacity=0.85, color=colour("mark")
     )
     middle = (
         alt.Chart()
