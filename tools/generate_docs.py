@@ -200,7 +200,7 @@ def one_line(text: str | None) -> str:
 
 def sentence(text: str) -> str:
     """Return a text that begins and ends as a sentence does."""
-    first = text.split()[0]
+    first = text.split(maxsplit=1)[0]
     return (text[:1].upper() if first.isalpha() else text[:1]) + text[1:] + "."
 
 
