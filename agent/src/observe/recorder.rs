@@ -9,9 +9,8 @@ use super::tracker::{Course, Tracker};
 use crate::clock;
 use crate::perf::{self, Event, Happening, Target, What};
 
-/// Pages of each ring; switches come by the thousand.
-const PAGES: usize = 64;
-const PAGES_WITH_SWITCHES: usize = 256;
+/// Pages of each ring: as many as the kernel lets an ordinary user lock for each CPU.
+const PAGES: usize = 128;
 /// The last switch away from a process comes after its end has been seen.
 const TRIES: u32 = 20;
 
@@ -32,7 +31,7 @@ impl Recorder {
         let pages = if switches { PAGES_WITH_SWITCHES } else { PAGES };
         let mut events = Vec::new();
         for cpu in perf::cpus() {
-            match Event::open(Target::Cpu { cpu, switches }, pages) {
+            match Event::open(Target::Cpu { cpu, switches }, PAGES) {
                 Ok(event) => events.push((cpu, event)),
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
                 Err(error) => return Err(perf::refusal(&error)),

@@ -1,8 +1,10 @@
 //! What is asked and answered.
 
-use serde_json::json;
+use std::process::Command;
 
-use crate::session::{kernel, small_kernel, with, Session};
+use serde_json::{json, Value};
+
+use crate::session::{kernel, rendezvous, small_kernel, with, workers, Session};
 
 #[test]
 fn garbage_gets_an_answer_and_harms_nothing() {
@@ -16,22 +18,13 @@ fn garbage_gets_an_answer_and_harms_nothing() {
         "[1,2",
     ] {
         agent.send(line);
-        let (kind, message) = agent.answer().fault().clone_pair();
+        let answer = agent.answer();
+        let (kind, message) = answer.fault();
         assert_eq!(kind, "job");
         assert!(message.contains("no job"), "{message}");
     }
     let answer = agent.trial(kernel("null", 1), json!({}));
     assert_eq!(answer.get("exit_code", "wait"), 0);
-}
-
-trait ClonePair {
-    fn clone_pair(&self) -> (String, String);
-}
-
-impl ClonePair for (&str, &str) {
-    fn clone_pair(&self) -> (String, String) {
-        (self.0.to_string(), self.1.to_string())
-    }
 }
 
 #[test]
@@ -94,6 +87,28 @@ fn iterations_can_share_a_process() {
     assert!(answer.all("kernel_wall_ns", "self").iter().sum::<i64>() < whole[0]);
     let starts = answer.all("start_ns", "self");
     assert!(starts.windows(2).all(|pair| pair[0] < pair[1]));
+}
+
+#[test]
+fn whatever_is_sent_is_described() {
+    let output = Command::new(env!("CARGO_BIN_EXE_tare-agent"))
+        .arg("describe")
+        .output()
+        .unwrap();
+    let description: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let described = |metric: &Value, source: &Value| {
+        let metrics = description["metrics"].as_array().unwrap();
+        let known = metrics.iter().find(|known| known["name"] == *metric);
+        let sources = known.and_then(|known| known["sources"].as_array());
+        sources.is_some_and(|sources| sources.iter().any(|known| known["name"] == *source))
+    };
+    let mut agent = Session::serve();
+    let more = json!({"workers": workers(2), "rendezvous": rendezvous(2), "observe": true});
+    let answer = agent.trial(small_kernel(), more);
+    for sample in answer.samples() {
+        let (metric, source) = (&sample["metric"], &sample["source"]);
+        assert!(described(metric, source), "{metric} from {source}");
+    }
 }
 
 #[test]
