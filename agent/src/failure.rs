@@ -1,8 +1,8 @@
 //! Why a process could not be launched, in words.
 
 use std::ffi::CString;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -89,11 +89,16 @@ fn refused(command: &str, path: &CString, tried: usize, error: &io::Error) -> St
 
 /// What a script's first line names.
 fn interpreter(path: &Path) -> Option<String> {
-    let content = fs::read(path).ok()?;
-    let line = content
+    let mut start = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(256)
+        .read_to_end(&mut start)
+        .ok()?;
+    let line = start
         .strip_prefix(b"#!")?
         .split(|byte| *byte == b'\n')
         .next()?;
-    let line = String::from_utf8_lossy(line).trim().to_string();
+    let line = String::from_utf8_lossy(line);
     line.split_whitespace().next().map(str::to_string)
 }

@@ -152,3 +152,44 @@ fn mask(cpus: &[u32]) -> Vec<u64> {
     }
     mask
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(command: &str, path: Option<&str>) -> Vec<String> {
+        let environment = path.map(|path| ("PATH".to_string(), path.to_string()));
+        let environment = environment.into_iter().collect();
+        match candidates(command, &environment).unwrap() {
+            Image::Paths(paths) => paths
+                .into_iter()
+                .map(|p| p.into_string().unwrap())
+                .collect(),
+            Image::Own(_) => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn a_command_is_looked_for_as_execvp_does() {
+        assert_eq!(paths("a/b", Some("/bin")), ["a/b"]);
+        assert_eq!(paths("sh", None), ["/bin/sh", "/usr/bin/sh"]);
+        assert_eq!(paths("sh", Some("/nowhere:/bin")), ["/bin/sh"]);
+        // Relative ones are looked for from where the command runs.
+        assert_eq!(
+            paths("sh", Some(":/bin:tools")),
+            ["./sh", "/bin/sh", "tools/sh"]
+        );
+        assert_eq!(
+            paths("unheard-of", Some("/a:/b")),
+            ["/a/unheard-of", "/b/unheard-of"]
+        );
+        assert!(candidates("a\0b", &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn masks_reach_beyond_the_first_word() {
+        assert_eq!(mask(&[0, 3]), [0b1001]);
+        assert_eq!(mask(&[65]), [0, 2]);
+        assert_eq!(mask(&[]), [0]);
+    }
+}

@@ -250,3 +250,6 @@ fn byte(party: usize) -> libc::flock {
     lock.l_len = 1;
     lock
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,7 +28,6 @@ pub struct Recorder {
 impl Recorder {
     /// Opens all events and starts the thread that drains them; or says why it may not.
     pub fn start(switches: bool) -> Result<Arc<Mutex<Self>>, String> {
-        let pages = if switches { PAGES_WITH_SWITCHES } else { PAGES };
         let mut events = Vec::new();
         for cpu in perf::cpus() {
             match Event::open(Target::Cpu { cpu, switches }, PAGES) {
