@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.findings.finding import Finding, Table
-from tare.findings.phrasing import at_levels, percent
+from tare.findings.finding import Finding
+from tare.findings.phrasing import percent
 from tare.registry import Description
 from tare.report.charts.chart import (
     ChartUnit,
@@ -17,7 +17,7 @@ from tare.report.charts.chart import (
     panel_width,
     styled,
 )
-from tare.report.charts.forest import finding_named
+from tare.report.charts.rows import tables_of, where
 from tare.results import Results
 
 _MOST_ROWS = 16
@@ -25,47 +25,48 @@ _ROW_HEIGHT = 24
 _NOT_COVARIATES = ("why", "n", "share", "p")
 
 
-def _table(findings: Sequence[Finding]) -> Table | None:
-    found = finding_named(findings, "causes")
-    return found.tables[0] if found and found.tables else None
-
-
-def _rows(table: Table, results: Results) -> tuple[list[str], list[tuple[str, dict[str, Any]]]]:
-    """Name the covariates, the strongest first, and label the rows."""
-    levels = [c.key for c in table.columns if c.key in results.factors]
-    names = [c.key for c in table.columns if c.key not in (*levels, *_NOT_COVARIATES)]
-    rows = [(at_levels({k: str(r[k]) for k in levels}, levels), r) for r in table.rows]
-    names.sort(key=lambda name: -max((row[name] or 0 for _, row in rows), default=0))
-    rows.sort(key=lambda row: -(row[1]["share"] or 0))
-    return names, rows
+def _rows(
+    results: Results, findings: Sequence[Finding]
+) -> tuple[list[str], list[tuple[str, dict[str, Any]]]]:
+    """Name the covariates, the strongest first, and label the rows, the best explained first."""
+    for table in tables_of(findings, "causes")[:1]:
+        others = (*results.factors, *_NOT_COVARIATES)
+        names = [c.key for c in table.columns if c.key not in others]
+        rows = [(where(row, table, results), row) for row in table.rows]
+        names.sort(key=lambda name: -max((row[name] or 0 for _, row in rows), default=0))
+        rows.sort(key=lambda row: -(row[1]["share"] or 0))
+        return names, rows
+    return [], []
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
     """Draw a row for each unstable cell, a circle for each thing recorded, by its share."""
     import altair as alt
 
-    table = _table(findings)
-    if table is None:
-        return None
-    names, rows = _rows(table, results)
+    names, rows = _rows(results, findings)
     if not names:
         return None
     shown = rows[:_MOST_ROWS]
     records = [
-        {"where": where, "name": name, "share": row[name], "told": percent(row[name])}
-        for where, row in shown
+        {"where": cell, "name": name, "share": row[name], "told": percent(row[name])}
+        for cell, row in shown
         for name in names
         if row[name] is not None
     ]
-    labels = [where for where, _ in shown]
+    labels = [cell for cell, _ in shown]
     label = label_width(labels)
-    base = alt.Chart(data(records)).encode(
-        x=alt.X(
-            "name:N",
-            sort=names,
-            title=None,
-            axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=150, labelPadding=8),
-        ),
+    size = {"width": panel_width(1, label + 90), "height": len(shown) * _ROW_HEIGHT}
+    chart = alt.layer(*_marks(names, labels, label), data=data(records)).properties(**size)
+    return styled(chart, gutter=label + 90, label=label, least=30 * len(names), most=620)
+
+
+def _marks(names: list[str], labels: list[str], label: int) -> list[Any]:
+    """Draw a circle for each share, with the number where it is not small."""
+    import altair as alt
+
+    above = alt.Axis(orient="top", labelAngle=-40, labelLimit=150, labelPadding=8)
+    base = alt.Chart().encode(
+        x=alt.X("name:N", sort=names, title=None, axis=above),
         y=alt.Y("where:N", sort=labels, title=None, axis=label_axis(label)),
         tooltip=[
             alt.Tooltip("where:N", title="cell"),
@@ -73,30 +74,24 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
             alt.Tooltip("told:N", title="share of variance"),
         ],
     )
-    circles = base.mark_circle(color=colour("s0"), opacity=0.3).encode(
-        size=alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[0, 620]), legend=None)
-    )
-    told = base.transform_filter("datum.share >= 0.1").mark_text(fontSize=10).encode(
-        text=alt.Text("share:Q", format=".0%")
-    )  # fmt: skip
-    chart = alt.layer(circles, told).properties(
-        width=panel_width(1, label + 90), height=len(shown) * _ROW_HEIGHT
-    )
-    return styled(chart, gutter=label + 90, label=label, least=30 * len(names), most=620)
+    area = alt.Scale(domain=[0, 1], range=[0, 620])
+    circles = base.mark_circle(color=colour("s0"), opacity=0.3)
+    numbers = base.transform_filter("datum.share >= 0.1").mark_text(fontSize=10)
+    return [
+        circles.encode(size=alt.Size("share:Q", scale=area, legend=None)),
+        numbers.encode(text=alt.Text("share:Q", format=".0%")),
+    ]
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
     """Tell the strongest of each of the first cells."""
-    table = _table(findings)
-    if table is None:
-        return "No cell is unstable."
-    names, rows = _rows(table, results)
+    names, rows = _rows(results, findings)
     told = []
-    for where, row in rows[:5]:
+    for cell, row in rows[:5]:
         known = [(row[name], name) for name in names if row[name] is not None]
         if known:
             share, name = max(known)
-            told.append(f"{where}: {name} {percent(share)} (n = {row['n']})")
+            told.append(f"{cell}: {name} {percent(share)} (n = {row['n']})")
     text = (
         "Share of each unstable cell's variance that goes with one thing recorded beside it, by "
         f"the area of a circle; the strongest are {'; '.join(told)}."

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.findings.finding import Finding, Table
-from tare.findings.phrasing import at_levels, change_interval, counted
+from tare.findings.finding import Table
+from tare.findings.phrasing import change_interval, counted
 from tare.report.charts.chart import colour, data, label_axis, label_width, panel_width, styled
+from tare.report.charts.rows import where
 from tare.results import Results
 
 #: Comparisons that one chart holds; the table has all.
@@ -16,6 +17,8 @@ _MOST_ROWS = 60
 _ROW_HEIGHT = 20
 #: Beyond this factor, ratios are told as factors on a logarithmic scale.
 _WIDE = 1.6
+#: A ratio in Vega's language, as a change.
+_AS_CHANGE = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
 #: Labels of a logarithmic axis, by how far it reaches.
 _STEPS = (
     (4, (0.5, 0.7, 1, 1.5, 2, 3)),
@@ -46,19 +49,12 @@ class Ratio:
         return "more" if self.ratio > 1 else "less"
 
 
-def finding_named(findings: Sequence[Finding], name: str) -> Finding | None:
-    """Return the finding of a name, if the question applied."""
-    return next((f for f in findings if f.name == name), None)
-
-
 def ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
     """Read a table of comparisons of the levels of one factor."""
-    keys = [c.key for c in table.columns if c.key in results.factors and c.key != factor]
-    alone = results.experiment.workloads[0].name
     return [
         Ratio(
             level=str(row.get(factor)),
-            where=at_levels({k: str(row[k]) for k in keys}, keys) or alone,
+            where=where(row, table, results, without=(factor,)),
             ratio=row["ratio"],
             low=row["low"],
             high=row["high"],
@@ -168,20 +164,12 @@ def ratio_axis(
     if high <= _WIDE and low >= 1 / _WIDE:
         room = 0.05 * (high - low)
         scale = alt.Scale(domain=[low - room, high + room], nice=False)
-        told = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
-        return {
-            "scale": scale,
-            "axis": alt.Axis(labelExpr=told, tickCount=4, **size),
-            "title": title,
-        }
-    steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
-    axis = alt.Axis(
-        labelExpr="'× ' + datum.label",
-        values=[s for s in steps if low <= s <= high],
-        format="~g",
-        **size,
-    )
-    scale = alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False)
+        axis = alt.Axis(labelExpr=_AS_CHANGE, tickCount=4, **size)
+    else:
+        scale = alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False)
+        steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
+        inside = [s for s in steps if low <= s <= high]
+        axis = alt.Axis(labelExpr="'× ' + datum.label", values=inside, format="~g", **size)
     return {"scale": scale, "axis": axis, "title": title}
 
 

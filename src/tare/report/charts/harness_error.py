@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.findings.finding import Finding, Table
-from tare.findings.phrasing import at_levels, percent, quantity
+from tare.findings.phrasing import percent, quantity
 from tare.metrics import SOURCES
 from tare.registry import Description
 from tare.report.charts.chart import (
@@ -18,7 +18,7 @@ from tare.report.charts.chart import (
     panel_width,
     styled,
 )
-from tare.report.charts.forest import finding_named
+from tare.report.charts.rows import tables_of, where
 from tare.report.scales import scale_for
 from tare.results import Results
 
@@ -27,26 +27,16 @@ _MOST_ROWS = 16
 _ROW_HEIGHT = 19
 
 
-def _tables(findings: Sequence[Finding]) -> Sequence[Table]:
-    found = finding_named(findings, "harness_error")
-    return found.tables if found else ()
-
-
-def _where(row: dict[str, Any], table: Table, results: Results) -> str:
-    keys = [c.key for c in table.columns if c.key in results.factors]
-    return at_levels({k: str(row[k]) for k in keys}, keys)
-
-
 def _cells(table: Table, results: Results) -> list[str]:
     """Name the cells, the largest relative SD first."""
-    return list(dict.fromkeys(_where(row, table, results) for row in table.rows))
+    return list(dict.fromkeys(where(row, table, results) for row in table.rows))
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
     """Draw a row for each of the worst cells, a column for each source: mean, one SD aside."""
     import altair as alt
 
-    tables = _tables(findings)
+    tables = tables_of(findings, "harness_error")
     if not tables:
         return None
     names = [name for table in tables for name in _cells(table, results)[:_MOST_ROWS]]
@@ -92,11 +82,11 @@ def _records(table: Table, results: Results) -> list[dict[str, Any]]:
     seen: set[str] = set()
     records = []
     for row in table.rows:
-        where, mean, sd = _where(row, table, results), row["mean"], row["sd"]
-        if where in names:
+        name, mean, sd = where(row, table, results), row["mean"], row["sd"]
+        if name in names:
             records.append(
                 {
-                    "where": where,
+                    "where": name,
                     "source": row["source"],
                     "middle": float(f"{mean / scale:.5g}"),
                     "low": None if sd is None else float(f"{(mean - sd) / scale:.5g}"),
@@ -116,7 +106,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     """Tell the worst cell of each metric and source."""
     told = []
     longest = 0
-    for table in _tables(findings):
+    for table in tables_of(findings, "harness_error"):
         longest = max(longest, len(_cells(table, results)))
         for source in dict.fromkeys(str(row["source"]) for row in table.rows):
             worst = next(row for row in table.rows if row["source"] == source)
@@ -125,7 +115,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
                 f"{source} ({table.title.split(':')[0]}): {quantity(worst['mean'], 'ns')} ± "
                 f"{quantity(worst['sd'], 'ns')}"
                 + (f", {percent(share)} of the time," if share is not None else "")
-                + f" for {_where(worst, table, results)} (n = {worst['n']})"
+                + f" for {where(worst, table, results)} (n = {worst['n']})"
             )
     text = f"Mean error and one SD of it to either side; where it varies most: {'; '.join(told)}."
     if longest > _MOST_ROWS:

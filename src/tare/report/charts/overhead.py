@@ -8,13 +8,14 @@ from typing import Any
 from tare.findings.finding import Finding
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.forest import Ratio, draw_ratios, finding_named, ratios, tell_ratios
+from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
+from tare.report.charts.rows import comparison_of
 from tare.results import Results
 
 
 def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
-    found = finding_named(findings, "overhead")
-    return ratios(found.tables[0], "platform", results) if found and found.tables else []
+    table = comparison_of(findings, "overhead")
+    return ratios(table, "platform", results) if table else []
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:

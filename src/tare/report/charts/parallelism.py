@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import at_levels, change_interval, percent
+from tare.findings.phrasing import change_interval, percent
 from tare.registry import Description
 from tare.report.charts.chart import (
     SERIES,
@@ -17,8 +17,9 @@ from tare.report.charts.chart import (
     panel_width,
     styled,
 )
-from tare.report.charts.forest import finding_named, ratio_axis
+from tare.report.charts.forest import ratio_axis
 from tare.report.charts.grid import tell_left_out
+from tare.report.charts.rows import tables_of, where
 from tare.results import Results
 
 _MOST_GROUPS = 12
@@ -30,20 +31,11 @@ Group = tuple[str, list[dict[str, Any]]]
 
 def _groups(results: Results, findings: Sequence[Finding]) -> list[Group]:
     """Rows of the finding's table, by everything but platform and number of workers."""
-    found = finding_named(findings, "parallelism")
-    if found is None or not found.tables:
-        return []
-    table = found.tables[0]
-    keys = [
-        c.key
-        for c in table.columns
-        if c.key in results.factors and c.key not in ("platform", "workers")
-    ]
-    alone = results.experiment.workloads[0].name
     groups: dict[str, list[dict[str, Any]]] = {}
-    for row in table.rows:
-        name = at_levels({k: str(row[k]) for k in keys}, keys) or alone
-        groups.setdefault(name, []).append(row)
+    for table in tables_of(findings, "parallelism")[:1]:
+        for row in table.rows:
+            name = where(row, table, results, without=("platform", "workers"))
+            groups.setdefault(name, []).append(row)
     return list(groups.items())
 
 

@@ -9,7 +9,7 @@ from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, listing
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit, colour, data, panel_width, styled
-from tare.report.charts.forest import finding_named
+from tare.report.charts.rows import tables_of
 from tare.results import Results
 
 _GUTTER = 130
@@ -18,10 +18,9 @@ _WORDS = {"lesser": "s2", "same": "s7", "overlap": "quiet", "higher": "s1"}
 
 
 def _counts(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    found = finding_named(findings, "pinning")
-    if found is None:
-        return []
-    tables = [t for t in found.tables if {c.key for c in t.columns} >= set(_WORDS)]
+    tables = [
+        t for t in tables_of(findings, "pinning") if {c.key for c in t.columns} >= set(_WORDS)
+    ]
     return [row for table in tables for row in table.rows]
 
 

@@ -8,15 +8,14 @@ from typing import Any
 from tare.findings.finding import Finding
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.forest import Ratio, draw_ratios, finding_named, ratios, tell_ratios
+from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
+from tare.report.charts.rows import comparison_of
 from tare.results import Results
 
 
 def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
-    found = finding_named(findings, "stability")
-    if found is None or not found.estimates:
-        return []
-    return ratios(found.tables[0], "platform", results)
+    table = comparison_of(findings, "stability")
+    return ratios(table, "platform", results) if table else []
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
