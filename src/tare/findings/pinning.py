@@ -61,19 +61,19 @@ def find(results: Results) -> Finding | None:
             for p, c in some
         ),
         tables=(
-            Table(
-                title=f"Spread with pinning beside that without, {basis}",
-                columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
-                rows=tuple(comparison_row(p, c, cells.varied) for p, c in spreads),
-            ),
-            Table(
-                title=f"Values with pinning beside those without, {basis}",
-                columns=comparison_columns(cells.varied, "ratio"),
-                rows=tuple(comparison_row(p, c, cells.varied) for p, c in locations),
-            ),
+            _table("Spread with pinning beside that without", "p10–p90 ranges", spreads, cells),
+            _table("Values with pinning beside those without", "values", locations, cells),
             _counted_as_stability(cells),
         ),
         charts=("pinning",),
+    )
+
+
+def _table(title: str, what: str, compared: Compared, cells: Cells) -> Table:
+    return Table(
+        title=f"{title}, {cells.basis}",
+        columns=comparison_columns(cells.varied, f"ratio of {what}"),
+        rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
     )
 
 
