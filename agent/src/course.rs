@@ -21,7 +21,7 @@ use crate::worker::Closed;
 /// How soon a tail iteration is ended when the others have finished.
 const TAIL_TICK_NS: i64 = 2_000_000;
 /// How long what was killed may take to go.
-const KILL_NS: i64 = 10_000_000_000;
+const KILL_NS: i64 = 2_000_000_000;
 
 /// Launches, waits, accounts; whether all went well.
 ///
@@ -54,6 +54,8 @@ struct Course {
     limit_ns: Option<i64>,
     capture: Option<Capture>,
     interruption: Option<Interruption>,
+    /// Nothing more is waited for.
+    over: bool,
     /// Descendants that were killed because they outlived the root too long.
     lingered: Vec<Relative>,
     /// Counters of the worker's groups at the launch.
@@ -110,6 +112,7 @@ impl Course {
             limit_ns,
             capture,
             interruption: None,
+            over: false,
             lingered: Vec::new(),
             before,
             followed,
@@ -118,7 +121,7 @@ impl Course {
 
     /// Until root and descendants have ended, or had to be ended.
     fn wait(&mut self, part: &Part) -> Result<(), Closed> {
-        while !self.tree.empty {
+        while !self.tree.empty && !self.over {
             let files = [
                 part.worker.signals.as_raw_fd(),
                 part.worker.control.as_raw_fd(),
@@ -185,24 +188,19 @@ impl Course {
         self.kill_all(part);
     }
 
+    /// Ends everything that is left, or gives up.
     fn kill_all(&mut self, part: &Part) {
         let give_up = clock::monotonic() + KILL_NS;
         while !self.tree.empty && clock::monotonic() < give_up {
-            // SAFETY: the root is not reaped yet, so that the group is still its own.
-            if self.tree.end.is_none() {
-                unsafe { libc::kill(-self.tree.root(), libc::SIGKILL) };
-            }
             if !part.worker.group.kill() {
-                for relative in tree::descendants(std::process::id() as i32) {
-                    // SAFETY: the id of a descendant is not given away before we reap it.
-                    unsafe { libc::kill(relative.pid, libc::SIGKILL) };
-                }
+                self.tree.kill();
             }
             let tick = clock::monotonic() + TAIL_TICK_NS;
             let _ = watch::poll([part.worker.signals.as_raw_fd()], Some(tick));
             while part.worker.signals.take().is_some() {}
             let _ = self.tree.reap();
         }
+        self.over = true;
     }
 }
 

@@ -46,8 +46,16 @@ impl Tree {
         }
     }
 
-    pub fn root(&self) -> libc::pid_t {
-        self.root
+    /// Sends every descendant of this process the signal that nobody survives. Where there is no
+    /// /proc to find them in, only those who stayed in the root's process group get it.
+    pub fn kill(&self) {
+        let relatives = descendants(std::process::id() as libc::pid_t);
+        let pids = relatives.iter().map(|relative| relative.pid);
+        for pid in pids.chain([-self.root]) {
+            // SAFETY: the number of a descendant is not given away before we reap it, that of a
+            // group not before it is empty.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
     }
 
     /// Takes leave of everything that has ended by now.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::session::{command, Session};
+use crate::session::{command, is_root, kernel, Session};
 
 /// Ids of processes with a word on their command lines.
 fn processes(word: &str) -> Vec<i32> {
@@ -108,4 +108,23 @@ fn when_its_worker_is_killed() {
     // The next trial has a new worker.
     let answer = agent.trial(command(&[]), json!({}));
     assert_eq!(answer.get("exit_code", "wait"), 0);
+}
+
+#[test]
+fn without_proc_it_does_what_it_can() {
+    if !is_root("hiding /proc") {
+        return;
+    }
+    let mut agent = Session::serve_without_proc();
+    let answer = agent.trial(kernel("null", 1), json!({}));
+    assert_eq!(answer.get("exit_code", "wait"), 0);
+    assert!(answer.find("wait_ns", "schedstat").is_none());
+    let linger = json!({"linger_ns": 1_000_000});
+    let answer = agent.trial(command(&["orphan"]), linger);
+    assert_eq!(answer.get("exit_code", "wait"), 0);
+    let limit = json!({"timeout_ns": 10_000_000});
+    let answer = agent.trial(command(&["sleep", "1000000005"]), limit);
+    assert_eq!(answer.fault().0, "timeout");
+    assert!(agent.wait().success());
+    eventually("no process is left", || processes("1000000005").is_empty());
 }

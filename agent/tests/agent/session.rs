@@ -35,17 +35,30 @@ impl Session {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("tare-test{}-{number}", std::process::id());
-        Self::start(&["serve", "--name", &name], name.clone())
+        Self::start(&[], &["serve", "--name", &name], name.clone())
+    }
+
+    /// The same where no /proc is; needs root.
+    pub fn serve_without_proc() -> Self {
+        let hide = "umount --lazy /proc; exec \"$0\" \"$@\"";
+        let around = ["unshare", "--mount", "sh", "-c", hide];
+        Self::start(
+            &around,
+            &["serve", "--name", "tare-test-bare"],
+            String::new(),
+        )
     }
 
     /// Starts `observe`.
     pub fn observe() -> Self {
-        Self::start(&["observe", "--teardown"], String::new())
+        Self::start(&[], &["observe", "--teardown"], String::new())
     }
 
-    fn start(arguments: &[&str], name: String) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tare-agent"))
-            .args(arguments)
+    fn start(around: &[&str], arguments: &[&str], name: String) -> Self {
+        let agent = [env!("CARGO_BIN_EXE_tare-agent")];
+        let words = [around, &agent, arguments].concat();
+        let mut child = Command::new(words[0])
+            .args(&words[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
