@@ -97,6 +97,19 @@ def test_reached_precision_is_the_order_statistic_interval_where_nothing_is_reme
     assert reached_precision(values) == pytest.approx(expected, rel=0.1)
 
 
+def test_a_fixed_n_that_reached_its_target_needs_no_more() -> None:
+    values = np.random.default_rng(10).normal(100, 0.5, 20)
+    decision = decide_cell(values, 0.02)
+    assert decision.reached is not None
+    assert decision.reached < 0.02
+    assert decision.more_trials is None
+    strict = decide_cell(values, 0.001)
+    expected = 20 * ((strict.reached or 0) / 0.001) ** 2 - 20
+    assert strict.more_trials == pytest.approx(expected, abs=1)
+    about_spread = decide_cell(values, 0.02, spread_target(0.5))
+    assert about_spread.more_trials is not None
+
+
 def test_stability_needs_the_spread_known_too() -> None:
     values = np.random.default_rng(8).normal(100, 0.5, 2000)
     target = spread_target(0.5)

@@ -115,12 +115,12 @@ def decide_cell(
     """
     n = len(values)
     reached = reached_precision(values)
-    size, projected = FIRST_LOOK, _projection(n, reached, precision)
+    projected = _few_projection(values, reached, precision, spread)
     for size, look in looks(values, precision, spread, cap):
-        projected = look.projected
+        projected = max(look.projected, n + 1)
         if look.tight or size >= cap:
             return Decision(True, "target" if look.tight else "cap", reached)
-    return Decision(False, None, reached, max(projected, n + 1, FIRST_LOOK) - n)
+    return Decision(False, None, reached, projected - n if projected > n else None)
 
 
 def looks(
@@ -171,9 +171,21 @@ def spread_target(margin: float) -> float:
     return math.log1p(margin) / 2
 
 
+def _few_projection(
+    values: FloatArray, reached: float | None, precision: float, spread: float | None
+) -> int:
+    """Trials that both targets will take, before the first look: for an n fixed beforehand."""
+    n = len(values)
+    projected = _projection(n, reached, precision)
+    if spread is not None:
+        width = _spread_half_width(values, 1.0) if n else None
+        projected = max(projected, FIRST_LOOK if width is None else _projection(n, width, spread))
+    return projected
+
+
 def _projection(n: int, half_width: float | None, target: float) -> int:
     if half_width is None or n == 0:
-        return FIRST_LOOK
+        return max(FIRST_LOOK, n + 1)
     return math.ceil(n * (half_width / target) ** 2)
 
 
