@@ -248,7 +248,7 @@ def _sample_table(samples: list[tuple[Any, ...]]) -> pd.DataFrame:
 
 def _facts(platforms: Sequence[str]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
-        {"name": "logical_cpus", "value": 2, "unit": "1", "platform": None, "source": "sysfs"},
+        {"name": "cpus", "value": 2, "unit": "1", "platform": None, "source": "sysfs"},
         {"name": "kernel", "value": "6.1.0", "unit": None, "platform": None, "source": "uname"},
     ]
     rows += [

@@ -54,7 +54,7 @@ def test_what_was_written_is_read(results, folder):
     pd.testing.assert_frame_equal(read.sample_table, results.sample_table, check_dtype=False)
     assert read.factors == results.factors
     assert read.notes == results.notes
-    assert read.fact("logical_cpus") == 2
+    assert read.fact("cpus") == 2
     assert read.fact("kernel") == "6.1.0"
     assert read.values("kernel_cpu_ns")["value"].tolist() == pytest.approx(
         results.values("kernel_cpu_ns")["value"].tolist()

@@ -115,7 +115,8 @@ def report(
     """
     from tare import report as pages
 
-    written = pages.write(folder, format, out)
+    with output.err.status("working out the answers and drawing"):
+        written = pages.write(folder, format, out)
     for path in written:
         output.out.print(str(path), markup=False, soft_wrap=True)
     if json is not None:
@@ -134,7 +135,7 @@ def _tell(folder: Path, ended: str, json: str | None) -> None:
 
         answers = conclude.answers(folder, tell)
         status.update("drawing the page")
-        page = pages.write(folder, "html", None)[0]
+        page = pages.write(folder, "html", None, answers.findings)[0]
     for line in answers.headline:
         output.out.print(line, markup=False)
     output.out.print()

@@ -231,7 +231,7 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
 
 
 def _caveats(results: Results) -> tuple[str, ...]:
-    cpus = results.fact("logical_cpus")
+    cpus = results.fact("cpus")
     counts = [int(w) for w in results.trial_table["workers"].unique()]
     told = []
     if cpus is not None and not math.isnan(float(cpus)) and max(counts) > int(cpus):

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 from tare.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tare.findings.finding import Finding
     from tare.report.page import Page
 
 FORMATS = ("html", "markdown", "svg", "png")
 
 
-def write(folder: Path, format: str = "html", destination: Path | None = None) -> list[Path]:
+def write(
+    folder: Path,
+    format: str = "html",
+    destination: Path | None = None,
+    findings: Sequence[Finding] | None = None,
+) -> list[Path]:
     """Write the report of an experiment, finished or running.
 
     Parameters
@@ -26,6 +34,8 @@ def write(folder: Path, format: str = "html", destination: Path | None = None) -
     destination : Path, optional
         File for ``html`` and ``markdown``, folder for charts; by default ``report.html``,
         ``report.md`` and ``charts`` in the experiment's folder.
+    findings : sequence of Finding, optional
+        The answers, where they are worked out already.
 
     Returns
     -------
@@ -39,7 +49,7 @@ def write(folder: Path, format: str = "html", destination: Path | None = None) -
     """
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
-    page = _page(folder)
+    page = _page(folder, findings)
     try:
         return _write(page, format, folder, destination)
     except OSError as error:
@@ -49,14 +59,16 @@ def write(folder: Path, format: str = "html", destination: Path | None = None) -
         ) from error
 
 
-def _page(folder: Path) -> Page:
+def _page(folder: Path, findings: Sequence[Finding] | None) -> Page:
     from tare import store
     from tare.findings import all_findings
     from tare.report import page
     from tare.report.origin import origin
 
     results = store.load(folder)
-    return page.make(results, all_findings(results), origin(folder, results))
+    if findings is None:
+        findings = all_findings(results)
+    return page.make(results, findings, origin(folder, results))
 
 
 def _write(page: Page, format: str, folder: Path, destination: Path | None) -> list[Path]:

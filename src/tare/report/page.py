@@ -166,7 +166,7 @@ def _strip(results: Results) -> tuple[tuple[str, str], ...]:
         strip.append(("measured on", first if n == 1 else f"{first}, {counted(n, 'session')}"))
     if "duration_ns" in trials and trials["duration_ns"].notna().any():
         strip.append(("measuring", duration(float(trials["duration_ns"].sum()) / 1e9)))
-    cpus = results.fact("cpus") or results.fact("logical_cpus")
+    cpus = results.fact("cpus")
     machine = [str(f) for f in (results.fact("cpu"), cpus and counted(int(cpus), "CPU")) if f]
     if machine:
         strip.append(("machine", ", ".join(machine)))
