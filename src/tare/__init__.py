@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def open(folder: str | PathLike[str]) -> Results:  # noqa: A001
+def open(folder: str | PathLike[str]) -> Results:
     """Open the folder of an experiment for analysis.
 
     Parameters
