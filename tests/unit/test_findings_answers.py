@@ -49,13 +49,20 @@ def test_equal_platforms_are_told_to_be_as_stable() -> None:
     assert "The smallest change that would have been seen is" in found.answer
 
 
+def test_too_few_trials_for_a_spread_are_told_without_a_number() -> None:
+    found = ask("stability", make(workers=(1, 2), trials=12))
+    assert found.verdict == "undecided"
+    assert "cannot be told from n = 12 trials a cell" in found.answer
+    assert "no interval" not in found.answer
+
+
 def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     results = make(workloads=("a", "b", "c"), workers=(1, 2), trials=45, seed=2)
     found = ask("stability", results)
     cells = [r["verdict"] for r in found.tables[0].rows]
     assert cells.count("not decided") >= 3
     assert found.verdict == "yes"
-    assert "docker is, over all 6 cells, as stable as bare" in found.answer
+    assert "docker is as stable as bare (within a factor of 1.5): over all 6" in found.answer
     overall = found.estimates[0]
     assert overall.levels == {"platform": "docker"}
     assert overall.low is not None

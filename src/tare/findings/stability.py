@@ -19,6 +19,7 @@ from tare.findings.phrasing import at_levels, change_interval, listing, percent
 from tare.findings.telling import Compared, Telling, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
+from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
 
 _DESCRIPTION = Description(
@@ -107,12 +108,24 @@ def _sentence(
     telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", cells.varied)
     if len(some) == 1:
         return f"{platform} is {telling.clauses(some)}."
+    whole = _whole(platform, overall, len(some), words, reference)
+    return f"{whole} Cell by cell, it is {telling.clauses(some)}."
+
+
+def _whole(
+    platform: str, overall: SpreadComparison, cells: int, words: dict[str, str], reference: str
+) -> str:
+    """Tell a platform's spread over all cells."""
+    if overall.low is None:
+        return (
+            f"Whether {platform} is as stable as {reference} cannot be told from n = {overall.n} "
+            f"trials a cell: a spread needs at least {FEWEST_FOR_RANGE}."
+        )
     ratio = change_interval(overall.ratio or 1, overall.low, overall.high)
-    whole = words.get(overall.verdict, "undecided")
-    return (
-        f"{platform} is, over all {len(some)} cells, {whole}: p10–p90 ranges differ by {ratio}. "
-        f"By cell it is {telling.clauses(some)}."
-    )
+    evidence = f"over all {cells} cells, its p10–p90 range differs by {ratio}."
+    if overall.verdict not in words:
+        return f"Whether {platform} is as stable as {reference} is undecided: {evidence}"
+    return f"{platform} is {words[overall.verdict]}: {evidence}"
 
 
 def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Verdict:
