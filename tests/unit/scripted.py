@@ -102,6 +102,7 @@ class BlindObserver:
 
     facts: tuple[()] = ()
     stamps = False
+    refusal = "it is blind"
 
     def __init__(self, nonce: int, *, teardown: bool) -> None:
         self.closed = False

@@ -30,6 +30,8 @@ class Quiet:
 
     def stage(self, what: str) -> None: ...
 
+    def note(self, message: str) -> None: ...
+
     def planned(self, trials: int | None, seconds: float | None) -> None: ...
 
     def ended(
@@ -203,6 +205,12 @@ def test_resuming_runs_what_is_missing_in_a_new_session(session: Any, tmp_path: 
     assert len(quiet.trials) == 20 - 7
     assert len({line.trial for line in starts(lines)}) == len(starts(lines))
     assert [line.session for line in lines if isinstance(line, journal.Session)] == [1, 2]
+
+
+def test_what_a_missing_right_costs_is_noted_once(session: Any) -> None:
+    lines, _, _ = session(experiment())
+    notes = [line.message for line in lines if isinstance(line, journal.Note)]
+    assert [note for note in notes if "it is blind" in note] == notes
 
 
 def test_nothing_is_left_in_memory(session: Any, tmp_path: Path) -> None:

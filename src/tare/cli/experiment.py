@@ -24,6 +24,7 @@ def new(
     file: Annotated[Path, typer.Argument(help="File to write.", metavar="FILE")] = Path(
         "experiment.toml"
     ),
+    json: Json = None,
 ) -> None:
     """Write an experiment file to start from.
 
@@ -40,7 +41,10 @@ def new(
         ) from error
     except OSError as error:
         raise StoreError(f"cannot write {file}: {error.strerror}") from error
-    output.out.print(f"Wrote {file}. Next: tare experiment plan {file}", markup=False)
+    if json is not None:
+        output.write_json({"version": 1, "written": [str(file)]}, json)
+    if json != "-":
+        output.out.print(f"Wrote {file}. Next: tare experiment plan {file}", markup=False)
 
 
 @app.command()

@@ -53,6 +53,10 @@ class Bar:
         """Tell what goes on before the first trial."""
         self._show(what)
 
+    def note(self, message: str) -> None:
+        """Tell something once, above the bar."""
+        err.print(f"Note: {message}", markup=False)
+
     def planned(self, trials: int | None, seconds_left: float | None) -> None:
         """Tell how many trials there will be."""
         self._trials = trials

@@ -34,9 +34,15 @@ class Observer:
         ]
 
     @property
+    def refusal(self) -> str | None:
+        """Why the kernel does not let it stamp, and what would; None where it does."""
+        told = next((fact.value for fact in self.facts if fact.name == "observer_perf"), None)
+        return None if told is None else str(told).replace("AGENT", str(agent.binary()))
+
+    @property
     def stamps(self) -> bool:
         """Whether the kernel lets it stamp; otherwise agents watch their own children."""
-        return not any(fact.name == "observer_perf" for fact in self.facts)
+        return self.refusal is None
 
     def watch(self, trial: int, groups: Sequence[record.WatchedGroup]) -> None:
         """Read counters before a trial."""

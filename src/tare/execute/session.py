@@ -62,6 +62,9 @@ class Progress(Protocol):
     def stage(self, what: str) -> None:
         """Tell what goes on before the first trial."""
 
+    def note(self, message: str) -> None:
+        """Tell what a missing right costs, or what else is to be known of the figures."""
+
     def planned(self, trials: int | None, seconds: float | None) -> None:
         """Tell how many trials there will be, and how long they take, as far as known."""
 
@@ -156,6 +159,8 @@ class _Session:
         self.experiment = request.plan.experiment
         self.writer = writer
         self.number = request.past.trials
+        #: Nothing was told of control groups yet.
+        self._grouped = True
         self.block = request.past.blocks
         nonce = secrets.randbits(24)
         writer.write(
@@ -179,7 +184,12 @@ class _Session:
         observer = Observer(nonce, teardown=request.teardown)
         stack.callback(observer.close)
         writer.write(*observer.facts)
-        pool = Pool(name, str(shared.folder), self.experiment, lambda told: writer.write(*told))
+        if observer.refusal is not None:
+            self._note(
+                "The kernel does not let tare watch the CPUs, so that each agent watches its own "
+                f"child, or times around it where it may not: {observer.refusal}"
+            )
+        pool = Pool(name, str(shared.folder), self.experiment, self._instances)
         stack.callback(pool.close)
         self.conductor = Conductor(
             experiment=self.experiment,
@@ -194,6 +204,22 @@ class _Session:
             write=writer.write,
         )
         self.tally = Tally(request.plan.cells, request.past)
+
+    def _note(self, message: str) -> None:
+        self.writer.write(journal.Note(message=message))
+        self.request.progress.note(message)
+
+    def _instances(self, told: list[journal.MachineFact]) -> None:
+        """Keep what new instances say; tell once what a missing control group costs."""
+        self.writer.write(*told)
+        for fact in told:
+            if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
+                if str(fact.value).startswith("none"):
+                    self._note(
+                        "No control group can be made, so that CPU and memory come from what the "
+                        f"kernel says of processes that ended (rusage): {fact.value}"
+                    )
+                self._grouped = False
 
     def conduct(self) -> str:
         self._calibrate()
