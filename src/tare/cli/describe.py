@@ -24,6 +24,8 @@ KINDS = (
     "findings",
     "charts",
 )
+#: Columns of the tables; ``--json`` has more.
+PLATFORM, METRIC, UNIT = ["name", "works", "why", "fix"], ["name", "meaning"], ["name", "title"]
 
 
 def describe(
@@ -49,7 +51,7 @@ def describe(
             return
     for name, units in told.items():
         table = Table(title=name, title_justify="left", box=None, padding=(0, 2, 0, 0))
-        columns = ["name", "works", "why", "fix"] if name == "platforms" else ["name", "title"]
+        columns = {"platforms": PLATFORM, "metrics": METRIC}.get(name, UNIT)
         for column in columns:
             table.add_column(column, overflow="fold")
         for unit in units:
