@@ -17,6 +17,10 @@ Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-`: standard output."),
 ]
+SkipMissing = Annotated[
+    bool,
+    typer.Option("--skip-missing", help="Leave out platforms and loads that are not available."),
+]
 
 
 @app.command()
@@ -48,7 +52,7 @@ def new(
 
 
 @app.command()
-def plan(file: File, json: Json = None) -> None:
+def plan(file: File, skip_missing: SkipMissing = False, json: Json = None) -> None:
     """Show the cells, the number of trials, and about how long they take.
 
     Example: tare experiment plan examples/stability.toml
@@ -56,7 +60,7 @@ def plan(file: File, json: Json = None) -> None:
     from tare import conclude
     from tare.cli.planning import show_plan
 
-    show_plan(conclude.prepare(file), json)
+    show_plan(conclude.prepare(file, skip_missing=skip_missing), json)
 
 
 @app.command()
@@ -74,9 +78,7 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the experiment in the folder.")
     ] = False,
-    skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="Leave out platforms that are not available.")
-    ] = False,
+    skip_missing: SkipMissing = False,
     as_root: Annotated[
         bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
     ] = False,

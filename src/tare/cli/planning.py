@@ -35,7 +35,8 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
             return
     levels = [cell.levels() for cell in cells]
     varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
-    table = Table(title=experiment.question, title_justify="left", box=None)
+    output.out.print(experiment.question, style="bold", markup=False)
+    table = Table(box=None)
     for factor in varied:
         table.add_column(factor)
     for row in levels[:ROWS]:
