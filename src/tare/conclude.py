@@ -168,7 +168,7 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            holds = (folder / "plan.json").exists()
+            holds = text is not None and (folder / "plan.json").exists()
             raise StoreError(
                 f"{folder} is not empty, so nothing was measured",
                 "add --resume to go on with it, or choose another --out"

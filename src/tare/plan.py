@@ -215,7 +215,9 @@ def write(plan: Plan, folder: Path) -> None:
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
         fresh.replace(path)
     except OSError as error:
-        raise StoreError(f"cannot write {path}: {error.strerror}") from error
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", "free some room, or choose another --out"
+        ) from error
 
 
 def read(folder: Path) -> Plan:

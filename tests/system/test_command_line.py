@@ -264,3 +264,25 @@ def test_a_usage_error_is_told_from_a_verdict(words: list[str]) -> None:
     done = tare(*words, check=10)
     assert done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "hostile.toml"
+    file.write_text(
+        QUESTION.format(trials=6)
+        .replace("Does it work?", "[link=x]?[/link] [/bold]")
+        .replace('name = "quick"', 'name = "</script>[/b]"')
+    )
+    assert "[link=x]?[/link] [/bold]" in tare("experiment", "plan", str(file)).stdout
+
+
+def test_control_characters_in_a_question_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "hostile.toml"
+    file.write_text(QUESTION.format(trials=6).replace("Does it work?", "\\u001b[31m red"))
+    done = tare("experiment", "plan", str(file), check=11)
+    assert "experiment.question" in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_options_are_named_as_options() -> None:
+    assert "--timeout" in tare("run", "--timeout", "0.2", "--", "true", check=11).stderr

@@ -20,7 +20,8 @@ def cleanup(
 ) -> None:
     """Remove containers, control groups, files and processes that killed sessions left behind.
 
-    What belongs to a session that still runs is not touched. Example: tare cleanup
+    What belongs to a session that still runs is not touched. The agent's Docker images go when no
+    session of this user runs; they are made again when they are needed. Example: tare cleanup
     """
     from tare import remnants
 
@@ -30,6 +31,6 @@ def cleanup(
         if json == "-":
             return
     for what in removed:
-        output.out.print(f"Removed {what}", markup=False)
+        output.out.print(f"Removed {what}")
     if not removed:
         output.out.print("Nothing was left behind.")

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from tare import registry
@@ -55,7 +54,7 @@ def describe(
         for column in columns:
             table.add_column(column, overflow="fold")
         for unit in units:
-            table.add_row(*(escape(_word(unit.get(column))) for column in columns))
+            table.add_row(*(_word(unit.get(column)) for column in columns))
         output.out.print(table)
 
 

@@ -44,11 +44,13 @@ def new(
             f"{file} is there already, so nothing was written", "choose another name"
         ) from error
     except OSError as error:
-        raise StoreError(f"cannot write {file}: {error.strerror}") from error
+        raise StoreError(
+            f"cannot write {file}: {error.strerror}", "tare experiment new /another/place.toml"
+        ) from error
     if json is not None:
         output.write_json({"version": 1, "written": [str(file)]}, json)
     if json != "-":
-        output.out.print(f"Wrote {file}. Next: tare experiment plan {file}", markup=False)
+        output.out.print(f"Wrote {file}. Next: tare experiment plan {file}")
 
 
 @app.command()
@@ -94,7 +96,7 @@ def run(
     folder = out or file.with_suffix("")
     prepared = conclude.prepare(file, skip_missing=skip_missing)
     for note in prepared.notes:
-        output.err.print(f"Note: {note.message}", markup=False)
+        output.err.print(f"Note: {note.message}")
     try:
         with Bar() as bar:
             ended = conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
@@ -124,7 +126,7 @@ def report(
     with output.err.status("working out the answers and drawing"):
         written = pages.write(folder, format, out)
     for path in written:
-        output.out.print(str(path), markup=False, soft_wrap=True)
+        output.out.print(str(path), soft_wrap=True)
     if json is not None:
         output.write_json({"written": [str(path) for path in written]}, json)
 
@@ -143,13 +145,13 @@ def _tell(folder: Path, ended: str, json: str | None) -> None:
         status.update("drawing the page")
         page = pages.write(folder, "html", None, answers.findings)[0]
     for line in answers.headline:
-        output.out.print(line, markup=False)
+        output.out.print(line)
     output.out.print()
     for finding in answers.findings:
         verdict = f"{finding.verdict:<18}"
-        output.out.print(f"{verdict} {finding.question}", markup=False)
+        output.out.print(f"{verdict} {finding.question}")
     if ended == "budget":
         output.out.print("\nThe budget ended before every cell had what was asked; see the report.")
-    output.out.print(f"\nReport: {page}", markup=False, soft_wrap=True)
+    output.out.print(f"\nReport: {page}", soft_wrap=True)
     if json is not None:
         output.write_json(answers, json)

@@ -15,7 +15,11 @@ def export(
     format: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
     table: Annotated[
         str,
-        typer.Option("--table", help="samples, trials, facts, sessions, faults, stops, findings."),
+        typer.Option(
+            "--table",
+            help="samples, trials, facts, sessions, faults, stops, notes, findings, estimates "
+            "(docs/store.md).",
+        ),
     ] = "samples",
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="`-`: standard output.")
@@ -35,4 +39,4 @@ def export(
         format, out = "json", json
     store.export(folder, table, format, out)
     if out != "-":
-        output.err.print(f"Wrote {out}.", markup=False)
+        output.err.print(f"Wrote {out}.")

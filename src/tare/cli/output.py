@@ -11,9 +11,10 @@ from rich.console import Console
 
 from tare.errors import StoreError
 
-#: Answers go to standard output, progress and warnings to standard error.
-out = Console(soft_wrap=False, highlight=False)
-err = Console(stderr=True, highlight=False)
+#: Answers go to standard output, progress and warnings to standard error. No markup: what is
+#: printed holds names that people chose.
+out = Console(highlight=False, markup=False)
+err = Console(stderr=True, highlight=False, markup=False)
 
 
 def write_json(value: Any, destination: str) -> None:
@@ -25,7 +26,9 @@ def write_json(value: Any, destination: str) -> None:
     try:
         Path(destination).write_bytes(text + b"\n")
     except OSError as error:
-        raise StoreError(f"cannot write {destination}: {error.strerror}") from error
+        raise StoreError(
+            f"cannot write {destination}: {error.strerror}", "choose another --json FILE, or -"
+        ) from error
 
 
 def seconds(value: float) -> str:

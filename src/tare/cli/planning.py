@@ -35,7 +35,7 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
             return
     levels = [cell.levels() for cell in cells]
     varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
-    output.out.print(experiment.question, style="bold", markup=False)
+    output.out.print(experiment.question, style="bold")
     table = Table(box=None)
     for factor in varied:
         table.add_column(factor)
@@ -45,7 +45,7 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
     if len(levels) > ROWS:
         output.out.print(f"… and {len(levels) - ROWS} more cells (--json - lists all)")
     for note in prepared.notes:
-        output.out.print(f"Note: {note.message}", markup=False)
+        output.out.print(f"Note: {note.message}")
     output.out.print(_sentence(len(cells), trials, per_block, experiment.stopping.budget_s))
 
 

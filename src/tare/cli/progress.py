@@ -55,7 +55,7 @@ class Bar:
 
     def note(self, message: str) -> None:
         """Tell something once, above the bar."""
-        err.print(f"Note: {message}", markup=False)
+        err.print(f"Note: {message}")
 
     def planned(self, trials: int | None, seconds_left: float | None) -> None:
         """Tell how many trials there will be."""
@@ -80,4 +80,4 @@ class Bar:
             self._bar.update(self._task, description=text)
         elif now - self._logged >= LOG_EVERY_S:
             self._logged = now
-            err.print(text, markup=False)
+            err.print(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,6 +15,9 @@ import typer
 from tare import lease
 from tare.cli import output
 from tare.errors import ExperimentError, TrialError
+
+#: How complaints name where the options come from.
+COMMAND_LINE = "the command line"
 
 
 def run(
@@ -100,7 +104,11 @@ def run(
     }
     if input is not None and not Path(input).is_file():
         raise ExperimentError(f"there is no file {input} to read as standard input")
-    prepared = conclude.check(experiment_file.from_table(table, "the command line", catalogue()))
+    try:
+        asked = experiment_file.from_table(table, COMMAND_LINE, catalogue())
+    except ExperimentError as error:
+        raise ExperimentError(_as_option(error.message), error.hint) from error
+    prepared = conclude.check(asked)
     with ExitStack() as stack:
         folder = out or stack.enter_context(_folder_in_memory())
         failure: TrialError | None = None
@@ -115,12 +123,23 @@ def run(
         if json is not None:
             output.write_json(summary.as_json(), json)
         if json != "-":
-            show(summary, out)
+            show(summary, out, platform)
         if failure is not None:
             said = summary.evidence()
             if said:
-                output.err.print(said, markup=False)
-            raise TrialError(failure.message, None if capture else "--capture shows what it said")
+                output.err.print(said)
+            raise TrialError(failure.message, _hint(command, capture))
+
+
+def _as_option(message: str) -> str:
+    """Name an option where an experiment file would have the key of a table."""
+    return re.sub(rf"^{COMMAND_LINE}: \w+(\[\d+\])?\.(\w+)(\[\d+\])?", r"--\2", message)
+
+
+def _hint(command: list[str], capture: bool) -> str | None:
+    if len(command) == 1 and set(" |;&<>$") & set(command[0]):
+        return f"a line for the shell needs a shell: tare run -- sh -c '{command[0]}'"
+    return None if capture else "--capture shows what it said"
 
 
 @contextlib.contextmanager

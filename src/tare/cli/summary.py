@@ -188,7 +188,7 @@ def summarize(folder: Path, ended: str) -> Summary:
     return Summary(finished, facts, ended, stop.target if stop else None, stop)
 
 
-def show(summary: Summary, kept: Path | None) -> None:
+def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
     values, meaning = summary.elapsed()
     if not values:
@@ -197,21 +197,21 @@ def show(summary: Summary, kept: Path | None) -> None:
     ns = {key: told[key] * 1e9 for key in ("median_s", "p10_s", "p90_s")}
     median, p10, p90 = output.nanoseconds(ns["median_s"], ns["p10_s"], ns["p90_s"])
     if told["median_low_s"] is None:
-        interval = f"n = {len(values)} is too few for an interval"
+        interval = "too few for an interval"
     else:
         _, low, high = output.nanoseconds(
             ns["median_s"], told["median_low_s"] * 1e9, told["median_high_s"] * 1e9
         )
         interval = f"95 % [{low}, {high}]"
     say = output.out.print
-    say(f"Time    {median}  median, {interval}, n = {len(values)}", markup=False)
-    say(f"        {meaning}", style="dim", markup=False)
-    say(f"Spread  {p10} – {p90}  (p10–p90)", markup=False)
+    say(f"Time    {median}  median, {interval}, n = {len(values)}")
+    say(f"        {meaning}", style="dim")
+    say(f"Spread  {p10} – {p90}  (p10–p90)")
     _show_resources(summary)
-    say(_trust(summary, values), markup=False)
+    say(_trust(summary, values))
     for problem in _problems(summary):
-        say(problem, markup=False)
-    say(_next(summary, kept), style="dim", markup=False)
+        say(problem)
+    say(_next(summary, kept, platform), style="dim")
 
 
 def _show_resources(summary: Summary) -> None:
@@ -227,7 +227,7 @@ def _show_resources(summary: Summary) -> None:
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
         parts.append(f"launch cost {output.nanoseconds(float(launch))[0]} (not in the time)")
-    output.out.print("Uses    " + ", ".join(parts), markup=False)
+    output.out.print("Uses    " + ", ".join(parts))
 
 
 def _trust(summary: Summary, values: list[float]) -> str:
@@ -276,7 +276,7 @@ def _problems(summary: Summary) -> list[str]:
     return told
 
 
-def _next(summary: Summary, kept: Path | None) -> str:
+def _next(summary: Summary, kept: Path | None, platform: str) -> str:
     if kept is not None:
         return f"Next    tare experiment report {kept}"
     stop = summary.stop
@@ -284,4 +284,6 @@ def _next(summary: Summary, kept: Path | None) -> str:
         return (
             f"Next    tare run --budget '{output.seconds(max(1.0, stop.more_seconds * 1.5))}' -- …"
         )
-    return "Next    tare run --platform unshare -- …   (what does a container cost it?)"
+    if platform == "bare":
+        return "Next    tare run --platform unshare -- …   (what does a container cost it?)"
+    return "Next    tare experiment new   (compare platforms side by side)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -58,7 +59,10 @@ class Kind:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST or "\0" in value:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST:
+        raise ValueError
+    # A terminal would obey control characters; line breaks and tabs are people's own.
+    if any(unicodedata.category(c) == "Cc" and c not in "\n\t" for c in value):
         raise ValueError
     return value
 
@@ -99,7 +103,7 @@ def _texts(value: Any) -> dict[str, str]:
     return dict(value)
 
 
-TEXT = Kind("a text", _text)
+TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name)
 FLAG = Kind("true or false", _flag)
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)

@@ -68,6 +68,9 @@ class Unshare(Layer):
                     return f"sudo {switch}"
             except OSError:
                 continue
+        if "No space left" in said:
+            # The kernel's word for a limit that is reached, of which 0 is one.
+            return "sudo sysctl user.max_user_namespaces=10000"
         return "namespaces are refused here (a container or a security module around tare?)"
 
 

@@ -57,7 +57,7 @@ class Docker(Ground):
             elif place.runs_commands:
                 raise PlatformError(
                     "docker needs an image to run commands in",
-                    '[platforms.docker] image = "debian:12"   (--image debian:12)',
+                    '--image debian:12   (in a file: [platforms.docker] image = "debian:12")',
                 )
         finally:
             client.close()
