@@ -172,6 +172,29 @@ def test_undecided_workers_say_how_many_trials_would_do() -> None:
     assert "for certain; with 2 it is not decided (about" in found.answer
 
 
+def test_a_number_of_workers_is_told_of_the_group_that_it_belongs_to() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        slow = {"a": 1.3, "b": 1.4, "c": 2.0, "d": 1.3, "e": 1.0}[levels["workload"]]
+        return Behaviour(mean_ns=200 * MS * (slow if levels["workers"] == "2" else 1))
+
+    found = ask("parallelism", make(rule, platforms=("bare",), workloads=tuple("abcde"), trials=80))
+    assert " 4 of 5 groups: at most 1 worker; with 2, the mean shifts by × 2.0" in found.answer
+    assert " for c, where the mean shifts most (n = 80)." in found.answer
+
+
+def test_further_trials_are_those_of_the_group_that_needs_most() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(mean_ns=200 * MS, spread=0.2 if levels["workload"] == "b" else 0.01)
+
+    results = make(rule, platforms=("bare",), workloads=("a", "b"), trials=25)
+    found = ask("parallelism", results)
+    more = {r["workload"]: r["more"] for r in found.tables[0].rows}
+    most = max(more, key=lambda w: more[w])
+    assert len(set(more.values())) == 2
+    assert f"about {more[most]:,} further trials a cell" in found.answer
+    assert f", most for {most})" in found.answer
+
+
 def test_more_workers_than_cpus_are_remarked() -> None:
     found = ask("parallelism", make(platforms=("bare",), workers=(1, 4), trials=12))
     assert "2 logical CPUs" in found.caveats[0]

@@ -31,6 +31,9 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 
+#: A group of cells with the number of workers that ends it.
+Ended = tuple[Ladder, Step]
+
 
 def find(results: Results) -> Finding | None:
     """Find, for each workload and platform, the largest undisturbed number of workers."""
@@ -104,13 +107,13 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
         return f"At least {counted(safe, 'worker')}, the most that was tried, may run side by side."
     disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]
     if disturbed:
-        ladder, end = max(disturbed, key=lambda xe: abs(math.log(xe[1].shift.ratio)))
+        ladder, end = _worst(disturbed, results)
         where = at_levels(ladder.levels, varied)
         return (
             f"Run at most {counted(safe, 'worker')} side by side: with {end.workers}, "
             f"{_disturbance(end, results)} for {where}."
         )
-    ladder, end = max(ends, key=lambda xe: xe[1].more or 0)
+    ladder, end = _slowest(ends)
     return (
         f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers} it "
         f"is not decided for {at_levels(ladder.levels, varied)}"
@@ -134,7 +137,7 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
     undisturbed = [x for x in found if x.ends is None]
     told = []
     if undisturbed:
-        tried = max(x.safe for x in undisturbed)
+        tried = min(x.safe for x in undisturbed)
         told.append(
             f"{_groups(undisturbed, found, varied)}: at least {counted(tried, 'worker')}, the "
             f"most that was tried (shift of the mean {_widest(undisturbed)})."
@@ -146,15 +149,40 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
             if not some:
                 continue
             where = _groups([x for x, _ in some], found, varied)
-            _, end = max(some, key=lambda xe: abs(math.log(xe[1].shift.ratio)))
-            told.append(
-                f"{where}: at most {counted(safe, 'worker')}; with {end.workers}, "
-                f"{_disturbance(end, results)} (n = {end.shift.n})."
-                if state == "disturbed"
-                else f"{where}: {counted(safe, 'worker')} for certain; with {end.workers} it is "
-                f"not decided ({_further(end)})."
-            )
+            if state == "disturbed":
+                ladder, end = _worst(some, results)
+                text = f"at most {counted(safe, 'worker')}; with {end.workers}, "
+                text += f"{_disturbance(end, results)}{_where(ladder, end, some, results, varied)}."
+            else:
+                ladder, end = _slowest(some)
+                text = f"{counted(safe, 'worker')} for certain; with {end.workers} it is not "
+                most = f", most for {at_levels(ladder.levels, varied)}" if some[1:] else ""
+                text += f"decided ({_further(end)}{most})."
+            told.append(f"{where}: {text}")
     return " ".join(told)
+
+
+def _worst(some: list[Ended], results: Results) -> Ended:
+    """Give the group whose mean shifts most, or whose spread grows most where no mean shifts."""
+    shifted = [x for x in some if beyond(x[1].shift, results.experiment.parallel_shift)]
+    if shifted:
+        return max(shifted, key=lambda xe: abs(math.log(xe[1].shift.ratio)))
+    return max(some, key=lambda xe: xe[1].growth.ratio or 0)
+
+
+def _slowest(some: list[Ended]) -> Ended:
+    """Give the group that needs most further trials."""
+    return max(some, key=lambda xe: xe[1].more or 0)
+
+
+def _where(told: Ladder, end: Step, some: list[Ended], results: Results, varied: list[str]) -> str:
+    """Name the one of several groups whose numbers are told, and how many blocks it has."""
+    n = f" (n = {end.shift.n})"
+    if len(some) == 1:
+        return n
+    by_mean = beyond(end.shift, results.experiment.parallel_shift)
+    most = "the mean shifts" if by_mean else "the spread grows"
+    return f" for {at_levels(told.levels, varied)}, where {most} most{n}"
 
 
 def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> str:
@@ -163,7 +191,7 @@ def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> str:
         return f"All {len(found)} groups"
     if len(some) <= 3:
         return listing(at_levels(x.levels, varied) for x in some)
-    return f"{len(some)} of {len(found)} groups, such as {at_levels(some[0].levels, varied)}"
+    return f"{len(some)} of {len(found)} groups"
 
 
 def _widest(some: list[Ladder]) -> str:
