@@ -200,17 +200,32 @@ def test_more_workers_than_cpus_are_remarked() -> None:
     assert "2 logical CPUs" in found.caveats[0]
 
 
-def test_waiting_shows_in_wall_time_only() -> None:
-    results = make(platforms=("bare",), trials=200)
+def waiting(results: Results, factor: float) -> Results:
+    """Make the wall times of two workers longer, and leave their CPU times."""
     table, trials = results.sample_table, results.trial_table
     two = trials.loc[trials["workers"] == "2", "trial"]
     waits = (table["metric"] == "kernel_wall_ns") & table["trial"].isin(two)
-    value = table["value"].where(~waits, table["value"] * 1.5)
-    waiting = Results(**{**vars(results), "sample_table": table.assign(value=value)})
-    found = ask("parallelism", waiting)
+    value = table["value"].where(~waits, table["value"] * factor)
+    return Results(**{**vars(results), "sample_table": table.assign(value=value)})
+
+
+def test_the_summary_tells_wall_time_where_it_says_clearly_more() -> None:
+    slow = make(slow_pairs, platforms=("bare",), trials=60)
+    found = ask("parallelism", waiting(slow, 2.0))
+    assert found.summary is not None
+    assert found.summary.startswith("Run at most 1 worker side by side: with 2, the mean shifts")
+    assert "By wall time of the kernel, run at most 1 worker" in found.summary
+    assert "the mean shifts by × 2.4" in found.summary
+    alike = ask("parallelism", slow)
+    assert alike.summary is not None
+    assert "wall time" not in alike.summary
+
+
+def test_waiting_shows_in_wall_time_only() -> None:
+    found = ask("parallelism", waiting(make(platforms=("bare",), trials=200), 1.5))
     assert found.verdict == "yes"
     assert found.summary is not None
-    assert found.summary.endswith("may run side by side; by wall time, at most 1 worker.")
+    assert "may run side by side. By wall time of the kernel, run at most 1 worker" in found.summary
     assert "By wall time of the kernel: exp_float: at most 1 worker" in found.answer
 
 

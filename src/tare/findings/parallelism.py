@@ -53,7 +53,9 @@ def find(results: Results) -> Finding | None:
         by_wall = ladders(wall)
         tables.append(_table(by_wall, wall, results))
         answer += f" By {metric_name(wall.basis.metric)}: {_answer(by_wall, cells.varied, results)}"
-        summary = _both(summary, found, by_wall)
+        if _says_more(by_wall, found, results):
+            more = _summary(by_wall, cells.varied, results)
+            summary += f" By {metric_name(wall.basis.metric)}, {more[0].lower()}{more[1:]}"
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
@@ -84,12 +86,18 @@ def _by_wall(results: Results, basis: Basis) -> Cells | None:
     return None if isinstance(wall, str) else cells_of(results, wall)
 
 
-def _both(summary: str, found: list[Ladder], by_wall: list[Ladder]) -> str:
-    """Add what wall time allows, where that is less."""
-    safe = min(ladder.safe for ladder in by_wall)
-    if safe >= min(ladder.safe for ladder in found):
-        return summary
-    return f"{summary[:-1]}; by wall time, at most {counted(safe, 'worker')}."
+def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
+    """Whether wall time allows fewer workers, or its worst shift lies beyond that of CPU time."""
+    if min(x.safe for x in wall) < min(x.safe for x in cpu):
+        return True
+    of_wall, of_cpu = (
+        [(x, x.ends) for x in found if x.ends and x.ends.state == "disturbed"]
+        for found in (wall, cpu)
+    )
+    if not of_wall or not of_cpu:
+        return bool(of_wall)
+    most, least = (_worst(some, results)[1].shift for some in (of_wall, of_cpu))
+    return (most.low or 0) > (least.high or math.inf)
 
 
 def _verdict(found: list[Ladder]) -> Verdict:
