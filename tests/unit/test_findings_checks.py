@@ -132,6 +132,34 @@ def test_steady_trials_need_no_warm_up() -> None:
     assert short.verdict == "nothing to compare"
 
 
+@pytest.mark.parametrize(("warming", "verdict"), [(1, "undecided"), (12, "yes")])
+def test_a_warm_up_is_told_where_more_series_have_one_than_chance_explains(
+    warming: int, verdict: str
+) -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        warms = levels["workload"] in names[:warming]
+        return Behaviour(warmup=0.1 if warms else 0.0, spread=0.001, within=0.002)
+
+    names = tuple("abcdefghijkl")
+    found = ask(
+        "warmup",
+        make(
+            rule,
+            iterations=40,
+            trials=5,
+            platforms=("bare",),
+            workers=(1,),
+            workloads=names,
+            seed=2,
+        ),
+    )
+    shapes = [r["shape"] for r in found.tables[0].rows]
+    assert 1 <= shapes.count("warm-up") <= warming
+    assert found.verdict == verdict
+    than = "is no more than" if warming == 1 else "is more than"
+    assert f"{than} chance explains" in found.answer
+
+
 def test_pinning_that_helps_is_told() -> None:
     def rule(levels: dict[str, str]) -> Behaviour:
         return Behaviour(spread=0.01 if levels["pinning"] == "spread" else 0.04)

@@ -6,11 +6,12 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, change, counted, listing
+from tare.findings.phrasing import at_levels, change, counted, listing, percent
 from tare.findings.telling import share_of
 from tare.registry import Description
 from tare.results import Results
@@ -23,6 +24,10 @@ _DESCRIPTION = Description(
     question="Do times need to warm up?",
     source="STABILITY; Barrett 2017",
 )
+
+#: Share of steady series that show a change all the same.
+_BY_CHANCE = 0.05
+_ALPHA = 0.05
 
 
 def find(results: Results) -> Finding | None:
@@ -105,6 +110,7 @@ def _answer(rows: list[dict[str, Any]], what: str, cells: Cells) -> str:
     }
     told = [f"{words[s]} in {share_of(n, len(rows))}" for s, n in counts.most_common()]
     text = f"Series of {what} show {listing(told)}."
+    text += _beside_chance(counts)
     moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]
     if moved:
         worst = max(moved, key=lambda r: abs(r["begins"] - 1))
@@ -116,8 +122,30 @@ def _answer(rows: list[dict[str, Any]], what: str, cells: Cells) -> str:
     return text
 
 
+def _beyond_chance(changed: int, series: int) -> bool:
+    """Whether more series change than steady ones do by chance, at a level of 5 %."""
+    return changed > float(stats.binom.ppf(1 - _ALPHA, series, _BY_CHANCE))
+
+
+def _beside_chance(counts: Counter[str]) -> str:
+    """Put the number of series that change beside what is to be expected of steady ones."""
+    total = counts.total()
+    changed = total - counts["flat"]
+    if changed == 0:
+        return ""
+    than = "more" if _beyond_chance(changed, total) else "no more"
+    return (
+        f" A change in {share_of(changed, total)} is {than} than chance explains: up to "
+        f"{percent(_BY_CHANCE)} of steady series show one."
+    )
+
+
 def _verdict(rows: list[dict[str, Any]]) -> Verdict:
-    return "yes" if any(r["shape"] == "warm-up" for r in rows) else "no"
+    """Yes where more series warm up than chance explains, no where none does."""
+    warming = sum(r["shape"] == "warm-up" for r in rows)
+    if _beyond_chance(warming, len(rows)):
+        return "yes"
+    return "undecided" if warming else "no"
 
 
 def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
@@ -139,7 +167,8 @@ def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
         note="Change points by PELT, its penalty scaled by the dependence time; levels closer "
-        "than 1 % count as one. By chance, up to 5 % of steady series show a change.",
+        f"than 1 % count as one. By chance, up to {percent(_BY_CHANCE)} of steady series show a "
+        "change.",
     )
 
 
