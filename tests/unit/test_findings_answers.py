@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 from scipy import stats
@@ -249,6 +251,12 @@ def test_cost_has_its_interval_and_verdict() -> None:
         "Cost beside bare: docker +9.87 % [+9.44, +10.28] where it costs"
     )
     assert found.summary.endswith("and unshare less than 2.0 %.")
+
+
+def test_an_undecided_cost_is_told_with_its_estimate_and_interval() -> None:
+    found = ask("overhead", make(Behaviour(spread=0.1), workers=(1,), trials=30))
+    assert found.summary is not None
+    assert re.search(r"docker [+−][\d.]+ % \[−[\d.]+, \+[\d.]+\] \(not decided\)", found.summary)
 
 
 def test_equal_platforms_are_rarely_told_to_differ() -> None:

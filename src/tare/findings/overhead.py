@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.findings.cells import Cells, basis_of, cells_of
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.findings.finding import Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import change, change_interval, listing, percent
+from tare.findings.phrasing import change_interval, listing, percent
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
@@ -88,8 +88,13 @@ def _summary(compared: Compared, margin: float) -> str:
             c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
             return f"{name} {change_interval(c.ratio or 1, c.low, c.high)} where it costs most"
         if any(c.verdict == "not decided" for _, c in some):
-            highs = [c.high for _, c in some if c.high is not None]
-            return f"{name} {'at most ' + change(max(highs)) if highs else 'not decided'}"
+            known = [c for _, c in some if c.high is not None]
+            if not known:
+                return f"{name} not decided"
+            most = max(known, key=lambda c: c.high or 0)
+            where = " where it may cost most" if len(some) > 1 else ""
+            ratio = change_interval(most.ratio or 1, most.low, most.high)
+            return f"{name} {ratio}{where} (not decided)"
         return f"{name} less than {percent(margin)}"
 
     levels = dict.fromkeys(p.level for p, _ in compared)
