@@ -183,7 +183,8 @@ def _summary(known: list[tuple[Cell, Explained]], cells: Cells) -> str | None:
         return None
     share, name, cell = max(best, key=lambda x: x[0])
     where = at_levels(cell.levels, cells.varied)
-    return f"Why: {percent(share)} of the variance of {where} goes with {name}."
+    what = f"{percent(share)} of the variance of {where}"
+    return f"{what} goes with {name}, which need not be its cause."
 
 
 def _table(told: list[tuple[Cell, str, Explained | None]], cells: Cells) -> Table:
