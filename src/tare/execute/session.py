@@ -6,101 +6,27 @@ import datetime
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import tare
-from tare import agent, journal, lease, machine, plan, record, remnants
+from tare import agent, journal, lease, machine, plan, remnants
 from tare.errors import StoreError, TrialError
 from tare.execute.budget import Budget
 from tare.execute.calibration import calibrate
 from tare.execute.observer import Observer
-from tare.execute.past import Past
 from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
+from tare.execute.request import Decision, Request
 from tare.execute.tally import Tally
-from tare.execute.trial import Conductor, Outcome
+from tare.execute.trial import Conductor
 from tare.experiment import Cell
-from tare.plan import Machine, Plan
 
 #: Where the workers' shared memory and the captured output live during a session.
 MEMORY = Path("/dev/shm")
-#: Beginning a session takes this long at most where a fixed n is not worth planning.
+#: The stopping rule peeks from here on; where fewer fit the budget, n is fixed beforehand.
 FEW_TRIALS = 50
-
-
-class Decision(Protocol):
-    """What the stopping rule says of one cell."""
-
-    @property
-    def stop(self) -> bool:
-        """Whether the cell has what it needs, or never will."""
-
-    @property
-    def reason(self) -> str | None:
-        """``target`` or ``cap`` where it stops."""
-
-    @property
-    def reached(self) -> float | None:
-        """Half-width reached, relative; None: too few trials to say."""
-
-    @property
-    def more_trials(self) -> int | None:
-        """About how many trials the target still takes."""
-
-
-#: Trial values by cell, each with the block it belongs to, to a decision by cell.
-Decide = Callable[[Mapping[int, list[tuple[int, float]]]], Mapping[int, Decision]]
-
-
-class Progress(Protocol):
-    """Who wants to know how far it is."""
-
-    def stage(self, what: str) -> None:
-        """Tell what goes on before the first trial."""
-
-    def note(self, message: str) -> None:
-        """Tell what a missing right costs, or what else is to be known of the figures."""
-
-    def planned(self, trials: int | None, seconds: float | None) -> None:
-        """Tell how many trials there will be, and how long they take, as far as known."""
-
-    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
-        """Tell that a trial is over."""
-
-
-@dataclass
-class Request:
-    """A session to conduct.
-
-    Attributes
-    ----------
-    folder : Path
-        The experiment's folder; its journal gets one more file.
-    plan : Plan
-        Cells in the order of the experiment; with the frozen repetitions once calibrated.
-    facts : list of MachineFact
-        Of the machine.
-    decide : callable
-        The stopping rule, where the plan has no fixed n.
-    past : Past
-        What earlier sessions did.
-    """
-
-    folder: Path
-    plan: Plan
-    machine: Machine
-    facts: list[journal.MachineFact]
-    decide: Decide
-    progress: Progress
-    past: Past
-    user: record.User | None = None
-    #: Watch context switches, so that wall time can include teardown.
-    teardown: bool = False
-    notes: list[journal.Note] = field(default_factory=list)
 
 
 def conduct(request: Request) -> str:

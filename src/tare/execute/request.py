@@ -1,0 +1,85 @@
+"""What a session is asked to do, and by whom it is told when it is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tare import journal, record
+from tare.execute.past import Past
+from tare.execute.trial import Outcome
+from tare.experiment import Cell
+from tare.plan import Machine, Plan
+
+
+class Decision(Protocol):
+    """What the stopping rule says of one cell."""
+
+    @property
+    def stop(self) -> bool:
+        """Whether the cell has what it needs, or never will."""
+
+    @property
+    def reason(self) -> str | None:
+        """``target`` or ``cap`` where it stops."""
+
+    @property
+    def reached(self) -> float | None:
+        """Half-width reached, relative; None: too few trials to say."""
+
+    @property
+    def more_trials(self) -> int | None:
+        """About how many trials the target still takes."""
+
+
+#: Trial values by cell, each with the block it belongs to, to a decision by cell.
+Decide = Callable[[Mapping[int, list[tuple[int, float]]]], Mapping[int, Decision]]
+
+
+class Progress(Protocol):
+    """Who wants to know how far it is."""
+
+    def stage(self, what: str) -> None:
+        """Tell what goes on before the first trial."""
+
+    def note(self, message: str) -> None:
+        """Tell what a missing right costs, or what else is to be known of the figures."""
+
+    def planned(self, trials: int | None, seconds: float | None) -> None:
+        """Tell how many trials there will be, and how long they take, as far as known."""
+
+    def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
+        """Tell that a trial is over."""
+
+
+@dataclass
+class Request:
+    """A session to conduct.
+
+    Attributes
+    ----------
+    folder : Path
+        The experiment's folder; its journal gets one more file.
+    plan : Plan
+        Cells in the order of the experiment; with the frozen repetitions once calibrated.
+    facts : list of MachineFact
+        Of the machine.
+    decide : callable
+        The stopping rule, where the plan has no fixed n.
+    past : Past
+        What earlier sessions did.
+    """
+
+    folder: Path
+    plan: Plan
+    machine: Machine
+    facts: list[journal.MachineFact]
+    decide: Decide
+    progress: Progress
+    past: Past
+    user: record.User | None = None
+    #: Watch context switches, so that wall time can include teardown.
+    teardown: bool = False
+    notes: list[journal.Note] = field(default_factory=list)
