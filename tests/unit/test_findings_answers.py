@@ -11,6 +11,7 @@ from synthetic import MS, Behaviour, make
 
 from tare.findings import all_findings, headline
 from tare.findings.finding import Finding
+from tare.findings.phrasing import percent
 from tare.registry import scan
 from tare.results import Results
 
@@ -71,6 +72,29 @@ def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     assert overall.high is not None
     assert 1 / 1.5 < overall.low < 1 < overall.high < 1.5
     assert len(overall.trials) == 2 * 6 * 45
+
+    seen = [r["detectable"] for r in found.tables[0].rows]
+    assert f"would have been seen is {percent(max(seen))}" not in found.answer
+    told = re.search(r"Over all cells, the smallest change that .* is (\d+) %\.$", found.answer)
+    assert told
+    assert int(told[1]) < 100 * min(seen)
+    assert found.summary is not None
+    assert found.summary.endswith(told[0])
+
+
+def test_what_an_undecided_interval_excludes_is_told() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(spread=0.008 if levels["platform"] == "docker" else 0.01)
+
+    found = ask("stability", make(rule, workloads=("a", "b"), workers=(1,), trials=40, seed=3))
+    assert found.verdict == "undecided"
+    assert found.estimates[0].high is not None
+    assert found.estimates[0].high < 1.5
+    assert found.answer.startswith(
+        "docker is not less stable than bare by more than a factor of 1.5; whether it is more "
+        "stable is undecided: over all 2 cells, its p10–p90 range differs by"
+    )
+    assert found.answer.count("not less stable") == 1
 
 
 def test_one_bad_cell_is_not_hidden_by_the_others() -> None:

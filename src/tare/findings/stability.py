@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ from tare.findings.evidence import (
 )
 from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, percent
-from tare.findings.telling import Compared, Telling, smallest_detectable
+from tare.findings.telling import Compared, Telling, share_of, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
@@ -47,13 +48,13 @@ def find(results: Results) -> Finding | None:
         name: _sentence(name, [pc for pc in compared if pc[0].level == name], c, cells, margin)
         for name, c in overall.items()
     }
+    seen = _seen(compared, overall)
     return Finding(
         name=_DESCRIPTION.name,
         question=f"Is {listing(overall, 'or')} as stable as {reference}?",
-        answer=f"{' '.join(told.values())} n ≥ {min(c.n for _, c in compared)}. "
-        f"{smallest_detectable(compared)}",
+        answer=f"{' '.join(told.values())} n ≥ {min(c.n for _, c in compared)}. {seen}".strip(),
         verdict=_verdict(compared, list(overall.values())),
-        summary=_summary(compared, overall, told),
+        summary=f"{_summary(compared, overall, told)} {seen}".strip(),
         basis=str(basis),
         estimates=(
             *(
@@ -106,10 +107,23 @@ def _sentence(
         "as stable": f"as stable as {reference} (within a factor of {1 + margin:g})",
     }
     telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", cells.varied)
-    if len(some) == 1:
+    bounded = overall.verdict == "not decided" and (overall.high or math.inf) < 1 + margin
+    if len(some) == 1 and not bounded:
         return f"{platform} is {telling.clauses(some)}."
+    if bounded:
+        excluded = f"not less stable than {reference} by more than a factor of {1 + margin:g}"
+        words = {**words, "not decided": f"{excluded}; whether it is more stable is undecided"}
     whole = _whole(platform, overall, len(some), words, reference)
-    return f"{whole} Cell by cell, it is {telling.clauses(some)}."
+    it = "Cell by cell, it" if len(some) > 1 else "It"
+    return f"{whole} {it} is {telling.clauses(some)}."
+
+
+def _seen(compared: Compared, overall: dict[str, SpreadComparison]) -> str:
+    """Tell what the comparisons over all cells could have shown; the table has each cell's."""
+    seen = smallest_detectable([(p, overall[p.level]) for p, _ in compared])
+    if not seen or len(compared) == len(overall):
+        return seen
+    return f"Over all cells, {seen[0].lower()}{seen[1:]}"
 
 
 def _whole(
@@ -122,7 +136,7 @@ def _whole(
             f"trials a cell: a spread needs at least {FEWEST_FOR_RANGE}."
         )
     ratio = change_interval(overall.ratio or 1, overall.low, overall.high)
-    evidence = f"over all {cells} cells, its p10–p90 range differs by {ratio}."
+    evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}."
     if overall.verdict not in words:
         return f"Whether {platform} is as stable as {reference} is undecided: {evidence}"
     return f"{platform} is {words[overall.verdict]}: {evidence}"
