@@ -134,6 +134,12 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     assert headline(results, all_findings(results))[-1] == note
 
 
+def test_no_range_is_told_of_too_few_trials() -> None:
+    found = ask("stability", make(platforms=("bare",), workers=(1,), trials=2))
+    assert "too few trials for its p10–p90 range: at most 2 of a cell" in found.answer
+    assert "% of the median" not in found.answer
+
+
 def test_without_a_common_source_nothing_is_compared_and_the_reason_is_told() -> None:
     results = make(without={"docker": ["self"]})
     for name in ("stability", "overhead", "parallelism"):

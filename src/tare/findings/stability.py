@@ -200,7 +200,7 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
 
 def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
     """With one platform there is nothing to compare, but its own spread can be told."""
-    ordered = sorted((c for c in cells.all if c.n > 1), key=relative_spread)
+    ordered = sorted((c for c in cells.all if c.n >= FEWEST_FOR_RANGE), key=relative_spread)
     platform = cells.all[0].levels["platform"]
     answer = f"Only {platform} was measured, so that no platforms are compared."
     if ordered:
@@ -215,6 +215,12 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
                 f"{at_levels(last.levels, cells.varied)} (n = {last.n}), the least stable cell"
             )
         answer += "."
+    else:
+        most = max(c.n for c in cells.all)
+        answer += (
+            f" There are too few trials for its p10–p90 range: at most {most} of a cell, where "
+            f"{FEWEST_FOR_RANGE} are needed."
+        )
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
