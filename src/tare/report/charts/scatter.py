@@ -11,12 +11,13 @@ import pandas as pd
 
 from tare.findings.cells import Basis, Cells, basis_of, measured
 from tare.findings.finding import Finding
-from tare.findings.phrasing import counted, listing, metric_name, percent
+from tare.findings.phrasing import listing, metric_name, percent
 from tare.registry import Description
 from tare.report.charts.chart import MOST_MARKS, ChartUnit, colour, data, panel_width, styled
 from tare.report.charts.grid import Grid, grid, tell_left_out
 from tare.report.scales import scale_for
 from tare.results import Results
+from tare.statistics.intervals import FEWEST_FOR_RANGE
 
 _GUTTER = 62
 _HEIGHT = 92
@@ -153,13 +154,15 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     for (name, _), points in zip(shown.grid.rows, shown.rows, strict=True):
         for platform, some in points.groupby("platform"):
             low, middle, high = some["value"].quantile([0.1, 0.5, 0.9])
-            if len(some) > 1 and middle:
+            if some["trial"].nunique() >= FEWEST_FOR_RANGE and middle:
                 spreads[f"{name} on {platform}"] = (high - low) / middle
+    columns = f"a column for each platform ({listing(platforms)})"
+    if len(platforms) == 1:
+        columns = f"all on {platforms[0]}"
     text = (
         f"All measured iterations in order of time, by {metric_name(basis.metric)}: a row for each "
-        f"group of levels, a column for each of {counted(len(platforms), 'platform')} "
-        f"({listing(platforms)}). Worker 0 is filled, other "
-        "workers are rings; the line is the median."
+        f"group of levels, {columns}. Worker 0 is filled, other workers are rings; the line is "
+        "the median."
     )
     if spreads:
         least, most = min(spreads, key=spreads.__getitem__), max(spreads, key=spreads.__getitem__)
