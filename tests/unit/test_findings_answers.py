@@ -130,7 +130,7 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     assert found.verdict == "told"
     assert found.answer.startswith("Only bare was measured")
     assert "n = 40" in found.answer
-    assert note in found.caveats
+    assert note not in found.caveats
     assert headline(results, all_findings(results))[-1] == note
 
 

@@ -108,7 +108,7 @@ def test_every_sentence_of_every_finding_is_told(rendered, made):
         assert sentence.split(". ")[0] in text
     for section in made.sections:
         assert section.finding.question in text
-        assert section.word in text
+        assert section.finding.word in text
         for part in (*section.finding.answer.split(". "), *section.finding.caveats):
             assert part.strip() in text
 
@@ -225,8 +225,15 @@ def test_many_samples_are_thinned_and_said():
     assert f"{points:,} of 8,000 iterations" in told
 
 
-def test_what_was_left_out_is_said(rendered):
-    assert "isolate was left out" in shown(rendered)
+def test_what_was_left_out_is_said_once(rendered):
+    assert shown(rendered).count("isolate was left out") == 1
+
+
+def test_an_open_question_is_not_answered_by_yes_or_no(findings):
+    by_name = {finding.name: finding for finding in findings}
+    assert by_name["parallelism"].verdict == "no"
+    assert by_name["parallelism"].word == "measured"
+    assert by_name["stability"].verdict == by_name["stability"].word == "no"
 
 
 def test_failed_trials_are_said(tmp_path):

@@ -148,7 +148,7 @@ def _tell(folder: Path, ended: str, json: str | None) -> None:
         output.out.print(line)
     output.out.print()
     for finding in answers.findings:
-        verdict = f"{finding.verdict:<18}"
+        verdict = f"{finding.word:<18}"
         output.out.print(f"{verdict} {finding.question}")
     if ended == "budget":
         output.out.print("\nThe budget ended before every cell had what was asked; see the report.")

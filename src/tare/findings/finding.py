@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 Verdict = Literal["yes", "no", "undecided", "told", "nothing to compare"]
 
 
+#: What readers see for a verdict: its sign and its word, so that no one depends on colour.
+_BADGES: dict[Verdict, tuple[str, str]] = {
+    "yes": ("✓", "yes"),
+    "no": ("✕", "no"),
+    "undecided": ("?", "undecided"),
+    "told": ("●", "measured"),
+    "nothing to compare": ("–", "nothing to compare"),
+}
+#: Words that begin a question which "yes" or "no" does not answer.
+_OPEN = ("How", "What", "Which", "Why")
+
+
 class Column(msgspec.Struct, frozen=True, kw_only=True):
     """One column of a table."""
 
@@ -69,6 +81,22 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     caveats: tuple[str, ...] = ()
     #: Names of the charts (registry) that show it.
     charts: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> Verdict:
+        """The verdict as an answer to the question: an open one is not answered by yes or no."""
+        closed = self.question.split(" ", 1)[0] not in _OPEN
+        return self.verdict if closed or self.verdict not in ("yes", "no") else "told"
+
+    @property
+    def sign(self) -> str:
+        """The sign of the verdict that is shown."""
+        return _BADGES[self.shown][0]
+
+    @property
+    def word(self) -> str:
+        """The word of the verdict that is shown: the same on the page and in the terminal."""
+        return _BADGES[self.shown][1]
 
 
 @dataclass(frozen=True)

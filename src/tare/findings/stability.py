@@ -65,7 +65,6 @@ def find(results: Results) -> Finding | None:
             *(ratio_estimate(p, c, "spread ratio") for p, c in compared),
         ),
         tables=(_comparison_table(compared, cells, margin), table),
-        caveats=tuple(results.notes),
         charts=_CHARTS,
     )
 
@@ -229,7 +228,6 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         summary=answer,
         basis=str(basis),
         tables=(table,),
-        caveats=tuple(cells.results.notes),
         charts=_CHARTS,
     )
 

@@ -96,9 +96,12 @@ def _more(stop: Any) -> str | None:
     return trials if pd.isna(seconds) else f"{trials}, {duration(float(seconds))}"
 
 
-def left_out(results: Results) -> tuple[str, ...]:
-    """Tell what was left out, what failed and what was doubtful; each a sentence."""
-    told = list(results.notes)
+def doubts(results: Results) -> tuple[str, ...]:
+    """Tell what failed and what was doubtful; each a sentence.
+
+    What was left out stands at the head of the page already.
+    """
+    told = []
     sessions: Any = results.sessions.to_dict("records")
     for session in sessions:
         if pd.isna(session["ended"]):

@@ -26,7 +26,7 @@ def render(page: Page, charts: str) -> str:
 
 def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"# {text(page.question)}\n"
-    badge = f"**{page.lead.word}** – " if page.lead else ""
+    badge = f"**{page.lead.finding.word}** – " if page.lead else ""
     yield f"{badge}{text(page.headline[0])}\n"
     for sentence in page.headline[1:]:
         yield f"{text(sentence)}\n"
@@ -42,7 +42,7 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
 def _section(section: Section, charts: str) -> Iterator[str]:
     finding = section.finding
     yield f"## {text(finding.question)}\n"
-    yield f"**{section.word}** – {text(finding.answer)}\n"
+    yield f"**{finding.word}** – {text(finding.answer)}\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"
     for caveat in finding.caveats:
@@ -57,8 +57,8 @@ def _section(section: Section, charts: str) -> Iterator[str]:
 
 def _behind(page: Page) -> Iterator[str]:
     yield "## What stands behind these answers?\n"
-    yield "### Left out, failed or doubtful\n"
-    for sentence in page.left_out or ("Nothing was left out, and no trial failed.",):
+    yield "### Failed or doubtful\n"
+    for sentence in page.doubts or ("No trial failed, and nothing was doubtful.",):
         yield f"- {text(sentence)}"
     yield "\n### How far each cell got\n"
     yield _table(page.stops)

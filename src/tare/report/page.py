@@ -7,26 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.findings import headline
-from tare.findings.finding import Finding, Verdict
+from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, duration
 from tare.registry import scan
-from tare.report.backing import left_out, machine_tables, stop_table
+from tare.report.backing import doubts, machine_tables, stop_table
 from tare.report.charts.chart import ChartUnit
 from tare.report.origin import Origin
 from tare.report.tables import Laid, lay
 from tare.results import Results
-
-#: Verdict to its sign and its word: no reader depends on colour.
-BADGES: dict[Verdict, tuple[str, str]] = {
-    "yes": ("✓", "yes"),
-    "no": ("✕", "no"),
-    "undecided": ("?", "undecided"),
-    "told": ("●", "measured"),
-    "nothing to compare": ("–", "nothing to compare"),
-}
-
-#: Words that begin a question which "yes" or "no" does not answer.
-_OPEN = ("How", "What", "Which", "Why")
 
 
 @dataclass(frozen=True)
@@ -46,9 +34,6 @@ class Section:
 
     anchor: str
     finding: Finding
-    verdict: Verdict
-    sign: str
-    word: str
     figures: tuple[Figure, ...]
     tables: tuple[Laid, ...]
 
@@ -77,7 +62,7 @@ class Page:
     sections: tuple[Section, ...]
     overview: tuple[Figure, ...]
     stops: Laid
-    left_out: tuple[str, ...]
+    doubts: tuple[str, ...]
     machine: tuple[Laid, ...]
     origin: Origin
 
@@ -114,7 +99,7 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
         sections=sections,
         overview=_figures([n for n in charts if n not in owned], charts, results, findings),
         stops=lay(stop_table(results)),
-        left_out=left_out(results),
+        doubts=doubts(results),
         machine=tuple(lay(table) for table in machine_tables(results)),
         origin=origin,
     )
@@ -123,15 +108,9 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
 def _section(
     finding: Finding, charts: dict[str, ChartUnit], results: Results, findings: Sequence[Finding]
 ) -> Section:
-    open_question = finding.question.split(" ", 1)[0] in _OPEN
-    verdict = "told" if open_question and finding.verdict in ("yes", "no") else finding.verdict
-    sign, word = BADGES[verdict]
     return Section(
         anchor=finding.name,
         finding=finding,
-        verdict=verdict,
-        sign=sign,
-        word=word,
         figures=_figures(finding.charts, charts, results, findings),
         tables=tuple(lay(table) for table in finding.tables),
     )
