@@ -286,3 +286,29 @@ def test_control_characters_in_a_question_are_refused(tmp_path: Path) -> None:
 
 def test_options_are_named_as_options() -> None:
     assert "--timeout" in tare("run", "--timeout", "0.2", "--", "true", check=11).stderr
+
+
+def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: Path) -> None:
+    file, out = tmp_path / "naps.toml", tmp_path / "out"
+    file.write_text(
+        """
+        [experiment]
+        name = "naps"
+        question = "Do fresh platforms and commands work in sequential order?"
+        trials = 6
+        fresh = "trial"
+        tail = "stop"
+        order = "sequential"
+        [[workload]]
+        name = "sleep"
+        command = "sh -c 'echo {nap}; sleep {nap}'"
+        capture = true
+        [factors]
+        platform = ["bare", "unshare"]
+        nap = ["0.01", "0.02"]
+        """
+    )
+    tare("experiment", "run", str(file), "--out", str(out))
+    assert (out / "report.html").exists()
+    said = [path.read_text().strip() for path in sorted((out / "output").glob("*.out"))]
+    assert sorted(said) == ["0.01"] * 12 + ["0.02"] * 12

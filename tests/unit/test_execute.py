@@ -114,6 +114,7 @@ def test_every_block_holds_every_cell_once_and_n_is_kept(session: Any) -> None:
 def test_sequential_order_finishes_a_cell_before_the_next(session: Any) -> None:
     lines, _, _ = session(experiment(order="sequential"))
     assert [line.cell for line in starts(lines)] == [c for c in range(4) for _ in range(5)]
+    assert [line.block for line in starts(lines)] == list(range(5)) * 4
 
 
 def test_instances_are_started_once_and_kept(session: Any) -> None:

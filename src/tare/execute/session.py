@@ -154,6 +154,8 @@ class _Session:
         budget = Budget(self.experiment.stopping.budget_s)
         ended = "finished"
         for index, group in enumerate(groups):
+            # In sequential order the n-th trials of all cells stand for a block.
+            self.block = self.request.past.blocks
             # Sequential order shares what is left of the budget over the cells that are left.
             share = budget.share(len(groups) - index)
             if not self._group([c.cell for c in group], share):

@@ -177,13 +177,15 @@ class Cells:
         usual = reference or REFERENCES.get(factor)
         present = [c.levels[factor] for c in self.all]
         first = usual if usual in present else next(iter(present), None)
-        return [
+        made = [
             _pair(factor, others, by_level[first], cell)
             for others, by_level in self.groups(factor)
             if first in by_level
             for level, cell in by_level.items()
             if level != first
         ]
+        # Cells that never met in a block, as after an interruption, cannot be compared.
+        return [pair for pair in made if len(pair.first)]
 
 
 @lru_cache(maxsize=4)
