@@ -57,9 +57,9 @@ def lay(table: Table) -> Laid:
     heads: list[Head] = []
     columns: list[list[str]] = []
     for group in _groups(table.columns):
-        if rows and all(row.get(column.key) is None for column in group for row in rows):
-            continue  # a column in which nothing could be had
         head, texts = _interval(group, rows) if len(group) == 3 else _single(group[0], rows)
+        if texts and all(text == ABSENT for text in texts):
+            continue
         heads.append(head)
         columns.append(texts)
     return Laid(

@@ -19,6 +19,8 @@ _ROW_HEIGHT = 20
 _WIDE = 1.6
 #: A ratio in Vega's language, as a change.
 _AS_CHANGE = "datum.value == 1 ? '0%' : format(datum.value - 1, '+.2~%')"
+#: Labels stay inside their panel and apart from each other, however narrow it is.
+_APART: dict[str, Any] = {"labelFlush": 14, "labelOverlap": "greedy", "labelSeparation": 8}
 #: Labels of a logarithmic axis, by how far it reaches.
 _STEPS = (
     (4, (0.5, 0.7, 1, 1.5, 2, 3)),
@@ -164,12 +166,14 @@ def ratio_axis(
     if high <= _WIDE and low >= 1 / _WIDE:
         room = 0.05 * (high - low)
         scale = alt.Scale(domain=[low - room, high + room], nice=False)
-        axis = alt.Axis(labelExpr=_AS_CHANGE, tickCount=4, **size)
+        axis = alt.Axis(labelExpr=_AS_CHANGE, tickCount=4, **_APART, **size)
     else:
         scale = alt.Scale(type="log", domain=[low / 1.05, high * 1.05], nice=False)
         steps = next((s for most, s in _STEPS if high / low < most), _STEPS[-1][1])
         inside = [s for s in steps if low <= s <= high]
-        axis = alt.Axis(labelExpr="'× ' + datum.label", values=inside, format="~g", **size)
+        axis = alt.Axis(
+            labelExpr="'× ' + datum.label", values=inside, format="~g", **_APART, **size
+        )
     return {"scale": scale, "axis": axis, "title": title}
 
 

@@ -23,7 +23,7 @@ from tare.report.charts.rows import tables_of, where
 from tare.results import Results
 
 _MOST_GROUPS = 12
-_GUTTER, _HEIGHT, _EXTENT = 124, 92, 34
+_GUTTER, _HEIGHT, _EXTENT = 152, 92, 48
 _QUANTITIES = (("shift", "mean"), ("growth", "p10–p90 range"))
 
 Group = tuple[str, list[dict[str, Any]]]
