@@ -157,6 +157,15 @@ def test_the_budget_outranks_everything_and_is_told(session: Any) -> None:
     assert len(ends(lines)) < 50 * 4
 
 
+def test_without_a_value_of_the_metric_no_target_is_reached(session: Any) -> None:
+    def other(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+        return {("memory_bytes", "rusage"): 1.0}
+
+    asked = experiment(stopping=Stopping(precision=0.02, budget_s=0.2))
+    lines, _, _ = session(asked, other)
+    assert {stop.reason for stop in stops(lines).values()} == {"budget"}
+
+
 def test_a_failed_trial_is_stored_as_failed_and_the_others_go_on(session: Any) -> None:
     def sometimes(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
         return "exit code 3" if job.trial == 2 else steady(job, worker)

@@ -207,7 +207,8 @@ class _Session:
             self._stop(failed, "failed", {})
             if fixed is None:
                 decisions = self._decisions(cells)
-                if all(d.stop for c, d in decisions.items() if c not in failed):
+                # Without a value on a common source nothing is known, so nothing is reached.
+                if decisions and all(d.stop for c, d in decisions.items() if c not in failed):
                     self._stop([c for c in cells if c not in failed], None, decisions)
             else:
                 done = [c for c in cells if self.tally.trials[c] >= fixed and c not in failed]
