@@ -29,14 +29,17 @@ class Tally:
         self.last_failure: str | None = None
         self._failures: dict[int, int] = defaultdict(int)
         self._successes: dict[int, int] = defaultdict(int, past.good)
-        self._seconds: dict[int, list[float]] = defaultdict(list)
+        #: Seconds and number of the trials of this session; None: of all cells.
+        self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
         self._values: dict[int, list[tuple[int, dict[str, float]]]] = defaultdict(list)
 
     def add(self, cell: int, block: int, outcome: Outcome) -> None:
         """Count a trial that ended."""
         self.trials[cell] += 1
         self.done += 1
-        self._seconds[cell].append(outcome.seconds)
+        for key in (cell, None):
+            total, count = self._spent[key]
+            self._spent[key] = (total + outcome.seconds, count + 1)
         if outcome.status == "ok":
             self.good += 1
             self._successes[cell] += 1
@@ -73,8 +76,8 @@ class Tally:
 
     def seconds(self, cell: int) -> float:
         """Mean duration of a cell's trials in this session; of all where it has none."""
-        own = self._seconds[cell] or [s for some in self._seconds.values() for s in some]
-        return sum(own) / len(own) if own else 0.0
+        total, count = self._spent.get(cell) or self._spent[None]
+        return total / count if count else 0.0
 
     def values(self, cells: list[int]) -> dict[int, list[tuple[int, float]]]:
         """Return block and value of the good trials by cell, on the best common source."""
