@@ -161,7 +161,7 @@ def test_without_a_value_of_the_metric_no_target_is_reached(session: Any) -> Non
     def other(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
         return {("memory_bytes", "rusage"): 1.0}
 
-    asked = experiment(stopping=Stopping(precision=0.02, budget_s=0.2))
+    asked = experiment(factors={"workers": (1,)}, stopping=Stopping(precision=0.02, budget_s=2.0))
     lines, _, _ = session(asked, other)
     assert {stop.reason for stop in stops(lines).values()} == {"budget"}
 
