@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tare.report.charts.chart import by_itself
+from tare.drawing import by_itself
 from tare.report.page import Page
 
 #: Pixels of a PNG for each pixel of the chart.

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.phrasing import percent
 from tare.registry import Description
-from tare.report.charts.chart import (
-    ChartUnit,
-    colour,
-    data,
-    label_axis,
-    label_width,
-    panel_width,
-    styled,
-)
+from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of, where
 from tare.results import Results
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.finding import Table
 from tare.findings.phrasing import change_interval, counted
-from tare.report.charts.chart import colour, data, label_axis, label_width, panel_width, styled
 from tare.report.charts.rows import where
 from tare.results import Results
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tare.drawing import MOST_PANELS
 from tare.findings.cells import Cell, Cells
 from tare.findings.phrasing import at_levels, listing
-from tare.report.charts.chart import MOST_PANELS
 
 #: Levels at which nothing is added.
 _PLAIN = {"load": "none", "pinning": "none", "size": "all"}

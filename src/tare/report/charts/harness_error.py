@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.finding import Finding, Table
 from tare.findings.phrasing import percent, quantity
 from tare.metrics import SOURCES
 from tare.registry import Description
-from tare.report.charts.chart import (
-    ChartUnit,
-    colour,
-    data,
-    label_axis,
-    label_width,
-    panel_width,
-    styled,
-)
+from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of, where
 from tare.report.scales import scale_for
 from tare.results import Results

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tare.drawing import colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
 from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, quantity
 from tare.registry import Description
-from tare.report.charts.chart import ChartUnit, colour, data, panel_width, styled
+from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import tell_left_out
 from tare.report.scales import scale_for
 from tare.results import Results

@@ -7,21 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from tare.drawing import SERIES, SHAPES, colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.cells import Cell, Cells, basis_of
 from tare.findings.finding import Finding
 from tare.findings.phrasing import at_levels, metric_name, quantity
 from tare.registry import Description
-from tare.report.charts.chart import (
-    SERIES,
-    SHAPES,
-    ChartUnit,
-    colour,
-    data,
-    label_axis,
-    label_width,
-    panel_width,
-    styled,
-)
+from tare.report.charts.chart import ChartUnit
 from tare.report.scales import scale_for
 from tare.results import Results
 from tare.statistics.intervals import quantile_interval

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.phrasing import change_interval, percent
 from tare.registry import Description
-from tare.report.charts.chart import (
-    SERIES,
-    SHAPES,
-    ChartUnit,
-    colour,
-    data,
-    panel_width,
-    styled,
-)
+from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
 from tare.report.charts.grid import tell_left_out
 from tare.report.charts.rows import tables_of, where

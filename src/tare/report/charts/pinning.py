@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tare.drawing import colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, listing
 from tare.registry import Description
-from tare.report.charts.chart import ChartUnit, colour, data, panel_width, styled
+from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of
 from tare.results import Results
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.cells import Basis, Cells, basis_of, measured
 from tare.findings.finding import Finding
 from tare.findings.phrasing import listing, metric_name, percent
 from tare.registry import Description
-from tare.report.charts.chart import MOST_MARKS, ChartUnit, colour, data, panel_width, styled
+from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
 from tare.report.scales import scale_for
 from tare.results import Results
