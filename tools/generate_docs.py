@@ -54,6 +54,7 @@ UNITS = (
     ("workloads", "Kinds of workloads"),
     ("platforms", "Platform layers"),
     ("loads", "Loads"),
+    ("interop", "Formats of other tools"),
     ("statistics", "Statistics"),
     ("findings", "Findings"),
     ("report.charts", "Charts"),

@@ -53,6 +53,12 @@ class TrialError(TareError):
     exit_code = 15
 
 
+class InputError(TareError):
+    """A file of results that another tool wrote cannot be read, or is wrong somewhere."""
+
+    exit_code = 16
+
+
 class InterruptError(TareError):
     """Somebody pressed Ctrl-C; what was measured is kept where it was to be kept."""
 

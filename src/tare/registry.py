@@ -18,6 +18,7 @@ KINDS = {
     "workloads": "workload",
     "platforms": "platform",
     "loads": "load",
+    "interop": "format",
     "statistics": "statistic",
     "findings": "finding",
     "report.charts": "chart",

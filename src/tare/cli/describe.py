@@ -19,10 +19,13 @@ KINDS = (
     "workloads",
     "platforms",
     "loads",
+    "formats",
     "statistics",
     "findings",
     "charts",
 )
+#: Packages that are called otherwise than what they hold.
+_PACKAGES = {"charts": "report.charts", "formats": "interop"}
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why", "fix"], ["name", "meaning"], ["name", "title"]
 
@@ -35,7 +38,8 @@ def describe(
         str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
     ] = None,
 ) -> None:
-    """Tell what kernels, metrics, platforms, loads, statistics, findings and charts there are.
+    """Tell what kernels, metrics, platforms, loads, formats, statistics, findings and charts
+    there are.
 
     Example: tare describe platforms --json -
     """
@@ -68,7 +72,7 @@ def _units(kind: str) -> list[dict[str, Any]]:
         from tare import platforms
 
         return [_platform(stack) for stack in platforms.offered()]
-    units = registry.scan("report.charts" if kind == "charts" else kind).values()
+    units = registry.scan(_PACKAGES.get(kind, kind)).values()
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
 

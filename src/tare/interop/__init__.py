@@ -1,0 +1,59 @@
+"""Results that other tools wrote, one file a format, all read into the same series."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tare.errors import InputError
+from tare.interop.format import HEAD, Format
+from tare.interop.series import Columns, Defect, Imported, Series, Specification
+from tare.registry import scan
+
+__all__ = ["Columns", "Defect", "Format", "Imported", "Series", "Specification", "read"]
+
+
+def read(file: Path, columns: Columns | None = None, format: str | None = None) -> Imported:
+    """Read a file of results.
+
+    Parameters
+    ----------
+    file : Path
+    columns : Columns, optional
+        What the columns of a table mean.
+    format : str, optional
+        Name of the format; by default the one that recognises the file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
+    """
+    formats: dict[str, Format] = scan("interop")
+    columns = columns or Columns()
+    if format is not None:
+        if format not in formats:
+            raise InputError(
+                f"there is no format {format!r}", f"--format takes {', '.join(formats)}"
+            )
+        return formats[format].read(file, columns)
+    head = _head(file)
+    found = [unit for unit in formats.values() if unit.recognises(head, file)]
+    if not found:
+        raise InputError(
+            f"{file} is of no format that is known here",
+            f"name it with --format: {', '.join(formats)}",
+        )
+    return found[0].read(file, columns)
+
+
+def _head(file: Path) -> bytes:
+    try:
+        with file.open("rb") as source:
+            head = source.read(HEAD)
+    except OSError as error:
+        raise InputError(
+            f"cannot read {file}: {error.strerror}", "name a file of results"
+        ) from error
+    if not head.strip():
+        raise InputError(f"{file} is empty", "let the tool that wrote it write it again")
+    return head

@@ -1,0 +1,135 @@
+"""What a file of results holds, whoever wrote it: series of values, and what it says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a long table mean what; formats that say so themselves need none.
+
+    Attributes
+    ----------
+    value : str or None
+        The column of the values.
+    group, compare : tuple of str
+        Columns whose levels make the series; those of ``compare`` are compared within a group.
+    order, trial, block : str or None
+        Columns that give the order of time, the trial and the block of each row.
+    """
+
+    value: str | None = None
+    group: tuple[str, ...] = ()
+    compare: tuple[str, ...] = ()
+    order: str | None = None
+    trial: str | None = None
+    block: str | None = None
+
+
+@dataclass(frozen=True)
+class Defect:
+    """What makes a series unfit to conclude from.
+
+    Attributes
+    ----------
+    kind : {"corrupt", "mixed units", "summary only"}
+        ``corrupt``: not a number, infinite, or negative where that cannot be.
+    message : str
+        One sentence, with the place in the file (line, row, or path inside it) and how many.
+    """
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Values of one metric under one set of conditions.
+
+    Attributes
+    ----------
+    key : mapping of str to str
+        What tells this series from the others of its file, such as ``{"command": "sleep 1"}``.
+    values : array, shape (n,)
+        Finite, in order of time, in ``unit``; may be a memory map. What was not finite is left
+        out and told as a defect.
+    metric : str
+        What is measured: ``time``, ``bandwidth``, the name of a column.
+    unit : str or None
+        ``s``, ``bytes/s``, ``bits/s``, ``1/s`` …; None where the file does not say. Times are
+        seconds, whatever the file has, except where the unit is not known.
+    lower_is_better : bool or None
+        None where it cannot be known.
+    trial : int array, shape (n,), or None
+        Which execution each value comes from (a hyperfine run, a pyperf process, a JMH fork);
+        None: the file does not tell executions apart, so that values may be iterations of one.
+    block : int array, shape (n,), or None
+        Block of each value; series that share blocks are compared in pairs.
+    reported : mapping of str to float
+        Statistics that the file itself states: ``mean``, ``median``, ``sd``, ``min``, ``max``,
+        ``n``.
+    defects : tuple of Defect
+    notes : tuple of str
+        Other things to be told: values of warm-up left out, failed runs; each a sentence.
+    """
+
+    key: Mapping[str, str]
+    values: FloatArray
+    metric: str = "time"
+    unit: str | None = None
+    lower_is_better: bool | None = None
+    trial: IntArray | None = None
+    block: IntArray | None = None
+    reported: Mapping[str, float] = field(default_factory=dict)
+    defects: tuple[Defect, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a file says of how its numbers came about; None where it does not.
+
+    Each is a short phrase to be shown: "10 runs a command", "mean", "SD of the runs", "CPU model
+    and kernel".
+
+    References
+    ----------
+    CLOUDNET, section 2: what published results leave out.
+    """
+
+    repetitions: str | None = None
+    statistic: str | None = None
+    spread: str | None = None
+    environment: str | None = None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A file of results as read.
+
+    Attributes
+    ----------
+    file : Path
+    format : str
+        Name of the format's unit.
+    series : tuple of Series
+        In the order of the file; at least one.
+    specification : Specification
+    notes : tuple of str
+        What was left out of the file, each a sentence.
+    """
+
+    file: Path
+    format: str
+    series: tuple[Series, ...]
+    specification: Specification = Specification()
+    notes: tuple[str, ...] = ()
