@@ -38,8 +38,7 @@ def describe(
         str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
     ] = None,
 ) -> None:
-    """Tell what kernels, metrics, platforms, loads, formats, statistics, findings and charts
-    there are.
+    """Tell what there is: kernels, platforms, loads, formats, statistics, findings, charts.
 
     Example: tare describe platforms --json -
     """
