@@ -1,0 +1,301 @@
+"""What explains the variance? Type II decomposition over factors, on values and on ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from tare.registry import Description
+from tare.statistics.statistic import FloatArray, Statistic
+
+PERMUTATIONS = 499
+#: Beyond so many trials the F ratio of the ranks has its distribution, and nothing is shuffled.
+_MOST_PERMUTED = 20_000
+#: Factors of more levels than this are names, such as files, not levels of a design.
+MOST_LEVELS = 500
+
+IntArray = NDArray[np.int64]
+#: A term of the model: the factors that it crosses.
+Term = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One factor, or the interaction of two.
+
+    Attributes
+    ----------
+    factors : tuple of str
+        One name, or two for an interaction.
+    share : float
+        omega²: the share of the variance that the effect explains, less what chance explains;
+        not below 0.
+    rank_share : float
+        The same of the ranks of the values, on which one extreme cell has no more weight than
+        any other.
+    degrees : int
+        Degrees of freedom.
+    f : float
+        F ratio against the variance between the trials of a cell.
+    p : float
+        Of the F ratio, where the values are normal and equally spread.
+    rank_p : float
+        Of the ranks, by permutation: needs neither.
+    """
+
+    factors: Term
+    share: float
+    rank_share: float
+    degrees: int
+    f: float
+    p: float
+    rank_p: float
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Shares of the variance of trial values.
+
+    Attributes
+    ----------
+    effects : tuple of Effect
+        Factors first, then interactions of two, each in order of share.
+    within : float
+        Share of the variance between trials of the same cell.
+    n : int
+        Trials, the random unit.
+    cells : int
+        Combinations of levels that have trials.
+    spread_ratio : float or None
+        Largest SD of a cell over the smallest; far from 1, trust the ranks. None where a cell
+        has none.
+    left_out : tuple of str
+        Factors that have one level, or go along with another, or have too many levels.
+    """
+
+    effects: tuple[Effect, ...]
+    within: float
+    n: int
+    cells: int
+    spread_ratio: float | None
+    left_out: tuple[str, ...]
+
+
+def decompose(
+    values: FloatArray,
+    factors: Mapping[str, Sequence[Hashable]],
+    trial: Sequence[Hashable] | None = None,
+    seed: int = 1,
+) -> Decomposition | None:
+    """Decompose the variance of values over crossed factors.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        One a row of the table.
+    factors : mapping of str to sequence, length n
+        Level of each factor in each row; at least two levels count.
+    trial : sequence, length n, optional
+        Which execution each row comes from: rows of one trial and cell are averaged first, since
+        the trial is the unit that was repeated. None: each row is a trial.
+    seed : int
+        Of the permutations.
+
+    Returns
+    -------
+    Decomposition or None
+        None where no factor has two levels, or no cell has two trials.
+
+    Notes
+    -----
+    Sums of squares are of type II: each effect after all others that do not contain it, so that
+    they depend neither on the order of the factors nor, for main effects, on unequal numbers of
+    trials. Interactions of three and more factors count as within. The permutations are those of
+    Freedman and Lane: residuals of the model without the effect are shuffled.
+
+    References
+    ----------
+    Langsrud 2003 (type II); Olejnik and Algina 2003 (omega²); Freedman and Lane 1983.
+    """
+    y = np.asarray(values, dtype=float)
+    coded, left_out = _code(factors)
+    if not coded:
+        return None
+    y, coded = _by_trial(y, coded, trial)
+    cell = np.unique(np.column_stack(list(coded.values())), axis=0, return_inverse=True)[1].ravel()
+    cells = int(cell.max()) + 1
+    if len(y) <= cells:
+        return None
+    model = _Model(coded, cell, cells)
+    plain = model.fit(y)
+    ranked = model.fit(stats.rankdata(y))
+    rank_p = model.permute(stats.rankdata(y), seed)
+    effects = [
+        Effect(t, plain.omega[t], ranked.omega[t], model.degrees[t], plain.f[t], plain.p[t], p)
+        for t, p in rank_p.items()
+    ]
+    return Decomposition(
+        effects=tuple(sorted(effects, key=lambda e: (len(e.factors), -e.share))),
+        within=min(1.0, max(0.0, 1 - sum(e.share for e in effects))),
+        n=len(y),
+        cells=cells,
+        spread_ratio=_spread_ratio(y, cell, cells),
+        left_out=tuple(left_out),
+    )
+
+
+def _code(factors: Mapping[str, Sequence[Hashable]]) -> tuple[dict[str, IntArray], list[str]]:
+    """Turn levels into numbers; leave out what is no factor of its own."""
+    coded: dict[str, IntArray] = {}
+    left_out = []
+    for name, levels in factors.items():
+        codes = np.unique(np.asarray(levels, dtype=str), return_inverse=True)[1].astype(np.int64)
+        count = int(codes.max()) + 1
+        if 2 <= count <= MOST_LEVELS and not any(_alias(codes, c) for c in coded.values()):
+            coded[name] = codes
+        else:
+            left_out.append(name)
+    return coded, left_out
+
+
+def _alias(one: IntArray, other: IntArray) -> bool:
+    """Whether two factors say the same."""
+    joint = len(np.unique(one * (int(other.max()) + 1) + other))
+    return joint == len(np.unique(one)) == len(np.unique(other))
+
+
+def _by_trial(
+    y: FloatArray, coded: dict[str, IntArray], trial: Sequence[Hashable] | None
+) -> tuple[FloatArray, dict[str, IntArray]]:
+    if trial is None:
+        return y, coded
+    number = np.unique(np.asarray(trial, dtype=str), return_inverse=True)[1]
+    rows = np.column_stack([*coded.values(), number])
+    kept, unit = np.unique(rows, axis=0, return_inverse=True)
+    unit = unit.ravel()
+    means = np.bincount(unit, y) / np.bincount(unit)
+    return means, {name: kept[:, i] for i, name in enumerate(coded)}
+
+
+def _spread_ratio(y: FloatArray, cell: IntArray, cells: int) -> float | None:
+    counts = np.bincount(cell, minlength=cells)
+    means = np.bincount(cell, y, cells) / counts
+    squares = np.bincount(cell, (y - means[cell]) ** 2, cells)
+    several = counts > 1
+    sd = np.sqrt(squares[several] / (counts[several] - 1))
+    return float(sd.max() / sd.min()) if len(sd) and sd.min() > 0 else None
+
+
+@dataclass(frozen=True)
+class _Fit:
+    omega: dict[Term, float]
+    f: dict[Term, float]
+    p: dict[Term, float]
+
+
+class _Model:
+    """Main effects and interactions of two, fitted to the means of the cells.
+
+    The means with their numbers of trials carry all that the model can explain, so that a fit
+    costs what the number of cells asks, whatever n.
+    """
+
+    def __init__(self, coded: Mapping[str, IntArray], cell: IntArray, cells: int) -> None:
+        self.cell, self.cells = cell, cells
+        self.weight = np.bincount(cell, minlength=cells).astype(float)
+        first = np.unique(cell, return_index=True)[1]
+        level = {name: codes[first] for name, codes in coded.items()}
+        terms: list[Term] = [(name,) for name in coded]
+        terms += list(combinations(coded, 2))
+        columns = {term: _columns([level[name] for name in term]) for term in terms}
+        self.bases: dict[Term, tuple[FloatArray, FloatArray]] = {}
+        self.degrees: dict[Term, int] = {}
+        for term in terms:
+            others = [columns[t] for t in terms if not set(term) <= set(t)]
+            reduced = self._basis([np.ones((cells, 1)), *others])
+            full = self._basis([np.ones((cells, 1)), *others, columns[term]])
+            degrees = full.shape[1] - reduced.shape[1]
+            if degrees:
+                self.bases[term], self.degrees[term] = (reduced, full), degrees
+        self.whole = self._basis([np.ones((cells, 1)), *columns.values()])
+
+    def _basis(self, parts: Sequence[FloatArray]) -> FloatArray:
+        """Orthonormal basis of what some terms span, each cell weighted by its trials."""
+        x = np.hstack(parts) * np.sqrt(self.weight)[:, None]
+        u, s, _ = np.linalg.svd(x, full_matrices=False)
+        return np.asarray(u[:, s > 1e-9 * s[0]])
+
+    def _weighted_means(self, y: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(self.cell, y, self.cells) / np.sqrt(self.weight))
+
+    def _explained(self, basis: FloatArray, means: FloatArray) -> float:
+        return float(np.sum((basis.T @ means) ** 2))
+
+    def fit(self, y: FloatArray) -> _Fit:
+        """Compute the sums of squares of every term, against what the whole model leaves."""
+        y = y - y.mean()
+        means = self._weighted_means(y)
+        total = float(np.sum(y**2))
+        rest = len(y) - self.whole.shape[1]
+        error = max(total - self._explained(self.whole, means), 0.0) / rest
+        if total == 0:
+            none = dict.fromkeys(self.bases, 0.0)
+            return _Fit(none, none, dict.fromkeys(self.bases, 1.0))
+        omega, f, p = {}, {}, {}
+        for term, (reduced, full) in self.bases.items():
+            degrees = self.degrees[term]
+            squares = self._explained(full, means) - self._explained(reduced, means)
+            omega[term] = max(0.0, (squares - degrees * error) / (total + error))
+            f[term] = squares / degrees / error if error > 0 else np.inf
+            p[term] = float(stats.f.sf(f[term], degrees, rest))
+        return _Fit(omega, f, p)
+
+    def permute(self, y: FloatArray, seed: int) -> dict[Term, float]:
+        """P-value of every term by Freedman and Lane's permutations."""
+        if len(y) > _MOST_PERMUTED:
+            return self.fit(y).p
+        rng = np.random.default_rng(seed)
+        y = y - y.mean()
+        found = {}
+        for term, (reduced, full) in self.bases.items():
+            fitted = (reduced @ (reduced.T @ self._weighted_means(y))) / np.sqrt(self.weight)
+            residual = y - fitted[self.cell]
+            observed = self._ratio(reduced, full, residual)
+            beyond = sum(
+                self._ratio(reduced, full, rng.permutation(residual)) >= observed - 1e-12
+                for _ in range(PERMUTATIONS)
+            )
+            found[term] = (1 + beyond) / (1 + PERMUTATIONS)
+        return found
+
+    def _ratio(self, reduced: FloatArray, full: FloatArray, y: FloatArray) -> float:
+        """Return what a term explains, as a share of what is left beside it."""
+        means = self._weighted_means(y)
+        squares = self._explained(full, means) - self._explained(reduced, means)
+        left = float(np.sum(y**2)) - self._explained(self.whole, means)
+        return squares / left if left > 0 else np.inf
+
+
+def _columns(levels: Sequence[IntArray]) -> FloatArray:
+    """Return indicator columns of the combinations of levels."""
+    joint = np.zeros(len(levels[0]), dtype=np.int64)
+    for codes in levels:
+        joint = joint * (int(codes.max()) + 1) + codes
+    number = np.unique(joint, return_inverse=True)[1]
+    return np.eye(int(number.max()) + 1)[number]
+
+
+UNIT = Statistic(
+    description=Description(
+        name="factorial",
+        title="Share of variance of each factor and interaction, on values and on ranks",
+        question="What explains the variance?",
+        source="Langsrud 2003; Olejnik and Algina 2003; Freedman and Lane 1983",
+    ),
+    methods=(decompose,),
+)
