@@ -1,4 +1,4 @@
-"""Is it different? Paired log-ratios on common blocks, with a verdict in words."""
+"""Is it different? Log-ratios, paired on common blocks or not, with a verdict in words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description, Parameter
+from tare.statistics.rank_sum import rank_sum_interval, rank_sum_p
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_p, walsh_averages
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -161,15 +162,64 @@ def compare(
         As a family of one; see :func:`compare_family`.
     """
     d = np.log(second) - np.log(first)
-    n = len(d)
+    shift = float(np.median(walsh_averages(d)))
     bounds = interval(d, confidence)
-    p = signed_rank_p(d)
+    return _conclude(first, second, shift, bounds, signed_rank_p(d), margin, confidence)
+
+
+def compare_unpaired(
+    first: FloatArray,
+    second: FloatArray,
+    margin: float = 0.02,
+    confidence: float = 0.95,
+    dependence: float = 1.0,
+) -> Comparison:
+    """Compare two series that share no blocks, such as those of two files.
+
+    Whatever changed between the two measurements counts as a difference of the two: only
+    interleaved trials tell them apart.
+
+    Parameters
+    ----------
+    first : array, shape (m,)
+    second : array, shape (n,)
+        Positive trial values.
+    margin, confidence : float
+        As for :func:`compare`.
+    dependence : float
+        Trials that are worth one independent trial, the larger of the two series; widens the
+        interval.
+
+    Returns
+    -------
+    Comparison
+        Its ``n`` is the smaller of m and n, and ``more_pairs`` further trials of each.
+    """
+    found = rank_sum_interval(np.log(first), np.log(second), confidence, dependence)
+    p = rank_sum_p(first, second, dependence)
+    if found is None:
+        shift, bounds = float(np.median(np.subtract.outer(np.log(second), np.log(first)))), None
+    else:
+        shift, bounds = found[0], found[1:]
+    return _conclude(first, second, shift, bounds, p, margin, confidence)
+
+
+def _conclude(
+    first: FloatArray,
+    second: FloatArray,
+    shift: float,
+    bounds: tuple[float, float] | None,
+    p: float,
+    margin: float,
+    confidence: float,
+) -> Comparison:
+    n = min(len(first), len(second))
     low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
     half = None if bounds is None else (bounds[1] - bounds[0]) / 2
     verdict = judge(low, high, margin, different=p < 1 - confidence)
     undecided = verdict == "not decided" and half is not None
     return Comparison(
-        ratio=math.exp(float(np.median(walsh_averages(d)))),
+        ratio=math.exp(shift),
         low=low,
         high=high,
         confidence=confidence,
@@ -233,5 +283,5 @@ UNIT = Statistic(
         ),
         source="Hodges and Lehmann 1963; Holm 1979; Cliff 1993",
     ),
-    methods=(compare, compare_family, judge, cliffs_delta, holm),
+    methods=(compare, compare_unpaired, compare_family, judge, cliffs_delta, holm),
 )
