@@ -45,6 +45,11 @@ def _critical_rank(n: int, alpha: float) -> int:
     return math.floor(n * (n + 1) / 4 - 0.5 + float(stats.norm.ppf(alpha / 2)) * sd)
 
 
+def signed_rank_level(n: int, alpha: float) -> float:
+    """Two-sided level that the test at n really has where it may have alpha; 0 if there is none."""
+    return 2 * _rank_probability(n, _critical_rank(n, alpha))
+
+
 def walsh_averages(values: FloatArray) -> FloatArray:
     """All (x_i + x_j) / 2 with i ≤ j, sorted; shape (n (n + 1) / 2,)."""
     i, j = np.triu_indices(len(values))
