@@ -1,0 +1,131 @@
+"""Reading of foreign JSON: limits, and places that are named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare.errors import InputError
+from tare.interop import json_file
+from tare.interop.readings import counted, readings, told_apart
+from tare.interop.series import Series
+from tare.interop.text_file import label
+
+
+def written(folder: Path, data: bytes | str) -> Path:
+    file = folder / "results.json"
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return file
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        ('{"results": [1, 2', r"ends early: line 1, column 18"),
+        ('{\n "results": "ab', r"ends early: line 2, column 13"),
+        ('{\n "results": [1 2]}', r"line 2, column 16: not JSON \(Expecting ',' delimiter\)"),
+        ("[]\n[]", r"line 2, column 1: not JSON \(Extra data\)"),
+        ("[" * 100_000, r"line 1, column 201: nested deeper"),
+        ('{"a":' * 100_000, r"line 1, column 1001: nested deeper"),
+        ("[1,\n" + "7" * 5000 + "]", r"line 2, column 1: a number of more than 4,300 digits"),
+        (b'{"a":\n "\xe4"}', r"line 2: byte 8 \(0xe4\) is not UTF-8"),
+        (b'\xff\xfe{\0"', r"line 1: byte 4 \(0x22\) is not UTF-16"),
+        (b"\x00\x01\x02", r"line 1, column 1: not JSON"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_place(
+    tmp_path: Path, data: bytes | str, complaint: str
+) -> None:
+    file = written(tmp_path, data)
+    with pytest.raises(InputError, match=complaint) as told:
+        json_file.load(file)
+    assert str(file) in told.value.message
+    assert told.value.hint
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_marked_encodings_are_read(tmp_path: Path, encoding: str) -> None:
+    data = '{"naïve": [1]}'.encode(encoding)
+    root, notes = json_file.load(written(tmp_path, data))
+    assert root.value == {"naïve": [1]}
+    assert notes == ()
+    assert json_file.outline(data) == {"naïve"}
+
+
+def test_a_file_above_the_limit_is_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_file, "MOST_BYTES", 1 << 20)
+    with pytest.raises(InputError, match="larger than 1 MiB"):
+        json_file.load(written(tmp_path, "[" + " " * (1 << 20) + "]"))
+
+
+def test_a_key_that_stands_twice_is_told(tmp_path: Path) -> None:
+    root, notes = json_file.load(written(tmp_path, '[{"a": 1, "a": 2}, {"b": 1}]'))
+    assert root.value[0] == {"a": 2}
+    assert notes == ("The key 'a' stands twice in 1 object; the last one counts.",)
+
+
+def test_a_million_keys_are_only_many(tmp_path: Path) -> None:
+    many = json.dumps({str(i): i for i in range(1_000_000)})
+    root, notes = json_file.load(written(tmp_path, many))
+    assert len(root.value) == 1_000_000
+    assert notes == ()
+
+
+def test_a_value_knows_its_path(tmp_path: Path) -> None:
+    file = written(tmp_path, '{"results": [{"the times": [0.1], "n": null, "m": 3}]}')
+    root, _ = json_file.load(file)
+    result = next(root.at("results").each())
+    with pytest.raises(InputError, match=r"results\[0\].'the times': expected an object"):
+        result.at("the times").find("x")
+    with pytest.raises(InputError, match=r"results\[0\]: has no 'n'"):
+        result.at("n")
+    with pytest.raises(InputError, match=r"results\[0\]\.m: expected a list, found 3"):
+        result.at("m").elements()
+    with pytest.raises(InputError, match=r"results: expected a text, found a list"):
+        root.at("results").text()
+    with pytest.raises(InputError, match=r"results: expected an object, found a list"):
+        dict(root.at("results").pairs())
+
+
+def test_the_outline_of_a_head_needs_no_whole_text() -> None:
+    head = b'{"a": [{"b": {"c": "d:e,{", "f'
+    assert json_file.outline(head) == {"a", "a[].b", "a[].b.c"}
+    assert json_file.outline(b'[{"b" : 1}, {"c":') == {"[].b", "[].c"}
+    assert json_file.outline(b"b,c\n1,2\n") == set()
+    assert json_file.outline(b']}]{"a":1') == set()
+    json_file.outline(b'{"a": 1}]]}}{"b": [')
+
+
+def test_what_is_no_number_is_left_out_and_told() -> None:
+    raw = [1, "2", None, True, float("nan"), float("inf"), 10**400, -3.0, 4.5]
+    found = readings(raw, "times", scale=2)
+    np.testing.assert_array_equal(found.values, [2, 9])
+    np.testing.assert_array_equal(found.kept, [0, 8])
+    assert [d.kind for d in found.defects] == ["corrupt"] * 3
+    assert "4 of 9 values left out: not a number (times[1] is '2')." in found.defects[0].message
+    assert "2 of 9" in found.defects[1].message
+    assert "times[5] is inf" in found.defects[1].message
+    assert "times[7] is -3.0" in found.defects[2].message
+    assert list(readings([-3.0], "drift", negative=True).values) == [-3]
+
+
+def test_series_of_one_name_are_told_apart() -> None:
+    pair = [Series({"command": "a"}, np.ones(1)), Series({"command": "a"}, np.ones(1))]
+    other = Series({"command": "a"}, np.ones(1), metric="memory")
+    keys = [dict(one.key) for one in told_apart([*pair, other])]
+    assert keys == [{"command": "a"}, {"command": "a", "occurrence": "2"}, {"command": "a"}]
+
+
+def test_names_cannot_command_a_terminal() -> None:
+    assert label("a\x1b[2Jb\n\ud800ü") == "a\\x1b[2Jb\\n\\ud800ü"
+
+
+def test_counts_are_told_with_their_range() -> None:
+    assert counted([1], "run") == "1 run"
+    assert counted([10, 10], "run") == "10 runs"
+    assert counted([10, 1000], "run") == "10 to 1,000 runs"
