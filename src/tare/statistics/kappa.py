@@ -1,0 +1,136 @@
+"""Do two raters agree by more than chance? Cohen's kappa of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from tare.errors import InputError
+from tare.registry import Description
+from tare.statistics.statistic import Statistic
+
+#: Lower ends of the grades of Landis and Koch.
+_GRADES = (
+    (0.80, "almost perfect"),
+    (0.60, "substantial"),
+    (0.40, "moderate"),
+    (0.20, "fair"),
+    (0.0, "slight"),
+)
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """How far two raters agree.
+
+    Attributes
+    ----------
+    kappa : float or None
+        1 for full agreement, 0 for what chance alone would give; None where it is undefined.
+    low, high : float or None
+        Asymptotic interval, not beyond −1 and 1.
+    confidence : float
+        Nominal coverage, for many items.
+    n : int
+        Items that both have rated.
+    observed, expected : float
+        Share of items on which they agree, and on which they would by chance.
+    categories : tuple of str
+        All that either of them used.
+    word : str or None
+        Grade after Landis and Koch: poor, slight, fair, moderate, substantial, almost perfect.
+    refusal : str or None
+        Why there is no kappa.
+    """
+
+    kappa: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    n: int
+    observed: float
+    expected: float
+    categories: tuple[str, ...]
+    word: str | None = None
+    refusal: str | None = None
+
+
+def cohens_kappa(
+    first: Sequence[object], second: Sequence[object], confidence: float = 0.95
+) -> Kappa:
+    """Cohen's unweighted kappa of two raters who put the same items into categories.
+
+    Parameters
+    ----------
+    first, second : sequence, length n
+        The category of each item, items in the same order; compared as text.
+    confidence : float
+        Of the asymptotic interval (Fleiss, Cohen and Everitt 1969), which is too narrow for few
+        items.
+
+    Returns
+    -------
+    Kappa
+        Without a figure where both raters put all items into one and the same category: chance
+        alone then agrees on everything.
+
+    Raises
+    ------
+    InputError
+        If the raters have not rated the same number of items, or none.
+
+    References
+    ----------
+    Cohen, Educational and Psychological Measurement 20(1), 1960; Landis and Koch,
+    Biometrics 33(1), 1977.
+    """
+    table, categories = _crossed(first, second)
+    n = int(table.sum())
+    observed = float(np.trace(table)) / n
+    expected = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
+    if len(categories) == 1:
+        refusal = "both raters use one category only, so that chance agrees on everything"
+        return Kappa(None, None, None, confidence, n, observed, expected, categories, None, refusal)
+    from statsmodels.stats.inter_rater import cohens_kappa as by_table  # half a second to load
+
+    found = by_table(table)
+    kappa = float(found.kappa)
+    half = float(stats.norm.ppf(0.5 + confidence / 2) * found.std_kappa)
+    low, high = max(-1.0, kappa - half), min(1.0, kappa + half)
+    return Kappa(kappa, low, high, confidence, n, observed, expected, categories, _grade(kappa))
+
+
+def _crossed(
+    first: Sequence[object], second: Sequence[object]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    if len(first) != len(second) or len(first) == 0:
+        raise InputError(
+            f"the raters have rated {len(first)} and {len(second)} items",
+            "both must have rated the same items, one a line, in the same order",
+        )
+    both = np.array([str(x) for x in (*first, *second)])
+    categories, codes = np.unique(both, return_inverse=True)
+    k = len(categories)
+    n = len(first)
+    table = np.bincount(codes[:n] * k + codes[n:], minlength=k * k).reshape(k, k)
+    return table, tuple(str(c) for c in categories)
+
+
+def _grade(kappa: float) -> str:
+    return next(
+        (word for least, word in _GRADES if kappa > least), "poor" if kappa < 0 else "slight"
+    )
+
+
+UNIT = Statistic(
+    description=Description(
+        name="kappa",
+        title="Cohen's kappa of two raters, with its interval",
+        question="Do two raters agree by more than chance?",
+        source="Cohen 1960; Fleiss, Cohen and Everitt 1969; Landis and Koch 1977",
+    ),
+    methods=(cohens_kappa,),
+)
