@@ -15,7 +15,7 @@ from scipy.signal import lfilter
 from tare.statistics import spread
 from tare.statistics.comparison import compare, compare_family
 from tare.statistics.intervals import quantile_interval, range_interval
-from tare.statistics.repetitions import LOOK_CONFIDENCE, looks, reached_precision
+from tare.statistics.repetitions import LOOK_CONFIDENCE, Target, looks, reached_precision
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -133,7 +133,7 @@ def test_stopping_keeps_the_medians_coverage(
     missed, replicates = 0, 2000
     for _ in range(replicates):
         values = 1 + cv * draw(rng, 5000)
-        n, look = list(looks(values, precision))[-1]
+        n, look = list(looks(values, Target(precision)))[-1]
         assert look.tight
         half = reached_precision(values[:n], LOOK_CONFIDENCE)
         assert half is not None
