@@ -11,6 +11,7 @@ import numpy as np
 import ruptures
 
 from tare.registry import Description, Parameter
+from tare.statistics.order import Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
@@ -49,6 +50,66 @@ class Settling:
     changes: tuple[int, ...]
     levels: tuple[float, ...]
     steady_from: int | None
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """How a series begins and ends, as one of Barrett's classes.
+
+    Attributes
+    ----------
+    shape : str
+        As in :class:`Settling`.
+    changes : tuple of int
+        Indices at which another level begins.
+    levels : tuple of float
+        Mean of each segment.
+    steady_from : int or None
+        Index from which the last level holds; None without a steady state.
+    ok : bool or None
+        Whether the series is flat; None where it is too short.
+    sentence : str
+        What it means.
+    """
+
+    shape: Shape
+    changes: tuple[int, ...]
+    levels: tuple[float, ...]
+    steady_from: int | None
+    ok: bool | None
+    sentence: str
+
+
+def warm_up(values: FloatArray, precision: float = 0.01, order: Order | None = None) -> WarmUp:
+    """Classify a series as flat, warm-up, slowdown or without a steady state.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time.
+    precision : float
+        Relative difference below which neighbouring levels count as one.
+    order : Order, optional
+        Of the same values, where it is known already.
+    """
+    order = order or order_of(values)
+    found = settle(values, precision)
+    ok = None if found.shape == "too short" else found.shape == "flat"
+    return WarmUp(found.shape, found.changes, found.levels, found.steady_from, ok, _sentence(found))
+
+
+def _sentence(found: Settling) -> str:
+    start = 0 if found.steady_from is None else found.steady_from
+    return {
+        "too short": "The series is too short to show a warm-up.",
+        "flat": "No warm-up: the first trials are like the last ones.",
+        "warm-up": f"The first {start} trials are slower than the rest: leave them out, or warm "
+        "up before measuring.",
+        "slowdown": f"From trial {start + 1} on the values are higher than before: look for heat, "
+        "a spent budget or growing state.",
+        "no steady state": "No steady state is reached: the level still changes near the end, so "
+        "measure longer.",
+    }[found.shape]
 
 
 def sliding_sd(values: FloatArray, window: int = WINDOW) -> FloatArray:
@@ -168,5 +229,5 @@ UNIT = Statistic(
         ),
         source="STABILITY; Barrett 2017; Killick 2012",
     ),
-    methods=(sliding_sd, settle, change_points),
+    methods=(sliding_sd, settle, warm_up, change_points),
 )

@@ -1,0 +1,109 @@
+"""What do conclusions from a series take for granted, and does it hold? All parts in one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.registry import Description, Parameter
+from tare.statistics.changes import Changes, changes
+from tare.statistics.independence import Independence, independence
+from tare.statistics.modes import Modes, modes
+from tare.statistics.normality import Normality, normality
+from tare.statistics.order import order_of
+from tare.statistics.outliers import Outliers, outliers
+from tare.statistics.stationarity import Stationarity, stationarity
+from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.warmup import WarmUp, warm_up
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """One series, looked at from all sides.
+
+    Each part has its figures, ``ok`` (None where nothing can be said) and a ``sentence`` that says
+    what it means for who reads the numbers.
+
+    Attributes
+    ----------
+    n : int
+        Trials.
+    constant : bool
+        Whether all values are equal.
+    normality : Normality
+    independence : Independence
+    stationarity : Stationarity
+    modes : Modes
+    outliers : Outliers
+    changes : Changes
+    warmup : WarmUp
+    """
+
+    n: int
+    constant: bool
+    normality: Normality
+    independence: Independence
+    stationarity: Stationarity
+    modes: Modes
+    outliers: Outliers
+    changes: Changes
+    warmup: WarmUp
+
+
+def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
+    """Look at all assumptions of one series.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Finite trial values in order of time; memory maps included.
+    precision : float
+        Relative change that matters: the target.
+
+    Returns
+    -------
+    Assumptions
+
+    Notes
+    -----
+    Each part errs in about 5 % of series where its assumption holds, so that among seven parts
+    one often is not ``ok`` by chance. Verdicts come from :func:`tare.statistics.trust.trust`, whose
+    errors are bounded together.
+
+    References
+    ----------
+    CLOUDNET, section 5: samples should be tested for normality, independence, stationarity.
+    """
+    order = order_of(values)
+    return Assumptions(
+        n=len(values),
+        constant=len(values) > 0 and bool(np.min(values) == np.max(values)),
+        normality=normality(values),
+        independence=independence(values, order),
+        stationarity=stationarity(values),
+        modes=modes(values),
+        outliers=outliers(values, precision),
+        changes=changes(values, precision, order),
+        warmup=warm_up(values, precision, order),
+    )
+
+
+UNIT = Statistic(
+    description=Description(
+        name="assumptions",
+        title="Normality, independence, stationarity, modes, outliers, changes, warm-up",
+        question="Does what conclusions take for granted hold?",
+        parameters=(
+            Parameter(
+                name="precision",
+                meaning="relative change that matters",
+                unit="1",
+                default=0.01,
+                minimum=0.0,
+            ),
+        ),
+        source="CLOUDNET, section 5; each part its own",
+    ),
+    methods=(assumptions,),
+)

@@ -1,0 +1,198 @@
+"""Do the values have several modes? Hartigan's dip test, applied again to each side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.registry import Description
+from tare.statistics.order import sample
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Values looked at; longer series are sampled evenly.
+MOST = 2048
+#: Trials below which modes cannot be told from chance.
+FEWEST = 12
+_MOST_MODES = 4
+#: Sizes, and √n × the dip that 5 % of uniform samples exceed: 20,000 samples each. The uniform
+#: is the worst of all unimodal distributions, so that the test errs on the side of one mode.
+_SIZES = (6, 12, 20, 50, 100, 200, 500, 1000, 2048)
+_DIP = (0.45,) * 9
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One mode.
+
+    Attributes
+    ----------
+    at : float
+        Median of its values.
+    share : float
+        Of all values.
+    """
+
+    at: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Modes:
+    """How many modes, where, with what share.
+
+    Attributes
+    ----------
+    modes : tuple of Mode
+        In order of place; one where no second is shown, none where nothing can be said.
+    dip : float or None
+        Of the whole: largest distance to the nearest unimodal distribution function.
+    used : int
+        Values looked at.
+    ok : bool or None
+        Whether no second mode is shown at 5 %.
+    sentence : str
+        What it means.
+    """
+
+    modes: tuple[Mode, ...]
+    dip: float | None
+    used: int
+    ok: bool | None
+    sentence: str
+
+
+def modes(values: FloatArray) -> Modes:
+    """Look for several modes.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Finite; order does not matter. Ties are spread over the smallest step between values,
+        so that rounding makes no modes.
+
+    References
+    ----------
+    Hartigan and Hartigan, The dip test of unimodality, Annals of Statistics 13(1), 1985.
+    """
+    x = sample(values, MOST)
+    n = len(x)
+    if n < FEWEST or np.ptp(x) == 0:
+        why = "All values are equal" if n >= FEWEST else f"{n} values are too few"
+        return Modes((), None, n, None, f"{why}: modes cannot be told.")
+    ordered = spread_ties(np.sort(x))
+    parts = _split(ordered, _MOST_MODES)
+    found = tuple(Mode(float(np.median(part)), len(part) / n) for part in parts)
+    return Modes(found, dip(ordered)[0], n, len(found) == 1, _sentence(found, n))
+
+
+def dip(ordered: FloatArray) -> tuple[float, int, int]:
+    """Return Hartigan's dip of sorted values, with the ends of the modal interval (indices)."""
+    n = len(ordered)
+    low, high, depth = 0, n - 1, 1.0 / n
+    while high > low:
+        minorant = _hull(ordered, low, high, 1.0)
+        majorant = _hull(ordered, low, high, -1.0)
+        place = np.arange(low, high + 1)
+        below = np.interp(ordered[place], ordered[minorant], minorant.astype(float))
+        above = np.interp(ordered[place], ordered[majorant], majorant.astype(float) + 1)
+        gap_at_minorant = (above - below)[minorant - low]
+        gap_at_majorant = (above - below)[majorant - low]
+        if gap_at_minorant.max() >= gap_at_majorant.max():
+            gap = gap_at_minorant.max()
+            left = int(minorant[gap_at_minorant.argmax()])
+            right = int(majorant[majorant >= left][0])
+        else:
+            gap = gap_at_majorant.max()
+            right = int(majorant[len(majorant) - 1 - gap_at_majorant[::-1].argmax()])
+            left = int(minorant[minorant <= right][-1])
+        if gap / n <= depth:
+            break
+        to_left = np.abs(place + 1 - below)[: left - low + 1].max() / n
+        to_right = np.abs(above - place)[right - low :].max() / n
+        depth = max(depth, to_left, to_right)
+        if (left, right) == (low, high):
+            break
+        low, high = left, right
+    return depth / 2, low, high
+
+
+def _hull(ordered: FloatArray, low: int, high: int, sign: float) -> np.ndarray:
+    """Find the indices of the greatest convex minorant (sign 1) or least concave majorant (−1)."""
+    x = ordered.tolist()
+    kept: list[int] = []
+    for i in range(low, high + 1):
+        while len(kept) >= 2:
+            a, b = kept[-2], kept[-1]
+            if sign * ((b - a) * (x[i] - x[a]) - (i - a) * (x[b] - x[a])) < 0:
+                break
+            kept.pop()
+        kept.append(i)
+    return np.array(kept)
+
+
+def spread_ties(ordered: FloatArray) -> FloatArray:
+    """Spread equal values evenly over the smallest step between values.
+
+    A clock that ticks coarsely makes atoms, and each would be a mode.
+    """
+    distinct, counts = np.unique(ordered, return_counts=True)
+    if len(distinct) == len(ordered) or len(distinct) == 1:
+        return ordered
+    steps = np.diff(distinct)
+    tick = float(steps[steps > 1e-9 * (distinct[-1] - distinct[0])].min())
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    within = (np.arange(len(ordered)) - first + 0.5) / np.repeat(counts, counts)
+    return np.asarray(np.repeat(distinct, counts) + tick * (within - 0.5))
+
+
+def _split(ordered: FloatArray, most: int) -> list[FloatArray]:
+    """Split at the widest gap of density while the dip of a part is larger than by chance."""
+    n = len(ordered)
+    if most < 2 or n < FEWEST // 2:
+        return [ordered]
+    depth, *_ = dip(ordered)
+    if depth * np.sqrt(n) <= np.interp(np.log(n), np.log(_SIZES), _DIP):
+        return [ordered]
+    cut = _valley(ordered)
+    if cut is None:
+        return [ordered]
+    left = _split(ordered[:cut], most - 1)
+    return left + _split(ordered[cut:], most - len(left))
+
+
+def _valley(ordered: FloatArray) -> int | None:
+    """Index that separates two modes best: the largest relative drop between two peaks."""
+    n = len(ordered)
+    window = max(2, n // 20)
+    spacing = ordered[window:] - ordered[:-window]
+    rising = np.minimum.accumulate(spacing)
+    falling = np.minimum.accumulate(spacing[::-1])[::-1]
+    prominence = spacing / np.maximum(np.maximum(rising, falling), 1e-300)
+    best = int(prominence.argmax())
+    if prominence[best] <= 1:
+        return None
+    inside = np.diff(ordered[best : best + window + 1])
+    return best + int(inside.argmax()) + 1
+
+
+def _sentence(found: tuple[Mode, ...], n: int) -> str:
+    if len(found) == 1:
+        few = " (so few values would show only clearly separate ones)" if n < 50 else ""
+        return f"One mode: no second way of behaving is seen{few}."
+    told = ", ".join(f"{m.at:.4g} ({m.share:.0%})" for m in found)
+    return (
+        f"{len(found)} modes, at {told}: the program or the machine behaves in several ways. Tell "
+        "them apart (input, placement, frequency) before one number stands for all."
+    )
+
+
+UNIT = Statistic(
+    description=Description(
+        name="modes",
+        title="Dip test, applied again to each side",
+        question="Do the values have several modes?",
+        source="Hartigan and Hartigan 1985",
+    ),
+    methods=(modes, dip),
+)

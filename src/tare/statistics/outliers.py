@@ -1,0 +1,117 @@
+"""Which values lie far from the others? What they do to the mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from statsmodels.stats.stattools import medcouple
+
+from tare.registry import Description
+from tare.statistics.order import sample
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Trials below which the quartiles themselves are too uncertain.
+FEWEST = 8
+#: Quantiles that the skew of the middle is taken from: the medcouple takes n² steps.
+_QUANTILES = 201
+_SAMPLE = 100_000
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Values beyond the fences, and their effect.
+
+    Attributes
+    ----------
+    low, high : float or None
+        Fences: three interquartile ranges beyond the quartiles, shifted for skew; None below
+        8 values or where the quartiles are equal.
+    below, above : int
+        Values beyond each fence; of long series, estimated from an even sample.
+    effect : float or None
+        Mean with them minus mean without, relative to the mean without.
+    ok : bool or None
+        Whether they move the mean by no more than the precision.
+    sentence : str
+        What it means.
+    """
+
+    low: float | None
+    high: float | None
+    below: int
+    above: int
+    effect: float | None
+    ok: bool | None
+    sentence: str
+
+
+def outliers(values: FloatArray, precision: float = 0.01) -> Outliers:
+    """Count outliers by the boxplot adjusted for skew, with far fences.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Finite; order does not matter.
+    precision : float
+        Relative change of the mean that matters.
+
+    References
+    ----------
+    Hubert and Vandervieren, An adjusted boxplot for skewed distributions, 2008; Tukey 1977.
+    """
+    x = sample(values, _SAMPLE)
+    n, total = len(x), len(values)
+    if n < FEWEST:
+        sentence = f"{n} values are too few to call one of them an outlier."
+        return Outliers(None, None, 0, 0, None, None, sentence)
+    found = _fences(x)
+    if found is None:
+        sentence = "At least half of the values are equal: there is no spread to measure others by."
+        return Outliers(None, None, 0, 0, None, None, sentence)
+    low, high = found
+    below, above = int(np.sum(x < low)), int(np.sum(x > high))
+    inside = float(x[(x >= low) & (x <= high)].mean())
+    effect = (float(x.mean()) - inside) / abs(inside) if inside else None
+    ok = effect is None or abs(effect) <= precision
+    below, above = (round(count * total / n) for count in (below, above))
+    return Outliers(low, high, below, above, effect, ok, _sentence(below, above, effect, ok, total))
+
+
+def _fences(x: FloatArray) -> tuple[float, float] | None:
+    lower, upper = (float(q) for q in np.quantile(x, [0.25, 0.75]))
+    if upper <= lower:
+        return None
+    middle = np.quantile(x, np.linspace(0, 1, _QUANTILES)) if len(x) > _QUANTILES else x
+    skew = float(medcouple(middle))
+    small, large = (-4.0, 3.5) if skew >= 0 else (-3.5, 4.0)
+    reach = 3 * (upper - lower)
+    return lower - reach * np.exp(small * skew), upper + reach * np.exp(large * skew)
+
+
+def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) -> str:
+    count = below + above
+    if count == 0:
+        return "No outliers: all values lie within reach of the middle half."
+    where = f"{above} above and {below} below" if above and below else "above" if above else "below"
+    verb = "lies" if count == 1 else "lie"
+    text = f"{count} of {n} values {verb} far from the others ({where})"
+    if effect is None:
+        return f"{text}; the median does not feel them."
+    advice = (
+        "too little to matter"
+        if ok
+        else "report the median, and look for what happened in those trials"
+    )
+    return f"{text} and move the mean by {effect:+.2%}: {advice}."
+
+
+UNIT = Statistic(
+    description=Description(
+        name="outliers",
+        title="Boxplot adjusted for skew, far fences, effect on the mean",
+        question="Which values lie far from the others, and what do they do to the mean?",
+        source="Hubert and Vandervieren 2008; Tukey 1977",
+    ),
+    methods=(outliers,),
+)

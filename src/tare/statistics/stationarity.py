@@ -1,0 +1,113 @@
+"""Does a series stay where it is? The two opposite tests, and what both together say."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from statsmodels.tsa.stattools import adfuller, kpss
+
+from tare.registry import Description
+from tare.statistics.order import condense
+from tare.statistics.statistic import FloatArray, Statistic
+
+Stay = Literal["stationary", "not stationary", "contradictory", "not enough trials", "constant"]
+
+#: Trials below which neither test is tried.
+FEWEST = 12
+_ALPHA = 0.05
+_CLIPPED = (0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class Stationarity:
+    """What two tests with opposite null hypotheses say together.
+
+    Attributes
+    ----------
+    adf, adf_p : float or None
+        Augmented Dickey–Fuller (null: a random walk), lags by Said and Dickey's (n − 1)^⅓.
+    kpss, kpss_p : float or None
+        Kwiatkowski and others (null: stationary around a level); p is known between 0.01 and
+        0.1 only and clipped to them.
+    clipped : bool
+        Whether p is one of those ends.
+    verdict : str
+        ``stationary``: only ADF rejects; ``not stationary``: only KPSS does; ``contradictory``:
+        both do; ``not enough trials``: neither does.
+    ok : bool or None
+        True and False for the first two verdicts, None for the others.
+    sentence : str
+        What it means.
+    """
+
+    adf: float | None
+    adf_p: float | None
+    kpss: float | None
+    kpss_p: float | None
+    clipped: bool
+    verdict: Stay
+    ok: bool | None
+    sentence: str
+
+
+_SENTENCES: dict[Stay, str] = {
+    "stationary": "The series stays around one level: trials from its beginning and its end "
+    "say the same",
+    "not stationary": "The series wanders: its level depends on when one looks, so that more "
+    "trials do not make its median more certain",
+    "contradictory": "The series neither wanders freely nor keeps one level: look for a step or a "
+    "slow drift below, and do not pool its beginning with its end before you know",
+    "not enough trials": "Neither a steady level nor wandering can be shown with so few trials",
+    "constant": "All values are equal: there is nothing that could move",
+}
+
+
+def stationarity(values: FloatArray) -> Stationarity:
+    """Test for a unit root and for stationarity.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time; above 8192, means of 4096 blocks are tested.
+
+    References
+    ----------
+    Dickey and Fuller 1979; Said and Dickey 1984; Kwiatkowski, Phillips, Schmidt, Shin 1992.
+    """
+    x, _ = condense(values)
+    n = len(x)
+    if n < FEWEST or np.ptp(x) == 0:
+        verdict: Stay = "not enough trials" if n < FEWEST else "constant"
+        sentence = _SENTENCES[verdict] + "."
+        return Stationarity(None, None, None, None, False, verdict, None, sentence)
+    x = (x - x.mean()) / x.std()
+    lags = int((n - 1) ** (1 / 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that KPSS' p is clipped is told
+        adf, adf_p = (float(v) for v in adfuller(x, maxlag=lags, autolag=None)[:2])
+        level, level_p = (float(v) for v in kpss(x, regression="c", nlags=lags)[:2])
+    verdict = {
+        (True, False): "stationary",
+        (False, True): "not stationary",
+        (True, True): "contradictory",
+        (False, False): "not enough trials",
+    }[(adf_p < _ALPHA, level_p < _ALPHA)]  # type: ignore[assignment]
+    ok = {"stationary": True, "not stationary": False}.get(verdict)
+    clipped = level_p in _CLIPPED
+    sign = "=" if not clipped else "≤" if level_p == _CLIPPED[0] else "≥"
+    sentence = f"{_SENTENCES[verdict]} (ADF p = {adf_p:.2g}, KPSS p {sign} {level_p:.2g})."
+    return Stationarity(adf, adf_p, level, level_p, clipped, verdict, ok, sentence)
+
+
+UNIT = Statistic(
+    description=Description(
+        name="stationarity",
+        title="ADF with KPSS, as one verdict",
+        question="Does the series keep its level?",
+        source="Dickey and Fuller 1979; Kwiatkowski and others 1992",
+    ),
+    methods=(stationarity,),
+)

@@ -1,0 +1,182 @@
+"""Can a series be trusted? TRUST, DOUBT or REJECT, with the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from tare.registry import Description, Parameter
+from tare.statistics.changes import Changes, changes
+from tare.statistics.independence import MOST_TAU
+from tare.statistics.order import FEWEST, Order, order_of
+from tare.statistics.statistic import FloatArray, Statistic
+
+Verdict = Literal["TRUST", "DOUBT", "REJECT"]
+
+
+class Defect(Protocol):
+    """What a reader of a file found wrong."""
+
+    @property
+    def kind(self) -> str:
+        """``corrupt``, ``mixed units`` or ``summary only``."""
+
+    @property
+    def message(self) -> str:
+        """One sentence with the place."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """A verdict and why.
+
+    Attributes
+    ----------
+    verdict : {"TRUST", "DOUBT", "REJECT"}
+    reasons : tuple of str
+        Each a sentence with the figure and what to do; of a TRUST what is to be known all the
+        same, or none.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+
+def trust(
+    values: FloatArray,
+    *,
+    trials_known: bool,
+    precision: float = 0.01,
+    defects: Sequence[Defect] = (),
+) -> Trust:
+    """Judge one series.
+
+    REJECT: fewer than 6 trials, corrupt values, mixed units. DOUBT: a dependence time above 1.5, a
+    drift or a change of level larger than the target, values that are not known to be trials.
+    Shape, modes and outliers never lower a verdict.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time; memory maps included.
+    trials_known : bool
+        Whether each value is known to come from an execution of its own.
+    precision : float
+        The target: relative change that matters.
+    defects : sequence of Defect
+        What was found wrong when the values were read.
+
+    Returns
+    -------
+    Trust
+
+    Notes
+    -----
+    One error budget holds for dependence, drift and changes together: at most 5 % of series of
+    independent values, whatever their distribution, get anything but TRUST.
+    """
+    rejections = [_rejection(d) for d in defects]
+    unfit = 0 if len(values) == 0 else _not_finite(values)
+    if unfit and not any(d.kind == "corrupt" for d in defects):
+        rejections.append(
+            f"{unfit} of {len(values)} values are not finite numbers: find out what wrote them, "
+            "and measure again."
+        )
+    if len(values) - unfit < FEWEST:
+        n = len(values) - unfit
+        rejections.append(
+            f"{n} {'value is' if n == 1 else 'values are'} too few: an interval of the median "
+            f"needs {FEWEST}, so measure {FEWEST - n} more at least."
+        )
+    if rejections:
+        return Trust("REJECT", tuple(rejections))
+    doubts = _doubts(values, precision)
+    if not trials_known:
+        doubts.append(
+            "Nothing says which execution each value comes from, so that they may be iterations "
+            "of one: name the column with --trial, or measure separate executions."
+        )
+    if doubts:
+        return Trust("DOUBT", tuple(doubts))
+    return Trust("TRUST", _remarks(values))
+
+
+def _rejection(defect: Defect) -> str:
+    if defect.kind == "mixed units":
+        return f"{defect.message} Convert them to one unit, or separate them, and audit again."
+    return f"{defect.message} Repair the file or measure again."
+
+
+def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
+    """Count in pieces, so that a memory map is not loaded whole."""
+    return sum(
+        int(np.count_nonzero(~np.isfinite(values[i : i + step])))
+        for i in range(0, len(values), step)
+    )
+
+
+def _doubts(values: FloatArray, precision: float) -> list[str]:
+    order = order_of(values)
+    if order is None:
+        return []
+    found = changes(values, precision, order)
+    doubts = _change_doubts(found, precision)
+    if order.remembers and order.tau > MOST_TAU:
+        doubts.append(_memory_doubt(order, len(values), bool(doubts)))
+    return doubts
+
+
+def _change_doubts(found: Changes, precision: float) -> list[str]:
+    doubts = []
+    if found.drifts and found.drift is not None:
+        doubts.append(
+            f"From the first trial to the last the values drift by {found.drift:+.1%}, more than "
+            f"the target of {precision:.1%}: let the machine settle, or spread the trials over "
+            "blocks in random order, and measure again."
+        )
+    if found.largest is not None and found.at is not None and abs(found.largest) > precision:
+        doubts.append(
+            f"At trial {found.at + 1} the level changes by {found.largest:+.1%}, more than the "
+            f"target of {precision:.1%}: find out what happened then, or conclude from the "
+            "trials on one side of it."
+        )
+    return doubts
+
+
+def _memory_doubt(order: Order, n: int, changed: bool) -> str:
+    part = " (the change above is part of it)" if changed else ""
+    return (
+        f"Trials resemble those before them (dependence time {order.tau:.1f}, above {MOST_TAU})"
+        f"{part}, so that {n} are worth about {n / order.tau:.0f}: rest between trials or reset "
+        "what they leave behind, or take intervals "
+        f"{np.sqrt(order.tau):.1f} times as wide."
+    )
+
+
+def _remarks(values: FloatArray) -> tuple[str, ...]:
+    if np.min(values) == np.max(values):
+        return ("All values are equal: the clock may be coarser than the spread.",)
+    return ()
+
+
+UNIT = Statistic(
+    description=Description(
+        name="trust",
+        title="Verdict on one series: TRUST, DOUBT, REJECT",
+        question="Can these numbers be trusted?",
+        parameters=(
+            Parameter(
+                name="precision",
+                meaning="relative change that matters: the target",
+                unit="1",
+                default=0.01,
+                minimum=0.0,
+            ),
+        ),
+        source="thresholds and error budget chosen by simulation",
+    ),
+    methods=(trust,),
+)
