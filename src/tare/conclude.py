@@ -160,6 +160,7 @@ def execute(
         user=None if as_root else calling_user(),
         teardown=teardown or any(w.command for w in prepared.experiment.workloads),
         notes=prepared.notes,
+        first_look=_first_look(prepared.experiment),
     )
     return execution.conduct(request)
 
@@ -192,15 +193,37 @@ def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, Past]:
 
 def _decide(experiment: Experiment) -> execution.Decide:
     """Return the stopping rule: where stability is the question, the spread has a target too."""
+    stopping = experiment.stopping
+    metrics = (plan.metric(experiment), *stopping.also)
 
-    def rule(values: Mapping[int, list[tuple[int, float]]]) -> Mapping[int, execution.Decision]:
+    def rule(*values: execution.Values) -> Mapping[int, execution.Decision]:
         from tare.statistics import repetitions
 
         about_spread = any(len(experiment.factors.get(f, ())) > 1 for f in ("platform", "workers"))
         spread = repetitions.spread_target(experiment.parallel_growth) if about_spread else None
-        return repetitions.decide(values, experiment.stopping.precision, spread)
+        by_metric = {
+            metric: repetitions.decide(
+                some,
+                stopping.precision,
+                spread if metric == metrics[0] else None,
+                quantile=stopping.quantile,
+                anytime=stopping.anytime,
+                family=len(metrics),
+            )
+            for metric, some in zip(metrics, values, strict=True)
+        }
+        return {
+            cell: repetitions.together({m: by_metric[m][cell] for m in metrics})
+            for cell in values[0]
+        }
 
     return rule
+
+
+def _first_look(experiment: Experiment) -> int:
+    from tare.statistics import repetitions
+
+    return repetitions.first_look(experiment.stopping.quantile)
 
 
 def calling_user() -> record.User | None:

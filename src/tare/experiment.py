@@ -62,8 +62,14 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     #: Fixed number of trials per cell, decided beforehand; None: by precision.
     trials: int | None = None
-    #: Target half-width of the median's interval, relative.
+    #: Target half-width of the quantile's interval, relative.
     precision: float = 0.02
+    #: The quantile that the target is about; the median by default.
+    quantile: float = 0.5
+    #: Stop by a confidence sequence, for exchangeable trials only.
+    anytime: bool = False
+    #: Metrics that must reach the precision beside the experiment's own.
+    also: tuple[str, ...] = ()
     #: Time for measuring in one session, shared over all cells; outranks n and precision.
     #: None: n alone bounds the experiment.
     budget_s: float | None = 600.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -76,17 +76,27 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
     monotonic_ns: int
 
 
+#: ``fixed``: n was decided beforehand; ``target``: the cell has what was asked; ``cap``: still too
+#: wide after as many trials as any cell gets; ``remembers``: there, and its trials depend on each
+#: other too much; ``drifts``: there, and it drifts or jumps by more than the target; ``ordered``:
+#: under ``anytime``, its trials are not exchangeable.
+StopReason = Literal[
+    "fixed", "target", "budget", "cap", "remembers", "drifts", "ordered", "failed", "interrupted"
+]
+
+
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stop"):
     """Why a cell stopped and what it reached."""
 
     cell: int
     trials: int
-    #: "fixed", "target", "budget", "cap", "failed", "interrupted".
-    reason: str
+    reason: StopReason
     target: float | None = None
     reached: float | None = None
     more_trials: int | None = None
     more_seconds: float | None = None
+    #: Why no target is called reached on this series, in words.
+    refusal: str | None = None
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="note"):

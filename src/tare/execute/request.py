@@ -22,8 +22,8 @@ class Decision(Protocol):
         """Whether the cell has what it needs, or never will."""
 
     @property
-    def reason(self) -> str | None:
-        """``target`` or ``cap`` where it stops."""
+    def reason(self) -> journal.StopReason | None:
+        """``target`` where it stops, or why it never will: see :data:`tare.journal.StopReason`."""
 
     @property
     def reached(self) -> float | None:
@@ -33,9 +33,16 @@ class Decision(Protocol):
     def more_trials(self) -> int | None:
         """About how many trials the target still takes."""
 
+    @property
+    def refusal(self) -> str | None:
+        """Why no target is called reached on this series, in words."""
 
-#: Trial values by cell, each with the block it belongs to, to a decision by cell.
-Decide = Callable[[Mapping[int, list[tuple[int, float]]]], Mapping[int, Decision]]
+
+#: Trial values by cell, each with the block it belongs to.
+Values = Mapping[int, list[tuple[int, float]]]
+#: Values of each metric that the stopping rule is about, the experiment's own first, to a
+#: decision by cell.
+Decide = Callable[..., Mapping[int, Decision]]
 
 
 class Progress(Protocol):
@@ -70,6 +77,9 @@ class Request:
         The stopping rule, where the plan has no fixed n.
     past : Past
         What earlier sessions did.
+    first_look : int
+        Trials from which on the stopping rule peeks; where fewer fit the budget, n is fixed
+        beforehand.
     """
 
     folder: Path
@@ -82,4 +92,5 @@ class Request:
     user: record.User | None = None
     #: Watch context switches, so that wall time can include teardown.
     teardown: bool = False
+    first_look: int = 50
     notes: list[journal.Note] = field(default_factory=list)

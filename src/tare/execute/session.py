@@ -25,8 +25,6 @@ from tare.experiment import Cell
 
 #: Where the workers' shared memory and the captured output live during a session.
 MEMORY = Path("/dev/shm")
-#: The stopping rule peeks from here on; where fewer fit the budget, n is fixed beforehand.
-FEW_TRIALS = 50
 
 
 def conduct(request: Request) -> str:
@@ -212,15 +210,18 @@ class _Session:
                     self._stop([c for c in cells if c not in failed], None, decisions)
             else:
                 done = [c for c in cells if self.tally.trials[c] >= fixed and c not in failed]
-                reason = "fixed" if self.experiment.stopping.trials else "budget"
-                self._stop(done, reason, self._decisions(done))
+                self._stop(
+                    done,
+                    "fixed" if self.experiment.stopping.trials else "budget",
+                    self._decisions(done),
+                )
         return True
 
     def _affordable(self, cells: list[int], budget: Budget) -> int | None:
         """Return the n that fits the budget where it is below what peeking needs, else None."""
         block_s = sum(self.tally.seconds(c) for c in cells) + len(cells) * self.experiment.rest_s
         n = plan.fixed_trials(budget.left_s, block_s) + max(self.tally.trials[c] for c in cells)
-        few = n < FEW_TRIALS
+        few = n < self.request.first_look
         self.request.progress.planned(n * len(cells) if few else None, budget.left_s)
         return n if few else None
 
@@ -257,11 +258,15 @@ class _Session:
         return self.number
 
     def _decisions(self, cells: list[int]) -> Mapping[int, Decision]:
-        values = self.tally.values(cells)
-        return self.request.decide(values) if values else {}
+        # Without a value of every metric nothing is known.
+        values = [self.tally.values(cells, m) for m in (None, *self.experiment.stopping.also)]
+        return self.request.decide(*values) if all(values) else {}
 
     def _stop(
-        self, cells: list[int], reason: str | None, decisions: Mapping[int, Decision]
+        self,
+        cells: list[int],
+        reason: journal.StopReason | None,
+        decisions: Mapping[int, Decision],
     ) -> None:
         for cell in cells:
             decision = decisions.get(cell)
@@ -275,6 +280,7 @@ class _Session:
                     reached=decision.reached if decision else None,
                     more_trials=more,
                     more_seconds=None if more is None else more * self.tally.seconds(cell),
+                    refusal=decision.refusal if decision else None,
                 )
             )
             self.tally.stopped.add(cell)

@@ -31,7 +31,7 @@ class Tally:
         self._successes: dict[int, int] = defaultdict(int, past.good)
         #: Seconds and number of the trials of this session; None: of all cells.
         self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
-        self._values: dict[int, list[tuple[int, dict[str, float]]]] = defaultdict(list)
+        self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(list)
 
     def add(self, cell: int, block: int, outcome: Outcome) -> None:
         """Count a trial that ended."""
@@ -43,7 +43,7 @@ class Tally:
         if outcome.status == "ok":
             self.good += 1
             self._successes[cell] += 1
-            self._values[cell].append((block, outcome.values))
+            self._outcomes[cell].append((block, outcome))
         else:
             self._failures[cell] += 1
             self.last_failure = outcome.reason
@@ -79,16 +79,23 @@ class Tally:
         total, count = self._spent.get(cell) or self._spent[None]
         return total / count if count else 0.0
 
-    def values(self, cells: list[int]) -> dict[int, list[tuple[int, float]]]:
-        """Return block and value of the good trials by cell, on the best common source."""
-        all_values = [v for c in cells for _, v in self._values[c]]
-        if not all_values:
-            return {}
-        common = set.intersection(*(set(v) for v in all_values))
+    def values(
+        self, cells: list[int], metric: str | None = None
+    ) -> dict[int, list[tuple[int, float]]]:
+        """Return block and value of the good trials by cell, on the best common source.
+
+        ``metric`` is one of the further metrics; without it, it is the experiment's own.
+        """
+        all_values = {
+            c: [(b, o.values if metric is None else o.also[metric]) for b, o in self._outcomes[c]]
+            for c in cells
+        }
+        sources = [set(v) for pairs in all_values.values() for _, v in pairs]
+        common = set.intersection(*sources) if sources else set()
         best = next((s for s in SOURCES if s in common), None)
         if best is None:
             return {}
-        return {c: [(block, v[best]) for block, v in self._values[c]] for c in cells}
+        return {c: [(block, v[best]) for block, v in pairs] for c, pairs in all_values.items()}
 
     def seconds_left(
         self, cells: list[int], experiment: Experiment, budget: Budget

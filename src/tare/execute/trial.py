@@ -31,6 +31,8 @@ class Outcome:
     seconds: float
     #: Trial value of the metric by source: means over measured iterations and workers.
     values: dict[str, float] = field(default_factory=dict)
+    #: The same of the further metrics that the stopping rule is about.
+    also: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass
@@ -102,7 +104,9 @@ class Conductor:
                 calibration=calibration,
             )
         )
-        values = _Values("kernel_cpu_ns" if calibration else self.metric)
+        metric = "kernel_cpu_ns" if calibration else self.metric
+        also = self.experiment.stopping.also
+        values = _Values((metric, *also))
         failure: str | None = None
         try:
             job = self._job(number, cell, seed, repetitions, iterations)
@@ -112,7 +116,10 @@ class Conductor:
         ended = time.monotonic_ns()
         status = "ok" if failure is None else "failed"
         self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
-        return Outcome(status, failure, (ended - began) / 1e9, values.means())
+        seconds = (ended - began) / 1e9
+        return Outcome(
+            status, failure, seconds, values.means(metric), {m: values.means(m) for m in also}
+        )
 
     def _job(
         self, number: int, cell: Cell, seed: int, repetitions: int | None, iterations: int | None
@@ -232,16 +239,16 @@ class Conductor:
 
 
 class _Values:
-    """Sums of the metric by source, over measured iterations and workers."""
+    """Sums of metrics by source, over measured iterations and workers."""
 
-    def __init__(self, metric: str) -> None:
-        self._metric = metric
-        self._sums: dict[str, tuple[float, int]] = {}
+    def __init__(self, metrics: tuple[str, ...]) -> None:
+        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
 
     def add(self, sample: record.Sample) -> None:
-        if sample.metric == self._metric and sample.phase == "measured":
-            total, count = self._sums.get(sample.source, (0.0, 0))
-            self._sums[sample.source] = (total + sample.value, count + 1)
+        sums = self._sums.get(sample.metric)
+        if sums is not None and sample.phase == "measured":
+            total, count = sums.get(sample.source, (0.0, 0))
+            sums[sample.source] = (total + sample.value, count + 1)
 
-    def means(self) -> dict[str, float]:
-        return {source: total / count for source, (total, count) in self._sums.items()}
+    def means(self, metric: str) -> dict[str, float]:
+        return {source: total / count for source, (total, count) in self._sums[metric].items()}

@@ -102,9 +102,12 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     top.only([key.name for key in (*keys.EXPERIMENT, *keys.STOPPING)])
     loads = sections.loads(file.table("loads"), catalogue)
     sizes = sections.sizes(file.table("sizes"))
+    given = top.part(key.name for key in keys.EXPERIMENT).read(keys.EXPERIMENT)
+    first, *also = given.pop("metrics", (None,))
     experiment = Experiment(
-        **top.part(key.name for key in keys.EXPERIMENT).read(keys.EXPERIMENT),
-        stopping=sections.stopping(top),
+        **given,
+        metric=first,
+        stopping=sections.stopping(top, tuple(also)),
         workloads=sections.workloads(file.tables("workload"), file, catalogue),
         factors=factors.factors(file.table("factors"), catalogue, loads, sizes),
         loads=loads,
@@ -118,17 +121,19 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
 
 def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) -> None:
     """Refuse what only kernels can do where there are commands, and metrics that are none."""
-    metric = experiment.metric
-    if metric is not None and metric not in catalogue.metrics:
-        raise table.error(
-            "metric", f"there is no metric {metric!r}", suggestion(metric, catalogue.metrics)
-        )
+    metrics = [m for m in (experiment.metric, *experiment.stopping.also) if m is not None]
+    for metric in metrics:
+        if metric not in catalogue.metrics:
+            raise table.error(
+                "metric", f"there is no metric {metric!r}", suggestion(metric, catalogue.metrics)
+            )
     commands = [workload.name for workload in experiment.workloads if workload.command]
     if not commands:
         return
-    if metric is not None and metric.startswith("kernel_"):
+    kernels_own = next((m for m in metrics if m.startswith("kernel_")), None)
+    if kernels_own is not None:
         raise table.error(
-            "metric", f"only kernels have {metric}; {commands[0]!r} is a command", '"wall_ns"'
+            "metric", f"only kernels have {kernels_own}; {commands[0]!r} is a command", '"wall_ns"'
         )
     if experiment.process == "same":
         raise table.error(

@@ -21,6 +21,17 @@ STOPPING = (
         "interval, relative)",
     ),
     Key(
+        "quantile",
+        kinds.QUANTILE,
+        "the quantile that `precision` is about, in place of the median",
+    ),
+    Key(
+        "anytime",
+        kinds.FLAG,
+        "stop by a confidence sequence, which holds however often one looks; for exchangeable "
+        "trials only, and refused where trials remember each other",
+    ),
+    Key(
         "budget",
         kinds.seconds(positive=True),
         "time for measuring in one session; outranks trials and precision. Without it, `trials` "
@@ -38,7 +49,13 @@ EXPERIMENT = (
         kinds.choice(("blocks", "sequential")),
         "every cell once per block, in random order; or one cell after the other",
     ),
-    Key("metric", kinds.NAME, "what the stopping rule and the answers are about"),
+    Key(
+        "metric",
+        kinds.METRICS,
+        "what the stopping rule and the answers are about; of a list, all must reach the "
+        "precision, and the answers are about the first",
+        field="metrics",
+    ),
     Key("margin", kinds.share(0, 1), "smallest difference between cells that matters"),
     Key(
         "parallel_shift",

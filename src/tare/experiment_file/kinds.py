@@ -103,10 +103,39 @@ def _texts(value: Any) -> dict[str, str]:
     return dict(value)
 
 
+def _quantile(value: Any) -> float:
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*p(\d{1,2}(?:\.\d{1,6})?)\s*", value)
+        if value.strip() != "median" and found is None:
+            raise ValueError
+        value = float(Fraction(found[1]) / 100) if found else 0.5
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise ValueError
+    return float(value)
+
+
+def quantile_name(quantile: float) -> str:
+    """Return how people call a quantile: "median", "p95"."""
+    return "median" if quantile == 0.5 else f"p{100 * quantile:.10g}"
+
+
+def _metrics(value: Any) -> tuple[str, ...]:
+    names = (_name(value),) if isinstance(value, str) else _names(value)
+    if not names or len(set(names)) < len(names):
+        raise ValueError
+    return names
+
+
 TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name)
 FLAG = Kind("true or false", _flag)
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)
+METRICS = Kind('a metric, or a list of metrics such as ["wall_ns", "cpu_ns"]', _metrics)
+QUANTILE = Kind(
+    'a quantile, such as "p95" or 0.95, or "median"',
+    _quantile,
+    lambda value: f'"{quantile_name(value)}"',
+)
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
 TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts)
 

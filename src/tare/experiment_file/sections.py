@@ -12,7 +12,7 @@ from tare.experiment_file.table import Table, closest, suggestion
 from tare.registry import Catalogue, Description
 
 
-def stopping(table: Table) -> Stopping:
+def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
     """Read when enough is enough, from the keys of the experiment that say so."""
     given = table.part(key.name for key in keys.STOPPING).read(keys.STOPPING)
     if "trials" in given:
@@ -22,8 +22,14 @@ def stopping(table: Table) -> Stopping:
                 "excludes trials: n is either fixed beforehand or follows from a precision",
                 "remove one of them",
             )
+        if given.get("anytime"):
+            raise table.error(
+                "anytime",
+                "excludes trials: a fixed n needs no confidence sequence",
+                "remove one of them",
+            )
         given.setdefault("budget_s", None)
-    return Stopping(**given)
+    return Stopping(**given, also=also)
 
 
 def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[WorkloadSpec, ...]:

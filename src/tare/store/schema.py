@@ -132,13 +132,15 @@ TABLES = (
             Column("session", "INTEGER", "session in which it stopped"),
             Column("cell", "INTEGER", "the cell"),
             Column("trials", "BIGINT", "good trials that it had then"),
-            Column("reason", "VARCHAR", "`fixed`, `target`, `budget`, `cap`, `failed`, "
-                   "`interrupted`"),
+            Column("reason", "VARCHAR", "`fixed`, `target`, `budget`, `cap`, `remembers`, "
+                   "`drifts`, `ordered`, `failed`, `interrupted`"),
             Column("target", "DOUBLE", "half-width asked, relative; absent: none"),
             Column("reached", "DOUBLE", "half-width reached; absent: too few trials to say"),
             Column("more_trials", "BIGINT", "about how many more the target takes; absent: none "
                    "or unknown"),
             Column("more_seconds", "DOUBLE", "about how long they take; absent likewise"),
+            Column("refusal", "VARCHAR", "why no target is called reached on this series; absent: "
+                   "nothing speaks against it"),
         ),
     ),
     Table(
