@@ -12,7 +12,7 @@ from scipy import stats
 
 from tare.registry import Description, Parameter
 from tare.statistics.rank_sum import rank_sum_interval, rank_sum_p
-from tare.statistics.signed_rank import signed_rank_interval, signed_rank_p, walsh_averages
+from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
 from tare.statistics.statistic import FloatArray, Statistic
 
 Verdict = Literal[
@@ -162,7 +162,7 @@ def compare(
         As a family of one; see :func:`compare_family`.
     """
     d = np.log(second) - np.log(first)
-    shift = float(np.median(walsh_averages(d)))
+    shift = hodges_lehmann(d)
     bounds = interval(d, confidence)
     return _conclude(first, second, shift, bounds, signed_rank_p(d), margin, confidence)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from tare.registry import Description
@@ -13,6 +15,12 @@ from tare.statistics.statistic import FloatArray, Statistic
 
 #: Up to this n the distribution is computed exactly; the normal one is then off by less than 1e-4.
 _EXACT = 300
+#: Up to this n all Walsh averages are made; beyond, the wanted one is searched for, until no more
+#: than this many times n are left to sort.
+_FEW = 128
+_LEFT = 4
+
+IntArray = NDArray[np.intp]
 
 
 @lru_cache(maxsize=64)
@@ -52,8 +60,72 @@ def signed_rank_level(n: int, alpha: float) -> float:
 
 def walsh_averages(values: FloatArray) -> FloatArray:
     """All (x_i + x_j) / 2 with i ≤ j, sorted; shape (n (n + 1) / 2,)."""
-    i, j = np.triu_indices(len(values))
+    i, j = _pairs(len(values))
     return np.sort((values[i] + values[j]) / 2)
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> tuple[IntArray, IntArray]:
+    i, j = np.triu_indices(n)
+    return i, j
+
+
+def walsh_at(values: FloatArray, ranks: Sequence[int]) -> list[float]:
+    """Walsh averages at these ranks (from 0), without sorting all of them.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In any order.
+    ranks : sequence of int
+        From 0 to n (n + 1) / 2 − 1.
+    """
+    if len(values) <= _FEW:
+        i, j = _pairs(len(values))
+        parted = np.partition((values[i] + values[j]) / 2, ranks)
+        return [float(parted[r]) for r in ranks]
+    ordered = np.sort(values)
+    return [_select(ordered, r) for r in ranks]
+
+
+def hodges_lehmann(values: FloatArray) -> float:
+    """Median of the Walsh averages."""
+    last = len(values) * (len(values) + 1) // 2 - 1
+    return math.fsum(walsh_at(values, [last // 2, last - last // 2])) / 2
+
+
+def _select(ordered: FloatArray, rank: int) -> float:
+    """Find one Walsh average of sorted values: halve the range, then part what is left in it."""
+    n = len(ordered)
+    each = np.arange(n)
+    low, high = float(ordered[0]), float(ordered[-1])
+    start, end = each, np.full(n, n)
+    while int(np.sum(end - start)) > _LEFT * n:
+        middle = low + (high - low) / 2
+        if not low < middle < high:  # what is left are ties
+            i = int(np.argmax(end > start))
+            return float(ordered[i] + ordered[start[i]]) / 2
+        upto = _partners(ordered, middle)
+        if int(np.sum(upto - each)) > rank:
+            high, end = middle, upto
+        else:
+            low, start = middle, upto
+    many = end - start
+    i = np.repeat(each, many)
+    j = np.arange(len(i)) - np.repeat(np.cumsum(many) - end, many)
+    place = rank - int(np.sum(start - each))
+    return float(np.partition((ordered[i] + ordered[j]) / 2, place)[place])
+
+
+def _partners(ordered: FloatArray, most: float) -> IntArray:
+    """For each i, the end of those j ≥ i whose Walsh average with it is no larger."""
+    ends = np.searchsorted(ordered, 2 * most - ordered, side="right")
+    return np.maximum(ends, np.arange(len(ordered)))
+
+
+def _count(ordered: FloatArray, most: float) -> int:
+    """Count the Walsh averages of sorted values that are no larger."""
+    return int(np.sum(_partners(ordered, most) - np.arange(len(ordered))))
 
 
 def signed_rank_interval(
@@ -82,17 +154,17 @@ def signed_rank_interval(
     c = _critical_rank(n, 1 - confidence)
     if c < 0:
         return None
-    averages = walsh_averages(log_ratios)
-    return float(averages[c]), float(averages[len(averages) - 1 - c])
+    low, high = walsh_at(log_ratios, [c, n * (n + 1) // 2 - 1 - c])
+    return low, high
 
 
 def signed_rank_p(log_ratios: FloatArray) -> float:
     """Two-sided p of the median being 0; below alpha exactly where the interval excludes 0."""
-    averages = walsh_averages(log_ratios)
-    n, total = len(log_ratios), len(averages)
-    below = total - int(np.searchsorted(averages, 0, side="right"))
-    above = int(np.searchsorted(averages, 0, side="left"))
-    p = 2 * min(_rank_probability(n, total - below), _rank_probability(n, total - above))
+    ordered = np.sort(log_ratios)
+    n = len(ordered)
+    upto = _count(ordered, 0.0)
+    from_zero = _count(-ordered[::-1], 0.0)
+    p = 2 * min(_rank_probability(n, upto), _rank_probability(n, from_zero))
     return min(1.0, p)
 
 
@@ -103,5 +175,5 @@ UNIT = Statistic(
         question="Is the middle of paired differences zero, and where may it lie?",
         source="Wilcoxon 1945; Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014",
     ),
-    methods=(signed_rank_interval, signed_rank_p, signed_rank_cdf, walsh_averages),
+    methods=(signed_rank_interval, signed_rank_p, signed_rank_cdf, hodges_lehmann, walsh_averages),
 )
