@@ -1,0 +1,248 @@
+"""From the rows of a long table to series, chunk by chunk, with all that is wrong in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tare.errors import InputError
+from tare.interop import roles as column_roles
+from tare.interop import units
+from tare.interop.cells import Cells
+from tare.interop.gathering import Faults, Gathering, Parting, in_order
+from tare.interop.roles import Roles
+from tare.interop.rows import Chunk, Rows
+from tare.interop.series import Defect, FloatArray, IntArray, Series
+from tare.interop.text_file import label, shown
+
+#: More trials or blocks with a name than a table of them may have.
+_MOST_NAMES = 1 << 22
+
+
+class LongTable:
+    """One pass over a table, and what was found on it."""
+
+    def __init__(self, file: Path, rows: Rows, roles: Roles) -> None:
+        self._file, self._rows, self._roles = file, rows, roles
+        self._metric, self._unit = units.of_column(rows.names[roles.value])
+        self._cells = Cells(self._unit)
+        self._parting = Parting(file, roles.keys)
+        self._faults = {"not finite": Faults(), "negative": Faults()}
+        self._without = Faults()
+        #: Values with each unit, by series and code.
+        self._with_unit: dict[tuple[int, int], int] = {}
+        self._codes: dict[int, dict[str, int]] = {}
+        self._first_time: int | None = None
+
+    def series(self) -> tuple[Series, ...]:
+        """Read everything."""
+        roles = self._roles
+        extra = [i for i in (roles.order, roles.trial, roles.block) if i is not None]
+        types = [np.float64 if i == roles.order else np.int64 for i in extra]
+        gathering = Gathering([np.float64, *types])
+        wanted = roles.wanted()
+        for chunk in self._rows.chunks(wanted):
+            self._add(chunk, extra, gathering)
+        gathered = gathering.finish()
+        keys = self._parting.keys
+        if not gathered[0]:
+            raise InputError(f"{self._file} has no rows", "let it be written again")
+        made = tuple(
+            self._made(one, key, [column[one] for column in gathered])
+            for one, key in enumerate(keys)
+        )
+        if not any(len(one.values) for one in made):
+            self._no_numbers()
+        return made
+
+    def notes(self) -> list[str]:
+        """Tell what was left out of the whole table."""
+        count = sum(fault.count for fault in self._without.of.values())
+        if not count:
+            return []
+        fault = next(iter(self._without.of.values()))
+        place = f"{self._rows.place} {fault.places[0]:,}"
+        return [f"{count:,} rows without order, trial or block are left out, the first is {place}."]
+
+    def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
+        values, codes = self._cells.numbers(chunk.columns[self._roles.value])
+        series = self._parting.series(chunk)
+        kept = np.isfinite(values)
+        self._tally(self._faults["not finite"], ~kept, series, chunk)
+        if not units.may_be_negative(self._metric, self._unit or self._cells.units[-1]):
+            negative = values < 0
+            negative &= kept
+            self._tally(self._faults["negative"], negative, series, chunk)
+            kept &= ~negative
+        columns: list[NDArray[Any]] = [values]
+        for i in extra:
+            numbers, absent = self._numbered(i, chunk)
+            if absent is not None:
+                self._tally(self._without, absent, series, chunk)
+                kept &= ~absent
+            columns.append(numbers)
+        if not kept.all():
+            columns = [column[kept] for column in columns]
+            codes = None if codes is None else codes[kept]
+            series = None if series is None else series[kept]
+        self._count_units(series, codes, len(columns[0]))
+        gathering.add(series, len(self._parting.keys), columns)
+
+    @staticmethod
+    def _tally(
+        faults: Faults, those: NDArray[np.bool_], series: IntArray | None, chunk: Chunk
+    ) -> None:
+        rows = np.flatnonzero(those)
+        if len(rows):
+            of = np.zeros(len(rows), np.int64) if series is None else series[rows]
+            faults.add(of, chunk.lines, rows)
+
+    def _count_units(self, series: IntArray | None, codes: IntArray | None, n: int) -> None:
+        if series is None and codes is None:
+            self._with_unit[0, 0] = self._with_unit.get((0, 0), 0) + n
+            return
+        of = np.zeros(n, np.int64) if series is None else series
+        codes = np.zeros(n, np.int64) if codes is None else codes
+        width = len(self._cells.units)
+        counts = np.bincount(of * width + codes)
+        for at in np.flatnonzero(counts).tolist():
+            place = divmod(at, width)
+            self._with_unit[place] = self._with_unit.get(place, 0) + int(counts[at])
+
+    def _numbered(self, i: int, chunk: Chunk) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """Return a column of order, trials or blocks as numbers, and which rows have none."""
+        column = chunk.columns[i]
+        if i == self._roles.order:
+            values = self._times(column, chunk)
+            absent = np.isnan(values)
+            return values, absent if absent.any() else None
+        if pa.types.is_integer(column.type):
+            absent = np.asarray(column.is_null()) if column.null_count else None
+            return np.asarray(column.fill_null(0)), absent
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        found = column.cast(pa.string()).fill_null("").dictionary_encode()
+        known = self._codes.setdefault(i, {})
+        names = [str(name).strip() for name in found.dictionary.to_pylist()]
+        codes = np.array([_code(name, known) for name in names] or [0], dtype=np.int64)
+        if len(known) > _MOST_NAMES:
+            raise InputError(
+                f"{self._file}: column {self._rows.names[i]!r} has more than {_MOST_NAMES:,} names",
+                "number them, or leave the column out",
+            )
+        absent = np.array([name == "" for name in names] or [False])
+        which = np.asarray(found.indices)
+        return codes[which], absent[which] if absent.any() else None
+
+    def _times(self, column: pa.Array, chunk: Chunk) -> FloatArray:
+        """Return what rows are ordered by: numbers, or seconds since the first of the dates."""
+        if pa.types.is_floating(column.type):
+            return np.asarray(column.fill_null(np.nan), dtype=np.float64)
+        if pa.types.is_string(column.type):
+            numbers, _ = Cells(None).numbers(column)
+            if np.isfinite(numbers).mean() > 0.5:
+                return numbers
+        texts = column.to_pandas()
+        try:
+            dates = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
+        except (ValueError, TypeError, OverflowError):
+            dates = pd.Series([pd.NaT] * len(column))
+        if bool(dates.isna().all()):
+            line = int(chunk.lines(np.array([0]))[0])
+            name = label(self._rows.names[self._roles.order or 0])
+            raise InputError(
+                f"{self._file}, {self._rows.place} {line}: {name!r} holds neither numbers nor"
+                f" dates ({shown(str(column[0].as_py()))})",
+                "--order names a column of numbers, or of dates such as 2026-05-01T12:00:00",
+            )
+        stamps = dates.astype("datetime64[ns, UTC]").astype("int64").to_numpy()
+        if self._first_time is None:
+            self._first_time = int(stamps[~dates.isna().to_numpy()][0])
+        seconds = (stamps - self._first_time) / 1e9
+        seconds[dates.isna().to_numpy()] = np.nan
+        return np.asarray(seconds)
+
+    def _made(self, one: int, key: tuple[str, ...], columns: list[NDArray[Any]]) -> Series:
+        roles = self._roles
+        if roles.order is not None:
+            columns = in_order(columns[1], columns)
+        rest = columns[1 + (roles.order is not None) :]
+        measured, defects = self._unit_of(one)
+        name = self._rows.names
+        return Series(
+            key={label(name[i]): label(level) for i, level in zip(roles.keys, key, strict=True)},
+            values=columns[0],
+            metric=label(self._metric),
+            unit=measured,
+            lower_is_better=units.lower_is_better(self._metric, self._unit_for_sign(one)),
+            trial=rest[0] if roles.trial is not None else None,
+            block=rest[-1] if roles.block is not None else None,
+            defects=(*self._corrupt(one, len(columns[0])), *defects),
+        )
+
+    def _codes_of(self, one: int) -> list[int]:
+        return [code for series, code in sorted(self._with_unit) if series == one]
+
+    def _unit_for_sign(self, one: int) -> units.Unit | None:
+        codes = self._codes_of(one)
+        return self._cells.units[codes[0]] if codes else self._unit
+
+    def _unit_of(self, one: int) -> tuple[str | None, tuple[Defect, ...]]:
+        """Return the unit of a series' values as they are now, and whether there were several."""
+        codes = self._codes_of(one)
+        if not codes:
+            return (None if self._unit is None else _shown(self._unit)), ()
+        found = [self._cells.units[code] for code in codes]
+        if len(codes) == 1:
+            only = found[0]
+            if only is None:
+                return None, ()
+            return (_shown(only) if codes == [0] else only.base), ()
+        parts = [
+            f"{self._with_unit[one, code]:,} in {'no unit' if unit is None else unit.name}"
+            for code, unit in zip(codes, found, strict=True)
+        ]
+        bases = {None if unit is None else unit.base for unit in found}
+        mixed = Defect("mixed units", f"The values have different units: {', '.join(parts)}.")
+        return (bases.pop() if len(bases) == 1 else None), (mixed,)
+
+    def _corrupt(self, one: int, good: int) -> list[Defect]:
+        faults = {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}
+        total = good + sum(fault.count for fault in faults.values())
+        told = {"not finite": "no finite number", "negative": "negative, which cannot be"}
+        return [
+            Defect(
+                "corrupt",
+                f"{fault.count:,} of {total:,} values left out: {told[why]}"
+                f" ({fault.told(self._rows.place)}).",
+            )
+            for why, fault in faults.items()
+        ]
+
+    def _no_numbers(self) -> None:
+        name = label(self._rows.names[self._roles.value])
+        fault = next((f for faults in self._faults.values() for f in faults.of.values()), None)
+        place = f", {self._rows.place} {fault.places[0]}" if fault else ""
+        raise InputError(
+            f"{self._file}{place}: column {name!r} holds no number that can be a value",
+            f"--value names the column of values; there are:"
+            f" {column_roles.listed(self._rows.names)}",
+        )
+
+
+def _shown(unit: units.Unit) -> str:
+    """Name the unit that a whole column is in: times are seconds by now, others as they were."""
+    return unit.base if unit.base == "s" else unit.name
+
+
+def _code(name: str, known: dict[str, int]) -> int:
+    """Return a whole number as it is, and number what is none downwards from −1."""
+    if name.isdecimal() and len(name) < 18:
+        return int(name)
+    return known.setdefault(name, -1 - len(known))

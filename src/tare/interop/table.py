@@ -1,0 +1,80 @@
+"""Any long table, one value a row: CSV, TSV and the like, or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tare.errors import InputError
+from tare.interop import roles as column_roles
+from tare.interop.csv_rows import CsvRows
+from tare.interop.format import Format
+from tare.interop.long_table import LongTable
+from tare.interop.parquet_rows import MAGIC, ParquetRows
+from tare.interop.roles import Roles
+from tare.interop.rows import Rows
+from tare.interop.series import Columns, Imported, Series, Specification
+from tare.interop.text_file import label
+from tare.registry import Description, scan
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether no other format wants it, and it is no JSON or XML."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start or start[:1] in b"{[<":
+        return False
+    others = (unit for name, unit in scan("interop").items() if name != UNIT.description.name)
+    return not any(unit.recognises(head, file) for unit in others)
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the column of values, parted by the levels of others."""
+    rows = _open(file, columns)
+    roles = column_roles.find(file, rows, columns)
+    table = LongTable(file, rows, roles)
+    series = table.series()
+    notes = list(rows.notes)
+    if roles.guessed:
+        notes.insert(0, f"The values are those of {label(rows.names[roles.value])!r}, the only"
+                        " column of numbers that was not named otherwise.")  # fmt: skip
+    return Imported(
+        file=file,
+        format="table",
+        series=series,
+        specification=_specification(series, roles),
+        notes=tuple(notes + table.notes()),
+    )
+
+
+def _open(file: Path, columns: Columns) -> Rows:
+    try:
+        with file.open("rb") as source:
+            magic = source.read(len(MAGIC))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}", "name a table") from error
+    if magic == MAGIC:
+        return ParquetRows(file)
+    named = (columns.value, *columns.group, *columns.compare, columns.order, columns.trial)
+    return CsvRows(file, [name for name in (*named, columns.block) if name is not None])
+
+
+def _specification(series: Sequence[Series], roles: Roles) -> Specification:
+    counts = sorted({len(one.values) for one in series})
+    many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    return Specification(
+        repetitions=f"{many} values a series",
+        statistic="every single value",
+        spread="every single value",
+    )
+
+
+UNIT = Format(
+    description=Description(
+        name="table",
+        title="Any long table, one value a row: CSV, TSV or Parquet",
+        question="What are the values in one column, by the levels of others?",
+        source="RFC 4180; Apache Parquet",
+    ),
+    recognises=recognises,
+    read=read,
+)
