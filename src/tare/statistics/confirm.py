@@ -5,32 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
 
+from tare.errors import InputError
 from tare.registry import Description
-from tare.statistics.intervals import trials_needed
+from tare.statistics.assurance import assured_runs
+from tare.statistics.convergence import Curve, converges
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.subsets import (
+    EVERY_SIZE,
+    expected_by_steps,
+    expected_by_weights,
+    sizes_and_ranks,
+)
 
-
-@dataclass(frozen=True)
-class Curve:
-    """What intervals become as runs are added.
-
-    Attributes
-    ----------
-    s : int array, shape (k,)
-        Numbers of runs, ascending.
-    low, high : array, shape (k,)
-        Bounds of the quantile's interval with s runs.
-    median : array, shape (k,)
-        The quantile itself with s runs.
-    """
-
-    s: NDArray[np.int64]
-    low: FloatArray
-    high: FloatArray
-    median: FloatArray
+__all__ = ["Curve", "Repetitions", "expected_curve", "repetitions"]
 
 
 @dataclass(frozen=True)
@@ -91,20 +79,19 @@ def repetitions(
     Maricq et al., Taming Performance Variability, OSDI 2018.
     """
     values = np.asarray(values, dtype=float)
-    curve = expected_curve(values, confidence, q)
-    middle = float(np.quantile(values, q))
-    fails = (curve.low < middle - precision * abs(middle)) | (
-        curve.high > middle + precision * abs(middle)
-    )
-    n = None
-    if len(fails) and not fails[-1]:
-        last = np.flatnonzero(fails)
-        n = int(curve.s[last[-1] + 1 if len(last) else 0])
-    return Repetitions(precision, confidence, q, n, None, True, curve)
+    ordered = np.sort(values)
+    curve = _expected(ordered, confidence, q)
+    n = _stable(curve, precision)
+    assured = assured_runs(ordered, precision, confidence, q)
+    if assured is not None:
+        # What not even one sample of all the runs reached is not assured by fewer.
+        assured = max(assured, len(values) + 1 if n is None else n)
+    settled = converges(values, precision, confidence, q)
+    return Repetitions(precision, confidence, q, n, assured, settled, curve)
 
 
 def expected_curve(values: FloatArray, confidence: float = 0.95, q: float = 0.5) -> Curve:
-    """Average interval and quantile over all subsets of one size, for every size.
+    """Average interval and quantile over all subsets of one size, for the sizes up to n.
 
     Parameters
     ----------
@@ -115,42 +102,39 @@ def expected_curve(values: FloatArray, confidence: float = 0.95, q: float = 0.5)
     Returns
     -------
     Curve
-        Empty where n is too small for an interval.
-
-    Notes
-    -----
-    Taking one run at random out of a subset of s leaves its r-th smallest in place with
-    probability (s − r)/s, otherwise the next one moves there. So the expected order statistics
-    of s − 1 runs are weighted means of neighbours among those of s, from the sorted runs
-    themselves downwards: no weight ever cancels or overflows.
+        For every size up to n = 10,000, above it for sizes 2 % apart; empty where n is too small
+        for an interval.
     """
-    expected = np.sort(values)
-    n = len(expected)
-    least = trials_needed(q, confidence)
-    sizes = np.arange(least, n + 1)
-    low_rank, high_rank = _ranks(sizes, q, confidence)
-    low, high, median = (np.empty(len(sizes)) for _ in range(3))
-    ramp = np.arange(1.0, n + 1)
-    for s in range(n, least - 1, -1):
-        i = s - least
-        low[i], high[i] = expected[low_rank[i] - 1], expected[high_rank[i] - 1]
-        place = (s - 1) * q
-        below = min(int(place), s - 2)
-        median[i] = expected[below] + (place - below) * (expected[below + 1] - expected[below])
-        step = np.diff(expected)
-        step *= ramp[: s - 1]
-        step /= s
-        expected = expected[:-1] + step
-    return Curve(sizes, low, high, median)
+    return _expected(np.sort(np.asarray(values, dtype=float)), confidence, q)
 
 
-def _ranks(
-    sizes: NDArray[np.int64], q: float, confidence: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    tail = (1 - confidence) / 2
-    low = stats.binom.ppf(tail, sizes, q)
-    high = stats.binom.ppf(1 - tail, sizes, q) + 1
-    return low.astype(int), high.astype(int)
+def _expected(ordered: FloatArray, confidence: float, q: float) -> Curve:
+    n = len(ordered)
+    if not (n and np.isfinite(ordered[[0, -1]]).all()):
+        raise InputError(
+            "there are no values" if not n else "a value is not finite",
+            "leave out what was not measured",
+        )
+    sizes, low, high = sizes_and_ranks(n, q, confidence)
+    if not len(sizes):
+        nothing = np.empty(0)
+        return Curve(sizes, nothing, nothing, nothing)
+    place = (sizes - 1) * q
+    below = np.minimum(place.astype(int), sizes - 2)
+    ranks = np.stack([low, high, below + 1, below + 2], axis=1)
+    expected = expected_by_steps if n <= EVERY_SIZE else expected_by_weights
+    found = expected(ordered, sizes, ranks)
+    middle = found[:, 2] + (place - below) * (found[:, 3] - found[:, 2])
+    return Curve(sizes, found[:, 0], found[:, 1], middle)
+
+
+def _stable(curve: Curve, precision: float) -> int | None:
+    """First size from which on both bounds stay within the precision of the quantile."""
+    room = precision * np.abs(curve.median)
+    fails = (curve.low < curve.median - room) | (curve.high > curve.median + room)
+    if not len(fails) or fails[-1]:
+        return None
+    return int(curve.s[np.flatnonzero(np.concatenate([[True], fails]))[-1]])
 
 
 UNIT = Statistic(

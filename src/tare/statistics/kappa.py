@@ -31,7 +31,8 @@ class Kappa:
     kappa : float or None
         1 for full agreement, 0 for what chance alone would give; None where it is undefined.
     low, high : float or None
-        Asymptotic interval, not beyond −1 and 1.
+        Asymptotic interval, not beyond −1 and 1; None where the raters agree on everything, or
+        by their margins could not do otherwise.
     confidence : float
         Nominal coverage, for many items.
     n : int
@@ -43,7 +44,7 @@ class Kappa:
     word : str or None
         Grade after Landis and Koch: poor, slight, fair, moderate, substantial, almost perfect.
     refusal : str or None
-        Why there is no kappa.
+        Why there is no kappa, or no interval.
     """
 
     kappa: float | None
@@ -96,11 +97,18 @@ def cohens_kappa(
         return Kappa(None, None, None, confidence, n, observed, expected, categories, None, refusal)
     from statsmodels.stats.inter_rater import cohens_kappa as by_table  # half a second to load
 
-    found = by_table(table)
+    with np.errstate(invalid="ignore"):  # of its test, which full agreement has none of
+        found = by_table(table)
     kappa = float(found.kappa)
+    word = _grade(kappa)
     half = float(stats.norm.ppf(0.5 + confidence / 2) * found.std_kappa)
+    if not half > 1e-9:
+        refusal = "no interval: the items do not vary in how the raters agree"
+        return Kappa(
+            kappa, None, None, confidence, n, observed, expected, categories, word, refusal
+        )
     low, high = max(-1.0, kappa - half), min(1.0, kappa + half)
-    return Kappa(kappa, low, high, confidence, n, observed, expected, categories, _grade(kappa))
+    return Kappa(kappa, low, high, confidence, n, observed, expected, categories, word)
 
 
 def _crossed(

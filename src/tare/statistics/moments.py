@@ -51,8 +51,10 @@ def mean_and_sd(
     method = "percentile bootstrap"
     estimates = float(np.mean(values)), float(np.std(values, ddof=1))
     mean, sd = (
-        Interval(estimate, *map(float, np.quantile(replicates, tails)), confidence, method, n)
-        for estimate, replicates in zip(estimates, (means, sds), strict=True)
+        Interval(estimate, float(low), float(high), confidence, method, n)
+        for estimate, (low, high) in zip(
+            estimates, (np.quantile(x, tails) for x in (means, sds)), strict=True
+        )
     )
     return mean, sd
 

@@ -1,0 +1,127 @@
+"""Expected order statistics of a random subset of the values at hand, in closed form."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from tare.statistics.intervals import trials_needed
+from tare.statistics.statistic import FloatArray
+
+IntArray = NDArray[np.int64]
+
+#: Up to so many values every size of subset is gone through [10,000: 0.05 s], above it sizes
+#: 2 % apart.
+EVERY_SIZE = 10_000
+_STEP = 1.02
+#: Ranks, or blocks of ranks, that carry an expectation where not every size is gone through. The
+#: blocks are a sixtieth of the rank's standard deviation wide then, and err by less than 1e-4 of
+#: what the smoothing by the subset itself does.
+_BLOCKS = 1024
+#: What the weights outside of them may sum up to.
+_OUTSIDE = 1e-16
+
+
+@lru_cache(maxsize=16)
+def sizes_and_ranks(n: int, q: float, confidence: float) -> tuple[IntArray, IntArray, IntArray]:
+    """Sizes of subset to look at, with the ranks of the quantile's interval for each.
+
+    Returns
+    -------
+    sizes, low, high : int array, shape (k,)
+        Ascending, from the first that has an interval to n; empty where n has none.
+    """
+    least = trials_needed(q, confidence)
+    sizes = np.arange(least, n + 1)
+    if n > EVERY_SIZE:
+        steps = 1 + math.ceil(math.log(n / least) / math.log(_STEP))
+        sizes = np.unique(np.geomspace(least, n, steps).round().astype(int))
+    low, high = interval_ranks(sizes, q, confidence)
+    return sizes, low, high
+
+
+def interval_ranks(sizes: IntArray, q: float, confidence: float) -> tuple[IntArray, IntArray]:
+    """Ranks as :func:`tare.statistics.intervals.quantile_ranks` has them, for many sizes."""
+    tail = (1 - confidence) / 2
+    low = stats.binom.ppf(tail, sizes, q).astype(int)
+    high = stats.binom.ppf(1 - tail, sizes, q).astype(int) + 1
+    return low, high
+
+
+def expected_by_steps(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> FloatArray:
+    """Find expected order statistics for every size of subset, by taking one value away at a time.
+
+    Parameters
+    ----------
+    ordered : array, shape (n,)
+        Ascending.
+    sizes : int array, shape (k,)
+        Every size from the least one to n.
+    ranks : int array, shape (k, m)
+        From 1 to the size.
+
+    Returns
+    -------
+    array, shape (k, m)
+
+    Notes
+    -----
+    Taking one value at random out of a subset of s leaves its r-th smallest in place with
+    probability (s − r)/s; otherwise the next one takes its place. So the expectations for s − 1
+    are weighted means of neighbouring ones for s, and those for n are the values: nothing
+    cancels, nothing overflows, and no weight is ever computed.
+    """
+    n = len(ordered)
+    expected = ordered.copy()
+    ramp = np.arange(1.0, n + 1)
+    room = np.empty(n)
+    found = np.empty(ranks.shape)
+    indices = ranks - 1
+    for s, row in zip(range(n, int(sizes[0]) - 1, -1), range(len(sizes) - 1, -1, -1), strict=True):
+        found[row] = expected[indices[row]]
+        stay, step = expected[:-1], room[: s - 1]
+        np.subtract(expected[1:], stay, step)
+        np.multiply(step, ramp[: s - 1], step)
+        np.multiply(step, 1 / s, step)
+        expected = np.add(stay, step, stay)
+    return found
+
+
+def expected_by_weights(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> FloatArray:
+    """Find expected order statistics for any sizes of subset, by the weights of all values.
+
+    As :func:`expected_by_steps`, for any sizes. The r-th smallest of s is the i-th of all n with
+    probability C(i−1, r−1) C(n−i, s−r) / C(n, s). Where that spreads over more than 1,024 ranks,
+    means of blocks of values stand for them.
+    """
+    n = len(ordered)
+    middle = float(ordered[n // 2])
+    sums = np.concatenate([[0.0], np.cumsum(ordered - middle)])
+    rows = [_by_weights(sums, n, sizes, rank) for rank in ranks.T]
+    return np.stack(rows, axis=1) + middle
+
+
+def _by_weights(sums: FloatArray, n: int, sizes: IntArray, ranks: IntArray) -> FloatArray:
+    r, s = ranks[:, None], sizes[:, None]
+    # Drawing without replacement spreads less than with it, which the beta distribution describes.
+    first = np.floor(n * special.betaincinv(r, s - r + 1, _OUTSIDE)).astype(int) - 1
+    last = np.ceil(n * special.betainccinv(r, s - r + 1, _OUTSIDE)).astype(int) + 1
+    first, last = np.maximum(first, r - 1), np.minimum(last, n - s + r)
+    width = -((first - last) // _BLOCKS)
+    edges = np.minimum(first + width * np.arange(_BLOCKS + 1), last)
+    many = np.diff(edges)
+    centre = (edges[:, :-1] + edges[:, 1:] + 1) / 2
+    log_weight = (
+        special.gammaln(centre)
+        - special.gammaln(centre - r + 1)
+        + special.gammaln(n - centre + 1)
+        - special.gammaln(np.maximum(n - centre - s + r + 1, 0.5))
+    )
+    log_weight[many == 0] = -np.inf
+    weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
+    total = np.sum(weight * many, axis=1)
+    return np.asarray(np.sum(weight * np.diff(sums[edges]), axis=1) / total)
