@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
@@ -31,8 +31,29 @@ def run(
         int | None,
         typer.Option("--trials", "-n", min=1, help="A fixed number, decided beforehand."),
     ] = None,
-    precision: Annotated[str, typer.Option(help="Stop when the median is known this well.")] = "2%",
-    budget: Annotated[str, typer.Option(help="Measure no longer than this.")] = "60 s",
+    precision: Annotated[
+        str | None,
+        typer.Option(help="Stop when the median is known this well.  [default: 2%]"),
+    ] = None,
+    quantile: Annotated[
+        str, typer.Option(help="The quantile to know that well, such as p95.")
+    ] = "median",
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What to know that well: wall, cpu, memory …; may be repeated.  [default: wall]"
+        ),
+    ] = None,
+    anytime: Annotated[
+        bool,
+        typer.Option(
+            "--anytime", help="Stop by a confidence sequence; for exchangeable trials only."
+        ),
+    ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Measure no longer than this.  [default: 60 s; with -n: no limit]"),
+    ] = None,
     warmup: Annotated[
         int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
     ] = 0,
@@ -76,13 +97,19 @@ def run(
     from tare.cli.summary import show, summarize
     from tare.workloads.placeholders import literal
 
+    known = catalogue()
     table = {
         "experiment": {
             "name": "run",
             "question": f"How long does {' '.join(command)} take?",
             "warmup": warmup,
             "linger": linger,
-            **({"trials": trials} if trials else {"precision": precision, "budget": budget}),
+            "quantile": quantile,
+            "anytime": anytime,
+            **({"trials": trials} if trials else {"budget": "60 s"}),
+            **({"precision": precision} if precision else {}),
+            **({"budget": budget} if budget else {}),
+            **({"metric": [_metric(m, known.metrics) for m in metric]} if metric else {}),
         },
         "workload": [
             {
@@ -105,7 +132,7 @@ def run(
     if input is not None and not Path(input).is_file():
         raise ExperimentError(f"there is no file {input} to read as standard input")
     try:
-        asked = experiment_file.from_table(table, COMMAND_LINE, catalogue())
+        asked = experiment_file.from_table(table, COMMAND_LINE, known)
     except ExperimentError as error:
         raise ExperimentError(_as_option(error.message), error.hint) from error
     prepared = conclude.check(asked)
@@ -134,6 +161,11 @@ def run(
 def _as_option(message: str) -> str:
     """Name an option where an experiment file would have the key of a table."""
     return re.sub(rf"^{COMMAND_LINE}: \w+(\[\d+\])?\.(\w+)(\[\d+\])?", r"--\2", message)
+
+
+def _metric(asked: str, known: Container[str]) -> str:
+    """Return the name of a metric that may have been asked for without its unit."""
+    return next((name for unit in ("_ns", "_bytes") if (name := asked + unit) in known), asked)
 
 
 def _hint(command: list[str], capture: bool) -> str | None:
