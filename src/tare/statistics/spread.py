@@ -158,13 +158,13 @@ def compare_spreads(
     ]
     members = {g: [i for i, other in enumerate(groups) if other == g] for g in groups}
     if len(members) == len(pairs):  # each pair is its own whole: to count it twice only costs
-        judged = _adjust_family(single, margin)
+        judged = adjust_spreads(single, margin)
         return judged, {g: judged[i] for g, (i,) in members.items()}
     wholes = [
         _conclude([pairs[i] for i in some], [replicates[i] for i in some], margin, confidence)
         for some in members.values()
     ]
-    judged = _adjust_family([*single, *wholes], margin)
+    judged = adjust_spreads([*single, *wholes], margin)
     return judged[: len(pairs)], dict(zip(members, judged[len(pairs) :], strict=True))
 
 
@@ -239,9 +239,10 @@ def _undecided(a: float, b: float, n: int, confidence: float) -> SpreadCompariso
     )
 
 
-def _adjust_family(
+def adjust_spreads(
     comparisons: Sequence[SpreadComparison], margin: float
 ) -> list[SpreadComparison]:
+    """Judge comparisons anew as one family, by Holm."""
     adjusted = holm([c.p for c in comparisons])
     return [_adjust(c, p, margin) for c, p in zip(comparisons, adjusted, strict=True)]
 

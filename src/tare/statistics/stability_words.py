@@ -40,6 +40,26 @@ def percentile_interval(
     return _r_percentile(replicates, 0.025), _r_percentile(replicates, 0.975)
 
 
+def percentile_intervals(
+    values: FloatArray, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> dict[Of, tuple[float, float]]:
+    """Both intervals of :func:`percentile_interval` from one set of resamples: twice as fast."""
+    n = len(values)
+    means, sds = np.empty(resamples), np.empty(resamples)
+    for done in range(0, resamples, 50):
+        drawn = values[rng.integers(0, n, (min(50, resamples - done), n), dtype=np.int32)]
+        rows = slice(done, done + len(drawn))
+        means[rows] = drawn.mean(axis=1)
+        drawn -= means[rows, None]
+        sds[rows] = np.sqrt(np.einsum("ij,ij->i", drawn, drawn) / (n - 1))
+    means.sort()
+    sds.sort()
+    return {
+        "mean": (_r_percentile(means, 0.025), _r_percentile(means, 0.975)),
+        "sd": (_r_percentile(sds, 0.025), _r_percentile(sds, 0.975)),
+    }
+
+
 def word(first: tuple[float, float], second: tuple[float, float]) -> Word:
     """Name the relation of two intervals: the first is … than (or as) the second."""
     if first[0] > second[1]:
@@ -85,5 +105,5 @@ UNIT = Statistic(
         question="What would STABILITY say?",
         source="STABILITY; Buchar 2020",
     ),
-    methods=(compare_words, percentile_interval, word),
+    methods=(compare_words, percentile_interval, percentile_intervals, word),
 )
