@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
@@ -20,91 +22,189 @@ from tare.interop.series import (
     Series,
     Specification,
 )
+from tare.interop.text_file import shown
 from tare.registry import Description
 
 #: hyperfine's names of the statistics that it states, and ours.
 _STATED = {"mean": "mean", "stddev": "sd", "median": "median", "min": "min", "max": "max"}
+#: Metrics by the names of hyperfine 2, and of 1 where it has them; counters have no unit.
+_METRICS = {
+    "time_wall_clock": ("time", "s"),
+    "time_cpu": ("CPU time", "s"),
+    "time_user": ("user time", "s"),
+    "time_system": ("system time", "s"),
+    "memory_peak_resident": ("peak memory", "bytes"),
+    "cpu_cycles": ("CPU cycles", None),
+    "instructions": ("instructions", None),
+    "cache_references": ("cache references", None),
+    "cache_misses": ("cache misses", None),
+    "branch_misses": ("branch misses", None),
+}
+#: Version 2 exports in these only, whatever it shows.
+_UNITS = ("second", "byte")
+_FIRST_VERSION = {"time_wall_clock": "times", "memory_peak_resident": "memory_usage_byte"}
 _MEMORY = (
-    "Peak memory is left out: up to 1.20 hyperfine gives the largest of all commands so far, and"
-    " the file does not tell its version."
+    "Up to 1.20 hyperfine gives the largest peak memory of all commands so far, and a file of"
+    " version 1 does not tell which wrote it."
 )
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """What a file has of one metric of one command, whichever version wrote it."""
+
+    raw: Sequence[object]
+    paths: Sequence[str]
+    codes: Sequence[object]
+    stated: dict[str, object]
+    defects: list[Defect]
 
 
 def recognises(head: bytes, file: Path) -> bool:
     """Whether it begins as hyperfine's do."""
-    return "results[].command" in json_file.outline(head)
+    found = json_file.outline(head)
+    return "results[].command" in found or {"schema_version", "primary_metric"} <= found
 
 
 def read(file: Path, columns: Columns) -> Imported:
-    """Read the runs of each command."""
+    """Read the runs of each command; ``columns.value`` names another metric than the first."""
     root, notes = json_file.load(file)
     results = list(root.at("results").each())
     if not results:
         raise root.wrong("'results' is empty, no command was measured")
-    series = told_apart(_series(result) for result in results)
-    if any(result.find("memory_usage_byte") for result in results):
+    first, named = root.find("primary_metric"), columns.value
+    metric = named or (first.text() if first else "time_wall_clock")
+    if metric not in _METRICS:
+        raise InputError(
+            f"hyperfine knows no metric {metric!r}", f"--value takes {', '.join(_METRICS)}"
+        )
+    series = told_apart(_series(result, metric) for result in results)
+    if metric == "memory_peak_resident" and first is None:
         notes = (*notes, _MEMORY)
+    elif named is None:
+        notes = (*notes, *_others(results[0], metric))
+    counts = [len(one.values) for one in series]
     return Imported(
         file=file,
         format="hyperfine",
         series=series,
         specification=Specification(
-            repetitions=counted((len(one.values) for one in series), "run") + " a command"
-            if any(len(one.values) for one in series)
-            else None,
+            repetitions=f"{counted(counts, 'run')} a command" if any(counts) else None,
             statistic="mean, median, minimum and maximum",
             spread="SD of the runs" if any("sd" in one.reported for one in series) else None,
+            environment=_environment(root),
         ),
         notes=notes,
     )
 
 
-def _series(result: Node) -> Series:
-    key = {"command": result.at("command").text()}
-    given = result.find("parameters")
-    for name, level in given.pairs() if given else ():
-        key[f"parameter {name}" if name in key else name] = level.word()
-    reported = stated({ours: result.value.get(theirs) for theirs, ours in _STATED.items()})
-    times = result.find("times")
-    if times is None:
-        only = Defect("summary only", f"{result.path} has no 'times', so only hyperfine's summary.")
-        return Series(key, np.empty(0), "time", "s", True, reported=reported, defects=(only,))
-    found = readings(times.elements(), times.path)
-    values, trial, notes = _succeeded(result, found, len(times.elements()))
+def _series(result: Node, metric: str) -> Series:
+    name, unit = _METRICS[metric]
+    runs = _runs(result, metric)
+    reported = stated({ours: runs.stated.get(theirs) for theirs, ours in _STATED.items()})
+    found = readings(runs.raw, lambda index: runs.paths[index])
+    values, trial, notes = _succeeded(found, runs.codes)
     zeros = int(np.count_nonzero(values == 0))
-    if zeros:
+    if zeros and metric == "time_wall_clock":
         notes.append(
             f"{zeros} of {len(values)} times are 0: hyperfine subtracts what the shell takes to"
             " start, and cuts off below 0 (-N measures without a shell)."
         )
+    if not runs.raw:
+        only = f"{result.path} has no times of runs, only their summary."
+        runs.defects.append(Defect("summary only", only))
     return Series(
-        key=key,
+        key=_key(result),
         values=values,
-        metric="time",
-        unit="s",
+        metric=name,
+        unit=unit,
         lower_is_better=True,
         trial=trial,
         reported=reported,
-        defects=found.defects,
+        defects=(*found.defects, *runs.defects),
         notes=tuple(notes),
     )
 
 
-def _succeeded(result: Node, found: Readings, runs: int) -> tuple[FloatArray, IntArray, list[str]]:
+def _key(result: Node) -> dict[str, str]:
+    key = {"command": result.at("command").text()}
+    name = result.find("name")
+    if name:
+        key["name"] = name.text()
+    for kind, noun in (("parameters", "parameter"), ("environment", "variable")):
+        given = result.find(kind)
+        for word, level in given.pairs() if given else ():
+            inner = level.find("value") if isinstance(level.value, dict) else level
+            key[f"{noun} {word}" if word in key else word] = (inner or level).word()
+    return key
+
+
+def _runs(result: Node, metric: str) -> _Runs:
+    measurements = result.find("measurements")
+    if measurements is None:
+        return _first_version(result, metric)
+    values, paths, codes, wrong = [], [], [], []
+    for run in measurements.each():
+        found = run.find(metric)
+        value = found.find("value") if found else None
+        values.append(value.value if value else None)
+        unit = found.find("unit") if found else None
+        if unit and unit.value not in _UNITS:
+            wrong.append(unit)
+        paths.append(f"{run.path}.{metric}.value")
+        codes.append(run.value.get("exit_code"))
+    summary = result.find("summary")
+    of_metric = summary.find(metric) if summary else None
+    stated = dict(of_metric.pairs()) if of_metric else {}
+    defects = [
+        Defect("mixed units", f"{len(wrong)} values are in {shown(u.value)} ({u.path}).")
+        for u in wrong[:1]
+    ]
+    return _Runs(values, paths, codes, {k: v.value for k, v in stated.items()}, defects)
+
+
+def _first_version(result: Node, metric: str) -> _Runs:
+    given, codes = result.find(_FIRST_VERSION.get(metric, metric)), result.find("exit_codes")
+    raw = given.elements() if given else []
+    paths = [f"{given.path}[{index}]" for index in range(len(raw))] if given else []
+    ends = codes.elements() if codes else []
+    if ends and raw and len(ends) != len(raw):
+        raise result.wrong(f"{len(raw)} runs have {len(ends)} exit codes")
+    summary = result.value if metric == "time_wall_clock" else {}
+    return _Runs(raw, paths, ends or [0] * len(raw), summary, [])
+
+
+def _succeeded(found: Readings, codes: Sequence[object]) -> tuple[FloatArray, IntArray, list[str]]:
     """Leave out failed runs, unless the command always fails, as a search without a hit does."""
-    given = result.find("exit_codes")
-    codes: Sequence[object] = given.elements() if given else []
-    if not codes:
-        return found.values, found.kept, []
-    if len(codes) != runs:
-        raise result.wrong(f"has {runs} times, but {len(codes)} exit codes")
-    failed = np.array([code != 0 for code in codes])[found.kept]
+    failed = np.array([code != 0 for code in codes], dtype=bool)[found.kept]
     if not failed.any():
         return found.values, found.kept, []
     if failed.all():
         return found.values, found.kept, ["Every run failed (exit code other than 0)."]
-    note = f"{int(failed.sum())} of {runs} runs failed (exit code other than 0) and are left out."
+    note = (
+        f"{int(failed.sum())} of {len(codes)} runs failed (exit code other than 0)"
+        " and are left out."
+    )
     return found.values[~failed], found.kept[~failed], [note]
+
+
+def _others(result: Node, metric: str) -> tuple[str, ...]:
+    measurements = result.find("measurements")
+    first = next(measurements.each(), None) if measurements else result
+    have = set(first.value) if first and isinstance(first.value, dict) else set()
+    others = [
+        name
+        for name in _METRICS
+        if name != metric and (name if measurements else _FIRST_VERSION.get(name)) in have
+    ]
+    return (f"The file has other metrics (--value): {', '.join(others)}.",) if others else ()
+
+
+def _environment(root: Node) -> str | None:
+    metadata = root.find("metadata")
+    platform = metadata.find("platform") if metadata else None
+    words = [level.word() for _, level in platform.pairs()] if platform else []
+    return " ".join(words) or None
 
 
 UNIT = Format(
@@ -112,7 +212,7 @@ UNIT = Format(
         name="hyperfine",
         title="hyperfine: what --export-json writes",
         question="How long did each run of each command take?",
-        source="hyperfine 1.20, src/benchmark/benchmark_result.rs",
+        source="hyperfine 1.0 to 2.0, src/export/json.rs",
     ),
     recognises=recognises,
     read=read,

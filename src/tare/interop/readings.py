@@ -107,4 +107,5 @@ def counted(numbers: Iterable[int], noun: str) -> str:
     """Say how many, where it may differ: ``10 runs``, ``10 to 25 runs``."""
     found = sorted(set(numbers)) or [0]
     many = f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
-    return f"{many} {noun}{'' if found == [1] else 's'}"
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{many} {noun if found == [1] else plural}"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
+import zlib
 from pathlib import Path
 
 from tare.errors import InputError
 
 #: Windows PowerShell redirects into UTF-16; nothing else is guessed without a mark.
+_GZIP = b"\x1f\x8b"
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -22,7 +26,7 @@ def read_text(file: Path, most_bytes: int) -> str:
     ----------
     file : Path
     most_bytes : int
-        A larger file is refused before it is decoded.
+        More is refused before it is decoded; of what is packed with gzip, its content counts.
 
     Raises
     ------
@@ -32,6 +36,13 @@ def read_text(file: Path, most_bytes: int) -> str:
     try:
         with file.open("rb") as source:
             data = source.read(most_bytes + 1)
+        if data.startswith(_GZIP):
+            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most_bytes + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(
+            f"{file} is packed with gzip, and damaged: {error}",
+            "let the tool that wrote it write it again",
+        ) from error
     except OSError as error:
         raise InputError(
             f"cannot read {file}: {error.strerror}", "name a file of results"
@@ -54,6 +65,11 @@ def read_text(file: Path, most_bytes: int) -> str:
 
 def head_text(head: bytes) -> str:
     """Decode the beginning of a file to recognise it by; what cannot be decoded is replaced."""
+    if head.startswith(_GZIP):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
+        except zlib.error:
+            return ""
     return head.decode(_encoding(head), "replace")
 
 

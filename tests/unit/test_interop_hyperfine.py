@@ -1,0 +1,157 @@
+"""Reading hyperfine's JSON, as it really is and as it should not be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+from tare.interop import Columns
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "hyperfine"
+
+
+def written(folder: Path, *results: dict[str, Any]) -> Path:
+    file = folder / "results.json"
+    file.write_text(json.dumps({"results": list(results)}))
+    return file
+
+
+def test_every_run_is_a_trial() -> None:
+    found = interop.read(DATA / "runs.json")
+    assert found.format == "hyperfine"
+    assert [dict(one.key) for one in found.series] == [
+        {"command": "sleep 0.01"},
+        {"command": "seq 20000"},
+    ]
+    for one in found.series:
+        assert (one.metric, one.unit, one.lower_is_better) == ("time", "s", True)
+        assert one.trial is not None
+        assert list(one.trial) == list(range(12))
+        assert one.reported["mean"] == pytest.approx(one.values.mean())
+        assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
+        assert not one.defects
+    assert found.specification.repetitions == "12 runs a command"
+    assert found.specification.environment is None
+
+
+def test_parameters_tell_series_apart() -> None:
+    found = interop.read(DATA / "parameters.json")
+    assert [one.key["n"] for one in found.series] == ["1000", "100000"]
+
+
+def test_one_run_has_no_spread() -> None:
+    (one,) = interop.read(DATA / "one.json").series
+    assert len(one.values) == 1
+    assert "sd" not in one.reported
+
+
+def test_runs_that_failed_are_left_out_and_told() -> None:
+    (one,) = interop.read(DATA / "failed.json").series
+    assert len(one.values) == 8
+    assert one.trial is not None
+    assert list(one.trial) == [0, 1, 2, 4, 5, 6, 8, 9]
+    assert one.notes == ("2 of 10 runs failed (exit code other than 0) and are left out.",)
+
+
+def test_a_command_that_always_fails_is_measured_all_the_same() -> None:
+    (one,) = interop.read(DATA / "always_failed.json").series
+    assert len(one.values) == 10
+    assert one.notes[0] == "Every run failed (exit code other than 0)."
+    assert "hyperfine subtracts" in one.notes[1]
+
+
+def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:
+    found = interop.read(DATA / "memory.json")
+    assert [one.metric for one in found.series] == ["time"]
+    assert found.notes == ("The file has other metrics (--value): memory_peak_resident.",)
+    found = interop.read(DATA / "memory.json", Columns(value="memory_peak_resident"))
+    (one,) = found.series
+    assert (one.metric, one.unit) == ("peak memory", "bytes")
+    assert len(one.values) == 6
+    assert (one.values > 1e5).all()
+    assert "largest peak memory of all commands so far" in found.notes[0]
+    with pytest.raises(InputError, match="no metric 'heat'"):
+        interop.read(DATA / "memory.json", Columns(value="heat"))
+
+
+def test_version_2_measures_more() -> None:
+    found = interop.read(DATA / "version_2.json")
+    assert [one.key["command"] for one in found.series] == [
+        "seq 1000",
+        "sh every_fourth_fails.sh",
+        "seq 3000",
+        "sh every_fourth_fails.sh",
+    ]
+    first = found.series[0]
+    assert (first.key["n"], first.key["N"]) == ("1000", "1000")
+    assert first.reported["mean"] == pytest.approx(first.values.mean())
+    assert first.trial is not None
+    assert list(first.trial) == list(range(8))
+    assert "2 of 8 runs failed" in found.series[1].notes[0]
+    assert found.specification.environment == "Linux x86_64"
+    assert "time_cpu, time_user" in found.notes[0]
+    cpu = interop.read(DATA / "version_2.json", Columns(value="time_cpu")).series[0]
+    assert cpu.metric == "CPU time"
+    assert cpu.reported["mean"] == pytest.approx(cpu.values.mean())
+
+
+def test_another_unit_is_a_defect(tmp_path: Path) -> None:
+    text = (DATA / "version_2.json").read_text().replace('"second"', '"minute"', 1)
+    file = tmp_path / "minutes.json"
+    file.write_text(text)
+    (defect,) = interop.read(file).series[0].defects
+    assert defect.kind == "mixed units"
+    assert "results[0].measurements[0].time_wall_clock.unit" in defect.message
+
+
+def test_without_times_there_is_only_a_summary(tmp_path: Path) -> None:
+    (one,) = interop.read(written(tmp_path, {"command": "a", "mean": 1.5, "min": "x"})).series
+    assert [d.kind for d in one.defects] == ["summary only"]
+    assert len(one.values) == 0
+    assert one.reported == {"mean": 1.5}
+
+
+def test_a_broken_time_is_a_defect_with_its_place(tmp_path: Path) -> None:
+    times = [0.1, -0.2, "0.3", float("nan")]
+    (one,) = interop.read(written(tmp_path, {"command": "a", "times": times})).series
+    assert list(one.values) == [0.1]
+    assert {d.kind for d in one.defects} == {"corrupt"}
+    assert "results[0].times[1] is -0.2" in " ".join(d.message for d in one.defects)
+
+
+def test_a_parameter_may_be_called_command(tmp_path: Path) -> None:
+    result = {"command": "a", "times": [1.0], "parameters": {"command": "b", "n": 3}}
+    (one,) = interop.read(written(tmp_path, result)).series
+    assert one.key == {"command": "a", "parameter command": "b", "n": "3"}
+    np.testing.assert_array_equal(one.values, [1.0])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"results": []}', "'results' is empty"),
+        ('{"results": 3}', "results: expected a list, found 3"),
+        ('{"results": [3]}', r"results\[0\]: expected an object"),
+        ('{"results": [{}]}', r"results\[0\]: has no 'command'"),
+        ('{"results": [{"command": 1}]}', r"results\[0\].command: expected a text"),
+        ('{"results": [{"command": "a", "times": 1}]}', r"times: expected a list"),
+        (
+            '{"results": [{"command": "a", "times": [1], "exit_codes": [0, 0]}]}',
+            r"results\[0\]: 1 runs have 2 exit codes",
+        ),
+        ("{}", "has no 'results'"),
+        ("[]", "expected an object, found a list"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_path(tmp_path: Path, text: str, complaint: str) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=complaint) as told:
+        interop.read(file, format="hyperfine")
+    assert "bad.json" in told.value.message

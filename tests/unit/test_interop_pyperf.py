@@ -1,0 +1,98 @@
+"""Reading pyperf's JSON: a run is a trial, its values are iterations."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyperf
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "pyperf"
+
+
+def test_a_process_is_a_trial_and_warm_up_is_left_out() -> None:
+    found = interop.read(DATA / "bench.json")
+    assert found.format == "pyperf"
+    names = [one.key["benchmark"] for one in found.series]
+    assert names == ["json_dumps", "sort"]
+    for one in found.series:
+        assert (one.metric, one.unit, one.lower_is_better) == ("time", "s", True)
+        assert one.trial is not None
+        assert list(one.trial) == [run for run in range(6) for _ in range(3)]
+    assert found.series[0].notes == (
+        "6 values of warm-up left out.",
+        "Each value is the mean of 200 loops.",
+    )
+    assert "1 process of calibration left out." in found.series[1].notes
+    said = found.specification
+    assert said.repetitions == "6 processes with 18 values a benchmark"
+    assert said.environment is not None
+    assert "AMD EPYC" in said.environment
+    assert "cpython" in said.environment
+
+
+def test_values_are_those_that_pyperf_itself_reads() -> None:
+    suite = pyperf.BenchmarkSuite.load(str(DATA / "bench.json"))
+    for bench, one in zip(suite, interop.read(DATA / "bench.json").series, strict=True):
+        np.testing.assert_array_equal(one.values, bench.get_values())
+
+
+def test_a_packed_file_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "command.json.gz"
+    file.write_bytes(gzip.compress((DATA / "command.json").read_bytes()))
+    (one,) = interop.read(file).series
+    assert one.key == {"benchmark": "true"}
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(InputError, match="gzip, and damaged"):
+        interop.read(file, format="pyperf")
+
+
+def test_memory_is_bytes(tmp_path: Path) -> None:
+    runs = [{"values": [4096]}, {"values": [8192]}]
+    file = tmp_path / "memory.json"
+    file.write_text(
+        json.dumps(
+            {
+                "benchmarks": [{"metadata": {"name": "a", "unit": "byte"}, "runs": runs}],
+                "version": "1.0",
+            }
+        )
+    )
+    (one,) = interop.read(file).series
+    assert (one.metric, one.unit, one.lower_is_better) == ("memory", "bytes", True)
+
+
+def test_format_5_called_values_samples(tmp_path: Path) -> None:
+    bench = {"common_metadata": {"name": "old"}, "runs": [{"samples": [1.0, 2.0]}]}
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps({"benchmarks": [bench], "version": 5}))
+    (one,) = interop.read(file).series
+    assert one.key == {"benchmark": "old"}
+    assert list(one.values) == [1, 2]
+
+
+def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    bench = {"metadata": {"name": "a"}, "runs": [{"values": [1.0, -1.0]}, {"values": ["x", 2.0]}]}
+    file.write_text(json.dumps({"benchmarks": [bench]}))
+    (one,) = interop.read(file).series
+    assert list(one.values) == [1, 2]
+    assert one.trial is not None
+    assert list(one.trial) == [0, 1]
+    told = " ".join(d.message for d in one.defects)
+    assert "benchmarks[0].runs[0].values[1] is -1.0" in told
+    assert "benchmarks[0].runs[1].values[0] is 'x'" in told
+    for text, complaint in [
+        ('{"benchmarks": []}', "'benchmarks' is empty"),
+        ('{"benchmarks": [{}]}', r"benchmarks\[0\]: has no 'runs'"),
+        ('{"benchmarks": [{"runs": [[]]}]}', r"runs\[0\]: expected an object"),
+    ]:
+        file.write_text(text)
+        with pytest.raises(InputError, match=complaint):
+            interop.read(file, format="pyperf")
