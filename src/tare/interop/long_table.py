@@ -183,6 +183,7 @@ class LongTable:
             lower_is_better=units.lower_is_better(self._metric, self._unit_for_sign(one)),
             trial=rest[0] if roles.trial is not None else None,
             block=rest[-1] if roles.block is not None else None,
+            position=columns[1] if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
         )
 

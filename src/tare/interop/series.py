@@ -74,6 +74,9 @@ class Series:
         None: the file does not tell executions apart, so that values may be iterations of one.
     block : int array, shape (n,), or None
         Block of each value; series that share blocks are compared in pairs.
+    position : array, shape (n,), or None
+        Place of each value in the order of time of the whole file, ascending; it shows which
+        series were interleaved. None where the file does not say.
     reported : mapping of str to float
         Statistics that the file itself states: ``mean``, ``median``, ``sd``, ``min``, ``max``,
         ``n``.
@@ -89,6 +92,7 @@ class Series:
     lower_is_better: bool | None = None
     trial: IntArray | None = None
     block: IntArray | None = None
+    position: FloatArray | None = None
     reported: Mapping[str, float] = field(default_factory=dict)
     defects: tuple[Defect, ...] = ()
     notes: tuple[str, ...] = ()
