@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.changes import Changes, changes
+from tare.statistics.changes import Changes, changes, remaining
+from tare.statistics.course import course_of
 from tare.statistics.independence import Independence, independence
 from tare.statistics.modes import Modes, modes
 from tare.statistics.normality import Normality, normality
@@ -75,16 +76,18 @@ def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
     ----------
     CLOUDNET, section 5: samples should be tested for normality, independence, stationarity.
     """
-    order = order_of(values)
+    course = course_of(values)
+    order = order_of(course)
+    found = changes(values, precision, order)
     return Assumptions(
         n=len(values),
         constant=len(values) > 0 and bool(np.min(values) == np.max(values)),
         normality=normality(values),
-        independence=independence(values, order),
-        stationarity=stationarity(values),
+        independence=independence(values, order and remaining(order, found)),
+        stationarity=stationarity(course),
         modes=modes(values),
         outliers=outliers(values, precision),
-        changes=changes(values, precision, order),
+        changes=found,
         warmup=warm_up(values, precision, order),
     )
 

@@ -8,8 +8,9 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description
+from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
-from tare.statistics.order import MOST, Order, normal_scores, order_of
+from tare.statistics.order import Order, normal_scores, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Dependence time from which trials are said to remember each other.

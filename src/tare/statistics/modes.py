@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.registry import Description
-from tare.statistics.order import sample
+from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Values looked at; longer series are sampled evenly.

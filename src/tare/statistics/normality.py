@@ -9,7 +9,7 @@ from scipy import stats
 from statsmodels.stats.diagnostic import normal_ad
 
 from tare.registry import Description
-from tare.statistics.order import sample
+from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Shapiro's p-values are not accurate beyond; longer series are sampled evenly.

@@ -8,7 +8,7 @@ import numpy as np
 from statsmodels.stats.stattools import medcouple
 
 from tare.registry import Description
-from tare.statistics.order import sample
+from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Trials below which the quartiles themselves are too uncertain.

@@ -10,7 +10,7 @@ import numpy as np
 from statsmodels.tsa.stattools import adfuller, kpss
 
 from tare.registry import Description
-from tare.statistics.order import condense
+from tare.statistics.course import Course, course_of
 from tare.statistics.statistic import FloatArray, Statistic
 
 Stay = Literal["stationary", "not stationary", "contradictory", "not enough trials", "constant"]
@@ -65,19 +65,19 @@ _SENTENCES: dict[Stay, str] = {
 }
 
 
-def stationarity(values: FloatArray) -> Stationarity:
+def stationarity(series: FloatArray | Course) -> Stationarity:
     """Test for a unit root and for stationarity.
 
     Parameters
     ----------
-    values : array, shape (n,)
+    series : array, shape (n,), or Course
         In order of time; above 8192, means of 4096 blocks are tested.
 
     References
     ----------
     Dickey and Fuller 1979; Said and Dickey 1984; Kwiatkowski, Phillips, Schmidt, Shin 1992.
     """
-    x, _ = condense(values)
+    x = (series if isinstance(series, Course) else course_of(series)).values
     n = len(x)
     if n < FEWEST or np.ptp(x) == 0:
         verdict: Stay = "not enough trials" if n < FEWEST else "constant"

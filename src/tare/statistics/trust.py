@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.changes import Changes, changes
+from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.independence import MOST_TAU
-from tare.statistics.order import FEWEST, Order, order_of
+from tare.statistics.order import FEWEST, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
@@ -123,36 +123,34 @@ def _doubts(values: FloatArray, precision: float) -> list[str]:
     if order is None:
         return []
     found = changes(values, precision, order)
-    doubts = _change_doubts(found, precision)
-    if order.remembers and order.tau > MOST_TAU:
-        doubts.append(_memory_doubt(order, len(values), bool(doubts)))
+    doubts = [] if found.ok else [_change_doubt(found, precision)]
+    left = remaining(order, found)
+    if left.remembers and left.tau > MOST_TAU:
+        doubts.append(_memory_doubt(left.tau, len(values), bool(doubts)))
     return doubts
 
 
-def _change_doubts(found: Changes, precision: float) -> list[str]:
-    doubts = []
-    if found.drifts and found.drift is not None:
-        doubts.append(
+def _change_doubt(found: Changes, precision: float) -> str:
+    if found.drift is not None:
+        return (
             f"From the first trial to the last the values drift by {found.drift:+.1%}, more than "
             f"the target of {precision:.1%}: let the machine settle, or spread the trials over "
             "blocks in random order, and measure again."
         )
-    if found.largest is not None and found.at is not None and abs(found.largest) > precision:
-        doubts.append(
-            f"At trial {found.at + 1} the level changes by {found.largest:+.1%}, more than the "
-            f"target of {precision:.1%}: find out what happened then, or conclude from the "
-            "trials on one side of it."
-        )
-    return doubts
-
-
-def _memory_doubt(order: Order, n: int, changed: bool) -> str:
-    part = " (the change above is part of it)" if changed else ""
+    assert found.at is not None
     return (
-        f"Trials resemble those before them (dependence time {order.tau:.1f}, above {MOST_TAU})"
-        f"{part}, so that {n} are worth about {n / order.tau:.0f}: rest between trials or reset "
-        "what they leave behind, or take intervals "
-        f"{np.sqrt(order.tau):.1f} times as wide."
+        f"At trial {found.at + 1} the level changes by {found.largest:+.1%}, more than the "
+        f"target of {precision:.1%}: find out what happened then, or conclude from the trials on "
+        "one side of it."
+    )
+
+
+def _memory_doubt(tau: float, n: int, changed: bool) -> str:
+    beside = "Apart from that, trials" if changed else "Trials"
+    return (
+        f"{beside} resemble those before them (dependence time {tau:.1f}, above {MOST_TAU}), so "
+        f"that {n} are worth about {n / tau:.0f}: rest between trials or reset what they leave "
+        f"behind, or take intervals {np.sqrt(tau):.1f} times as wide."
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import ruptures
 
 from tare.registry import Description, Parameter
+from tare.statistics.changes import change_points
 from tare.statistics.order import Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -22,11 +21,6 @@ WINDOW = 10
 FEWEST = 20
 #: Share of the series that its last segment must cover to be called steady.
 STEADY = 0.25
-_SHORTEST_SEGMENT = 5
-#: Factor on log n in the penalty of one change point. Series without one get one, by simulation: at
-#: n = 20 up to 5 %, from n = 50 up to 2 % (normal, lognormal, heavy-tailed, bimodal); under
-#: AR(.7) 18 % at n = 20, 7 % at 100, 2 % at 300.
-_PENALTY = 3.0
 
 
 @dataclass(frozen=True)
@@ -170,36 +164,6 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> Settling:
         return Settling("no steady state", tuple(changes), levels, None)
     shape: Shape = "warm-up" if levels[-1] <= min(levels) else "slowdown"
     return Settling(shape, tuple(changes), levels, changes[-1])
-
-
-def change_points(values: FloatArray) -> list[int]:
-    """Find where the mean changes, by PELT with a penalty scaled by the dependence time.
-
-    Outliers are drawn in to three robust SDs first, since PELT would else cut them out as segments.
-    The dependence time is that of a first-order autoregression, from differences at lags 1
-    and 2: unlike autocorrelations, these are hardly touched by the changes that are sought.
-    """
-    clipped = _draw_in(values)
-    one, two = np.diff(clipped), clipped[2:] - clipped[:-2]
-    nearest = float(np.mean(one**2))
-    if nearest == 0:
-        return []
-    phi = float(np.mean(two**2)) / nearest - 1
-    phi = min(phi, 0.95) if phi > 2 / math.sqrt(len(values)) else 0.0
-    variance = nearest / (2 * (1 - phi))
-    tau = (1 + phi) / (1 - phi)
-    penalty = _PENALTY * math.log(len(values)) * variance * tau
-    search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT)
-    found = search.fit(clipped.reshape(-1, 1)).predict(pen=penalty)
-    return [int(i) for i in found[:-1]]
-
-
-def _draw_in(values: FloatArray) -> FloatArray:
-    middle = float(np.median(values))
-    robust_sd = 1.4826 * float(np.median(np.abs(values - middle)))
-    if robust_sd == 0:
-        return np.asarray(values, dtype=float)
-    return np.clip(values, middle - 3 * robust_sd, middle + 3 * robust_sd)
 
 
 def _merge(values: FloatArray, bounds: list[int], least: float) -> list[int]:

@@ -1,0 +1,64 @@
+"""A series of any length as a few thousand values in order of time, outliers drawn in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.statistics.statistic import FloatArray
+
+#: Longest series that is looked at value by value; longer ones are averaged over blocks.
+MOST = 8192
+_BLOCKS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What tests of order look at.
+
+    Attributes
+    ----------
+    values : array, shape (m,)
+        The series itself up to 8192 values; otherwise the means of at most 4096 blocks of its
+        values, each drawn in to Tukey's far fences of the whole.
+    block : int
+        Values in a block. The incomplete last block is left out.
+    variance : float
+        Of single values, drawn in likewise.
+    """
+
+    values: FloatArray
+    block: int
+    variance: float
+
+
+def course_of(values: FloatArray) -> Course:
+    """Condense a series; it is read once, in pieces."""
+    n = len(values)
+    if n <= MOST:
+        x = np.asarray(values, dtype=float)
+        return Course(x, 1, float(np.var(x)) if n else 0.0)
+    some = sample(values)
+    low, high = fences(some)
+    block = -(-n // _BLOCKS)
+    starts = range(0, n - block + 1, block)
+    means = [float(np.clip(values[i : i + block], low, high).mean()) for i in starts]
+    return Course(np.array(means), block, float(np.var(np.clip(some, low, high))))
+
+
+def sample(values: FloatArray, most: int = MOST) -> FloatArray:
+    """Evenly spaced values of a long series; all values of a short one."""
+    step = -(-len(values) // most) if len(values) else 1
+    return np.asarray(values[::step], dtype=float)
+
+
+def fences(values: FloatArray) -> tuple[float, float]:
+    """Return Tukey's far fences: three interquartile ranges beyond the quartiles.
+
+    The extremes where the quartiles are equal: at least half of the values are then ties.
+    """
+    low, high = np.quantile(values, [0.25, 0.75])
+    if low == high:
+        return float(np.min(values)), float(np.max(values))
+    return float(low - 3 * (high - low)), float(high + 3 * (high - low))
