@@ -1,1 +1,133 @@
 """Can these numbers be trusted? Verdicts on series of results, whoever measured them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tare.audit.comparison import ComparisonAudit, compare_series
+from tare.audit.question import Question
+from tare.audit.series import SeriesAudit, audit_series
+from tare.audit.specification import Score, score
+from tare.audit.variance import VarianceAudit, explain
+from tare.interop import Imported, Series, read
+
+__all__ = ["Audit", "FileAudit", "Question", "audit"]
+
+#: Verdicts from the best to the worst; the place is the exit code.
+VERDICTS = ("TRUST", "DOUBT", "REJECT")
+
+#: Told what is done, how much of it, and of how much.
+Tell = Callable[[str, int, int], None]
+
+
+def _silent(what: str, done: int, of: int) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class FileAudit:
+    """What an audit says of a file as a whole."""
+
+    imported: Imported
+    score: Score
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.imported.file
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit of one or more files of results.
+
+    Attributes
+    ----------
+    question : Question
+    files : tuple of FileAudit
+    series : tuple of SeriesAudit
+        In the order of the files.
+    comparisons : tuple of ComparisonAudit
+        Pairs named by ``compare``; one family.
+    variance : tuple of VarianceAudit
+        One a metric, where several columns were named.
+    """
+
+    question: Question
+    files: tuple[FileAudit, ...]
+    series: tuple[SeriesAudit, ...]
+    comparisons: tuple[ComparisonAudit, ...]
+    variance: tuple[VarianceAudit, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Verdict of the worst series."""
+        return max((s.trust.verdict for s in self.series), key=VERDICTS.index)
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 2 by the worst series."""
+        return VERDICTS.index(self.verdict)
+
+    def count(self, verdict: str) -> int:
+        """Series with this verdict."""
+        return sum(s.trust.verdict == verdict for s in self.series)
+
+
+def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = _silent) -> Audit:
+    """Audit files of results.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        In any format that :mod:`tare.interop` reads.
+    question : Question, optional
+        Precision, confidence, quantiles, what the columns mean.
+    tell : callable, optional
+        Told of progress.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or lacks what was named.
+    """
+    question = question or Question()
+    imported = []
+    for i, file in enumerate(files):
+        tell("reading", i, len(files))
+        imported.append(read(file, question.columns, question.format))
+    found = [(one.file, s) for one in imported for s in one.series]
+    keys = _keys(found)
+    series = []
+    for i, ((file, s), key) in enumerate(zip(found, keys, strict=True)):
+        tell("looking at series", i, len(found))
+        series.append(audit_series(file, s, key, question))
+    columns = question.columns
+    tell("comparing", len(found), len(found))
+    compared = compare_series(series, columns.compare, question) if columns.compare else []
+    factors = tuple(dict.fromkeys((*columns.group, *columns.compare)))
+    return Audit(
+        question=question,
+        files=tuple(FileAudit(one, score(one.specification)) for one in imported),
+        series=tuple(series),
+        comparisons=tuple(compared),
+        variance=explain(series, factors, question.seed),
+    )
+
+
+def _keys(found: Sequence[tuple[Path, Series]]) -> list[dict[str, str]]:
+    """Name series so that no two of an audit are called the same."""
+    files = list(dict.fromkeys(file for file, _ in found))
+    short = _short(files)
+    return [
+        {**({"file": short[file]} if len(files) > 1 else {}), **dict(s.key)} for file, s in found
+    ]
+
+
+def _short(files: Sequence[Path]) -> dict[Path, str]:
+    """Name files by their last part where that tells them apart."""
+    names = [file.name for file in files]
+    unique = len(set(names)) == len(names)
+    return {file: file.name if unique else str(file) for file in files}

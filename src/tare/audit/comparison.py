@@ -1,0 +1,266 @@
+"""Series beside each other: pairs named by ``--compare``, judged as one family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from tare.audit.pairing import Matched, match
+from tare.audit.question import Question
+from tare.audit.series import SeriesAudit, thinned
+from tare.errors import InputError
+from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
+from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spread
+from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
+from tare.statistics.stability_words import Of, Word, percentile_intervals, word
+
+#: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
+MOST_COMPARED = 2000
+#: Values up to which STABILITY's bootstrap is repeated as published.
+MOST_POOLED = 20_000
+#: Blocks up to which spreads are resampled in pairs; beyond, that costs more than it gains.
+MOST_PAIRED_SPREAD = 200
+#: Relative growth of the p10–p90 range that matters.
+SPREAD_MARGIN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonAudit:
+    """Two series beside each other.
+
+    Attributes
+    ----------
+    key : dict of str to str
+        Levels that both have.
+    a, b : str
+        Level of the compared columns of the first and the second.
+    first, second : SeriesAudit
+    matched : Matched
+        Which trials were put together, and why.
+    location : Comparison or None
+        The ratio b / a; None where there is none.
+    refusal : str or None
+        Why there is none.
+    spread : SpreadComparison or None
+        Of the p10–p90 ranges.
+    mean, sd : str or None
+        STABILITY's words; None where there are too few values, or too many.
+    verdict : str
+        In words of the quantity: "slower", "larger", "the same within 2 %", …
+    """
+
+    key: dict[str, str]
+    a: str
+    b: str
+    first: SeriesAudit
+    second: SeriesAudit
+    matched: Matched
+    location: Comparison | None
+    refusal: str | None
+    spread: SpreadComparison | None
+    mean: Word | None
+    sd: Word | None
+    margin: float
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in the words of the quantity that is compared."""
+        if self.location is None:
+            return "not decided"
+        return worded(self.location.verdict, self.first.series.lower_is_better, self.margin)
+
+
+#: What a comparison reads as where larger is not slower: the same verdicts, in other words.
+_OTHER_WORDS = {
+    True: {},
+    False: {"slower": "faster", "faster": "slower"},
+    None: {"slower": "larger", "faster": "smaller"},
+}
+
+
+def worded(verdict: str, lower_is_better: bool | None, margin: float) -> str:
+    """Put a verdict on a ratio into words of the quantity.
+
+    ``slower`` stands for a larger value where values are times; of rates the larger is faster,
+    and of what nobody knows it is just larger.
+    """
+    size = f"{100 * margin:.4g} %"
+    if verdict == "same":
+        return f"the same within {size}"
+    first, _, less = verdict.partition(" by ")
+    said = _OTHER_WORDS[lower_is_better].get(first, first)
+    return f"{said}, by less than {size}" if less else said
+
+
+def compare_series(
+    series: Sequence[SeriesAudit], columns: Sequence[str], question: Question
+) -> list[ComparisonAudit]:
+    """Compare all pairs of series that differ in some columns only.
+
+    Parameters
+    ----------
+    series : sequence of SeriesAudit
+        All of the audit.
+    columns : sequence of str
+        Keys whose levels are compared.
+    question : Question
+
+    Returns
+    -------
+    list of ComparisonAudit
+        Group by group; within one, in the order in which the levels first appear. All of them
+        are one family: Holm holds the error of all ratios together, and of all spreads.
+
+    Raises
+    ------
+    InputError
+        If no series has such a key.
+    """
+    _require(series, columns)
+    pairs = [
+        (first, second)
+        for group in _groups(series, columns, question.columns.group)
+        for first, second in combinations(group, 2)
+    ]
+    words = _stability_intervals(pairs, question)
+    single = [_compare(a, b, columns, question, words, len(pairs)) for a, b in pairs]
+    return _judge_family(single, question.margin)
+
+
+def _require(series: Sequence[SeriesAudit], columns: Sequence[str]) -> None:
+    known = list(dict.fromkeys(key for s in series for key in s.key))
+    for column in columns:
+        if column not in known:
+            has = f"has {', '.join(known)}" if known else "has none"
+            raise InputError(
+                f"no series has the key {column!r} to compare by; what was read {has}",
+                f"--compare {known[0]}" if known else "audit without --compare",
+            )
+
+
+def _groups(
+    series: Sequence[SeriesAudit], columns: Sequence[str], named: Sequence[str]
+) -> Iterator[list[SeriesAudit]]:
+    """Series that differ in the compared columns only; levels in order of first appearance."""
+    some = [s for s in series if all(column in s.key for column in columns)]
+    follow = _following(some, columns) - set(named)
+    order: dict[str, int] = {}
+    found: dict[tuple[object, ...], list[SeriesAudit]] = {}
+    for s in some:
+        order.setdefault(_level(s.key, columns), len(order))
+        others = tuple((k, v) for k, v in s.key.items() if k not in columns and k not in follow)
+        found.setdefault((s.series.metric, s.series.unit, *others), []).append(s)
+    for group in found.values():
+        if len(group) > 1:
+            yield sorted(group, key=lambda s: order[_level(s.key, columns)])
+
+
+def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:
+    """Keys that vary only as the compared ones do, such as a parameter inside a command."""
+    found: set[str] = set()
+    for key in dict.fromkeys(k for s in some for k in s.key if k not in columns):
+        by_level: dict[str, set[str | None]] = {}
+        for s in some:
+            by_level.setdefault(_level(s.key, columns), set()).add(s.key.get(key))
+        levels = set().union(*by_level.values())
+        if len(levels) > 1 and all(len(v) == 1 for v in by_level.values()):
+            found.add(key)
+    return found
+
+
+def _level(key: Mapping[str, str], columns: Sequence[str]) -> str:
+    return ", ".join(key[column] for column in columns)
+
+
+def _stability_intervals(
+    pairs: Sequence[tuple[SeriesAudit, SeriesAudit]], question: Question
+) -> dict[int, dict[Of, tuple[float, float]]]:
+    """Bootstrap the pooled values of every series that is compared, once."""
+    involved = {id(s): s for pair in pairs for s in pair}
+    return {
+        i: percentile_intervals(s.series.values, np.random.default_rng([question.seed, number]))
+        for number, (i, s) in enumerate(involved.items())
+        if 2 <= len(s.series.values) <= MOST_POOLED
+    }
+
+
+def _compare(
+    a: SeriesAudit,
+    b: SeriesAudit,
+    columns: Sequence[str],
+    question: Question,
+    words: Mapping[int, dict[Of, tuple[float, float]]],
+    family: int,
+) -> ComparisonAudit:
+    matched = match(a.trials, b.trials)
+    refusal = _refusal(a, b, matched)
+    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
+    location = None
+    if refusal is None and matched.paired:
+        location = compare(first, second, question.margin, question.confidence)
+    elif refusal is None:
+        dependence = max(a.dependence, b.dependence)
+        location = compare_unpaired(first, second, question.margin, question.confidence, dependence)
+    said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
+    return ComparisonAudit(
+        key={k: v for k, v in a.key.items() if k not in columns and b.key.get(k) == v},
+        a=_level(a.key, columns),
+        b=_level(b.key, columns),
+        first=a,
+        second=b,
+        matched=matched,
+        location=location,
+        refusal=refusal,
+        spread=_spread(matched, question, family),
+        mean=said["mean"],
+        sd=said["sd"],
+        margin=question.margin,
+    )
+
+
+def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> str | None:
+    """Say why two series have no ratio."""
+    if min(len(matched.first), len(matched.second)) == 0:
+        return "a series has no values"
+    unfit = [s.name for s in (a, b) if s.series.defects]
+    if unfit:
+        return f"{' and '.join(unfit)}: what is corrupt is not compared"
+    if min(float(matched.first.min()), float(matched.second.min())) <= 0:
+        return "values of zero or below have no ratio"
+    return None
+
+
+def _word(
+    first: dict[Of, tuple[float, float]] | None,
+    second: dict[Of, tuple[float, float]] | None,
+    of: Of,
+) -> Word | None:
+    return None if first is None or second is None else word(first[of], second[of])
+
+
+def _spread(matched: Matched, question: Question, family: int) -> SpreadComparison | None:
+    if min(len(matched.first), len(matched.second)) < 2:
+        return None
+    first, second = matched.first, matched.second
+    if matched.paired and len(first) <= MOST_PAIRED_SPREAD:
+        return compare_spread(first, second, SPREAD_MARGIN, question.confidence, question.seed)
+    return compare_spread_unpaired(
+        first, second, SPREAD_MARGIN, question.confidence, question.seed, resamples_for(family)
+    )
+
+
+def _judge_family(some: Sequence[ComparisonAudit], margin: float) -> list[ComparisonAudit]:
+    """Adjust ratios, and spreads apart, by Holm over all that were compared."""
+    p = iter(holm([c.location.p for c in some if c.location is not None]))
+    spreads = iter(adjust_spreads([c.spread for c in some if c.spread is not None], SPREAD_MARGIN))
+    return [
+        replace(
+            c,
+            location=None if c.location is None else adjust(c.location, next(p), margin),
+            spread=None if c.spread is None else next(spreads),
+        )
+        for c in some
+    ]

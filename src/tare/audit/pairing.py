@@ -1,0 +1,105 @@
+"""Which trials of two series belong together? By block, by interleaved order, or none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.audit.trials import Trials
+from tare.statistics.statistic import FloatArray
+
+#: With fewer common blocks than this a paired interval does not exist.
+FEWEST = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Values of two series as they are compared.
+
+    Attributes
+    ----------
+    first, second : array
+        Of equal length where paired.
+    how : str
+        ``by block``, ``by order`` or ``not``.
+    because : str
+        Why so, as a sentence.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    how: str
+    because: str
+
+    @property
+    def paired(self) -> bool:
+        """Whether the i-th of both belong together."""
+        return self.how != "not"
+
+
+def match(first: Trials, second: Trials) -> Matched:
+    """Put trials of two series together where that is sound.
+
+    Blocks pair their trials' means. Without blocks, order pairs them where it shows that the two
+    were interleaved: each k-th trial of one has the k-th of the other as its neighbour in time. One
+    series after the other is never paired: the i-th of both have nothing in common then.
+    """
+    if first.block is not None and second.block is not None:
+        return _by_block(first, second)
+    if first.position is not None and second.position is not None:
+        return _by_order(first, second)
+    return _not(first, second, "Nothing says which trials belong together (--block, --order)")
+
+
+def _not(first: Trials, second: Trials, why: str) -> Matched:
+    return Matched(
+        first.values,
+        second.values,
+        "not",
+        f"{why}: what changed between the two measurements counts as a difference.",
+    )
+
+
+def _by_block(first: Trials, second: Trials) -> Matched:
+    assert first.block is not None
+    assert second.block is not None
+    common = np.intersect1d(first.block, second.block)
+    if len(common) < FEWEST:
+        return _not(first, second, f"Only {len(common)} blocks are common to both")
+    left_out = len(np.union1d(first.block, second.block)) - len(common)
+    rest = f"; {left_out} blocks that only one has are left out" if left_out else ""
+    return Matched(
+        _means(first, common), _means(second, common), "by block", f"Paired by block{rest}."
+    )
+
+
+def _means(trials: Trials, common: np.ndarray) -> FloatArray:
+    """Mean of the trials in each common block."""
+    assert trials.block is not None
+    kept = np.isin(trials.block, common)
+    at = np.searchsorted(common, trials.block[kept])
+    return np.asarray(np.bincount(at, trials.values[kept]) / np.bincount(at))
+
+
+def _by_order(first: Trials, second: Trials) -> Matched:
+    assert first.position is not None
+    assert second.position is not None
+    a, b = first.position, second.position
+    if len(np.intersect1d(a, b)):
+        why = "The order counts anew in each series, so it does not tell what was next to what"
+        return _not(first, second, why)
+    if len(a) != len(b) or len(a) < FEWEST:
+        return _not(first, second, "The two were not interleaved trial by trial")
+    one, two = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
+    x, y = a[one], b[two]
+    if np.any(np.maximum(x, y)[:-1] > np.minimum(x, y)[1:]):
+        return _not(first, second, "The two were not interleaved trial by trial")
+    same = bool(np.all(x < y) or np.all(y < x))
+    caution = (
+        " One always came before the other, so that a drift would look like a difference."
+        if same
+        else ""
+    )
+    values = first.values[one], second.values[two]
+    return Matched(*values, "by order", f"Paired with the neighbour in time.{caution}")

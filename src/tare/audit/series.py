@@ -1,0 +1,181 @@
+"""One series: what it says, and how far that can be trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from tare.audit.question import Question
+from tare.audit.trials import Trials, trials_of
+from tare.interop import Series
+from tare.statistics.assumptions import Assumptions, assumptions
+from tare.statistics.confirm import Repetitions, repetitions
+from tare.statistics.intervals import Interval, trials_needed
+from tare.statistics.moments import coverage_like, mean_and_sd
+from tare.statistics.quantiles import quantiles
+from tare.statistics.statistic import FloatArray
+from tare.statistics.trust import Trust, trust
+
+#: Values beyond which what depends on order, and what is resampled, rests on a part of them.
+MOST = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesAudit:
+    """What an audit says of one series.
+
+    Attributes
+    ----------
+    file : Path
+    series : Series
+        As it was read.
+    key : dict of str to str
+        What tells it from all others of the audit: with its file, where there are several.
+    trials : Trials
+    quantiles : tuple of (float, Interval)
+        The median first.
+    mean, sd : Interval
+    coverage : (float, float) or None
+        Simulated coverage of the intervals of mean and SD for values like these.
+    repetitions : Repetitions
+        CONFIRM's for the median.
+    assumptions : Assumptions
+    trust : Trust
+    used : int
+        Trials that order-based and resampled figures rest on: all, or ``MOST`` of them.
+    """
+
+    file: Path
+    series: Series
+    key: dict[str, str]
+    trials: Trials
+    quantiles: tuple[tuple[float, Interval], ...]
+    mean: Interval
+    sd: Interval
+    coverage: tuple[float, float] | None
+    repetitions: Repetitions
+    assumptions: Assumptions
+    trust: Trust
+    used: int
+
+    @property
+    def n(self) -> int:
+        """Trials, or values where trials are not told apart."""
+        return len(self.trials.values)
+
+    @property
+    def median(self) -> Interval:
+        """The median with its interval."""
+        return self.quantiles[0][1]
+
+    @property
+    def dependence(self) -> float:
+        """Trials that are worth one independent trial; 1 where no memory is shown."""
+        return dependence_of(self.assumptions)
+
+    @cached_property
+    def cov(self) -> float | None:
+        """Coefficient of variation: SD / mean; None where it has no meaning."""
+        if self.n < 2 or self.mean.estimate <= 0:
+            return None
+        return self.sd.estimate / self.mean.estimate
+
+    @cached_property
+    def cov_robust(self) -> float | None:
+        """1.4826 × the median absolute deviation / median."""
+        middle = self.median.estimate
+        if self.n < 2 or middle <= 0:
+            return None
+        return 1.4826 * float(np.median(np.abs(self.part - middle))) / middle
+
+    @cached_property
+    def part(self) -> FloatArray:
+        """The trials' values, thinned evenly where there are very many."""
+        return thinned(self.trials.values)
+
+    @property
+    def name(self) -> str:
+        """The series in words: its levels, or its metric where it is the only one."""
+        return ", ".join(self.key.values()) or self.series.metric
+
+
+def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
+    """Keep every k-th value of a long series, so that at most so many are left."""
+    step = math.ceil(len(values) / most)
+    return values if step <= 1 else np.ascontiguousarray(values[::step])
+
+
+def dependence_of(checked: Assumptions) -> float:
+    """Trials that are worth one independent trial; 1 where no memory is shown.
+
+    An estimated time is above 1 by chance as well: to widen by it always would only blur.
+    """
+    independence = checked.independence
+    return (independence.tau or 1.0) if independence.ok is False else 1.0
+
+
+def widened_quantiles(
+    values: FloatArray, qs: Sequence[float], confidence: float, dependence: float
+) -> list[Interval]:
+    """Quantiles with intervals as wide as the values' memory asks; refusals say what it costs."""
+    found = quantiles(values, qs, confidence, math.sqrt(dependence))
+    if dependence == 1:
+        return found
+    n = len(values)
+    return [
+        i
+        if i.low is not None
+        else replace(
+            i,
+            refusal=f"n = {n:,} is too small, as these are worth about {n / dependence:,.0f} "
+            f"independent ones; needs ≥ {math.ceil(trials_needed(q, confidence) * dependence):,}",
+        )
+        for q, i in zip(qs, found, strict=True)
+    ]
+
+
+def audit_series(
+    file: Path, series: Series, key: dict[str, str], question: Question
+) -> SeriesAudit:
+    """Conclude from one series.
+
+    Parameters
+    ----------
+    file : Path
+        Where it was read from.
+    series : Series
+        Of at least one value.
+    key : dict of str to str
+    question : Question
+    """
+    trials = trials_of(series)
+    values = trials.values
+    part = thinned(values)
+    checked = assumptions(values, question.precision)
+    wanted = list(dict.fromkeys((0.5, *question.quantiles)))
+    found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked))
+    mean, sd = mean_and_sd(part, question.confidence, question.seed)
+    return SeriesAudit(
+        file=file,
+        series=series,
+        key=key,
+        trials=trials,
+        quantiles=tuple(zip(wanted, found, strict=True)),
+        mean=mean,
+        sd=sd,
+        coverage=coverage_like(part, question.confidence, question.seed),
+        repetitions=repetitions(part, question.precision, question.confidence),
+        assumptions=checked,
+        trust=trust(
+            values,
+            trials_known=trials.known,
+            precision=question.precision,
+            defects=series.defects,
+        ),
+        used=len(part),
+    )

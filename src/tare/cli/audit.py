@@ -1,0 +1,106 @@
+"""``tare audit``: how far results can be trusted, whoever measured them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tare.cli import output
+from tare.errors import InputError
+
+
+def audit(
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Files of results.", metavar="FILE…")
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help="Format; by default it is recognised.")
+    ] = None,
+    value: Annotated[
+        str | None, typer.Option("--value", metavar="C", help="Column of the values.")
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option("--group", metavar="A,B", help="Columns whose levels make the series."),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option("--compare", metavar="C", help="Column whose levels are compared."),
+    ] = None,
+    order: Annotated[
+        str | None, typer.Option("--order", metavar="C", help="Column that gives the order.")
+    ] = None,
+    trial: Annotated[
+        str | None,
+        typer.Option("--trial", metavar="C", help="Column that tells executions apart."),
+    ] = None,
+    block: Annotated[
+        str | None, typer.Option("--block", metavar="C", help="Column that pairs executions.")
+    ] = None,
+    precision: Annotated[
+        str, typer.Option(help="How well the median should be known; changes above it matter.")
+    ] = "1%",
+    confidence: Annotated[str, typer.Option(help="Of every interval.")] = "95%",
+    quantile: Annotated[
+        list[str] | None,
+        typer.Option("--quantile", metavar="p99", help="Beside the median; may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all resampling.")] = 1,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Write it as JSON; `-`: standard output."),
+    ] = None,
+) -> int:
+    """Say how far results can be trusted that other tools wrote.
+
+    Example: tare audit hyperfine.json --compare command
+    """
+    from tare.audit import audit as look
+    from tare.audit.contract import as_json
+    from tare.audit.question import QUANTILES, Question
+    from tare.interop import Columns
+
+    if not files:
+        raise InputError("no file was named", "tare audit results.json")
+    columns = Columns(value, _names(group), _names(compare), order, trial, block)
+    question = Question(
+        columns=columns,
+        format=format,
+        precision=_share(precision, "--precision"),
+        confidence=_share(confidence, "--confidence"),
+        quantiles=tuple(_quantile(q) for q in quantile) if quantile else QUANTILES,
+        seed=seed,
+    )
+    found = look(files, question)
+    if json is not None:
+        output.write_json(as_json(found), json)
+    return found.exit_code
+
+
+def _names(given: list[str] | None) -> tuple[str, ...]:
+    """Columns by name, one or several in a word."""
+    return tuple(
+        dict.fromkeys(n.strip() for word in given or () for n in word.split(",") if n.strip())
+    )
+
+
+def _share(text: str, option: str) -> float:
+    """Read "1%", "1 %" or "0.01"."""
+    bare = text.strip()
+    try:
+        return float(bare[:-1]) / 100 if bare.endswith("%") else float(bare)
+    except ValueError as error:
+        raise InputError(f"{option} takes a share, not {text!r}", f"{option} 1%") from error
+
+
+def _quantile(text: str) -> float:
+    """Read "p99", "99%" or "0.99"."""
+    bare = text.strip().lower()
+    try:
+        if bare.startswith("p"):
+            return float(bare[1:]) / 100
+        return float(bare[:-1]) / 100 if bare.endswith("%") else float(bare)
+    except ValueError as error:
+        raise InputError(f"--quantile takes a quantile, not {text!r}", "--quantile p99") from error
