@@ -35,7 +35,7 @@ class Readings:
 def readings(
     raw: Sequence[object],
     where: str | Callable[[int], str],
-    scale: float = 1.0,
+    scale: float | FloatArray = 1.0,
     negative: bool = False,
 ) -> Readings:
     """Take what are numbers from a list that should hold nothing else.
@@ -46,7 +46,7 @@ def readings(
         As parsed; texts, truth values and nulls are not numbers.
     where : str or callable
         The path of the list, or a function from an index to the place of that element.
-    scale : float
+    scale : float or array, shape (n,)
         What to multiply by, such as 1e-9 for nanoseconds.
     negative : bool
         Whether values below 0 can be.

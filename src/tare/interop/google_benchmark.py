@@ -1,0 +1,183 @@
+"""What Google Benchmark writes: repetitions of one process, or only their statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tare.interop import json_file
+from tare.interop.format import Format
+from tare.interop.json_file import Node
+from tare.interop.readings import counted, number, readings, told_apart
+from tare.interop.series import Columns, Defect, FloatArray, Imported, Series, Specification
+from tare.interop.text_file import shown
+from tare.registry import Description
+
+#: Seconds of its time units.
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+_TIMES = {"real_time": "time", "cpu_time": "CPU time"}
+_RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
+#: Its statistics of repetitions, and our names of them.
+_STATED = {"mean": "mean", "median": "median", "stddev": "sd", "min": "min", "max": "max"}
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether its context or its first benchmark is like Google Benchmark's."""
+    found = json_file.outline(head)
+    return {"context.num_cpus", "context.date"} <= found or {
+        "benchmarks[].real_time",
+        "benchmarks[].iterations",
+    } <= found
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read one metric of each benchmark: real time, or what ``columns.value`` names."""
+    root, notes = json_file.load(file)
+    runs: dict[str, list[Node]] = {}
+    aggregates: dict[str, list[Node]] = {}
+    for entry in root.at("benchmarks").each():
+        kind = _aggregate(entry)
+        name = (entry.find("run_name") or entry.at("name")).text()
+        if kind is None:
+            runs.setdefault(name, []).append(entry)
+        elif kind in _STATED or kind == "cv":
+            name = name.removesuffix(f"_{kind}")  # before 1.5 there was no run_name
+            aggregates.setdefault(name, []).append(entry)
+    names = list(dict.fromkeys([*runs, *aggregates]))
+    if not names:
+        raise root.wrong("'benchmarks' is empty", "was anything measured? See --benchmark_filter")
+    metric = columns.value or "real_time"
+    series = told_apart(
+        _series(name, metric, runs.get(name, []), aggregates.get(name, [])) for name in names
+    )
+    context = root.find("context")
+    return Imported(
+        file=file,
+        format="google-benchmark",
+        series=series,
+        specification=Specification(
+            repetitions=_repetitions([*runs.values()], [*aggregates.values()]),
+            statistic="mean and median" if aggregates else None,
+            spread="SD of the repetitions" if aggregates else None,
+            environment=_environment(context) if context else None,
+        ),
+        notes=(*notes, *_warned(context)),
+    )
+
+
+def _aggregate(entry: Node) -> str | None:
+    """Return the name of the statistic that an entry states, or None where it is a measurement."""
+    found = entry.find("aggregate_name")
+    if found:
+        return found.text()
+    if entry.find("rms") or entry.find("big_o"):
+        return "complexity"
+    return None
+
+
+def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[Node]) -> Series:
+    measured = [run for run in runs if not (run.find("error_occurred") or run.find("skipped"))]
+    scales, unknown = _scales(measured, metric)
+    found = readings(
+        [run.value.get(metric) for run in measured],
+        lambda index: f"{measured[index].path}.{metric}",
+        scale=scales,
+    )
+    lower = metric not in _RATES if metric in _TIMES or metric in _RATES else None
+    defects = [*found.defects, *unknown]
+    if not runs:
+        where = f"{aggregates[0].path}.aggregate_name" if aggregates else "benchmarks"
+        message = f"The file has statistics of the repetitions of {name}, not the repetitions"
+        defects.append(Defect("summary only", f"{message} ({where})."))
+    return Series(
+        key={"benchmark": name},
+        values=found.values,
+        metric=_TIMES.get(metric, metric),
+        unit="s" if metric in _TIMES and not unknown else _RATES.get(metric),
+        lower_is_better=lower,
+        reported=_stated(aggregates, metric),
+        defects=tuple(defects),
+        notes=_told(runs, measured),
+    )
+
+
+def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]]:
+    """Return what turns each value into seconds, and what units there are that nobody knows."""
+    if metric not in _TIMES:
+        return np.ones(len(runs)), []
+    units = [run.value.get("time_unit", "ns") for run in runs]
+    known = [unit for unit in units if isinstance(unit, str) and unit in _UNITS]
+    scales = np.array([_UNITS[unit] if unit in known else 1.0 for unit in units])
+    if len(known) == len(units):
+        return scales, []
+    first = next(index for index, unit in enumerate(units) if unit not in known)
+    message = (
+        f"{len(units) - len(known)} of {len(units)} values are in an unknown unit"
+        f" ({runs[first].path}.time_unit is {shown(units[first])})."
+    )
+    return scales, [Defect("mixed units", message)]
+
+
+def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
+    reported = {}
+    for entry in aggregates:
+        name = _STATED.get(str(entry.value.get("aggregate_name")))
+        unit = _UNITS.get(str(entry.value.get("time_unit", "ns")), np.nan)
+        value = number(entry.value.get(metric)) * (unit if metric in _TIMES else 1.0)
+        if name and np.isfinite(value):
+            reported[name] = float(value)
+        many = number(entry.value.get("repetitions"))
+        if many >= 1 and np.isfinite(many):
+            reported["n"] = many
+    return reported
+
+
+def _told(runs: Sequence[Node], measured: Sequence[Node]) -> tuple[str, ...]:
+    told = []
+    if len(measured) < len(runs):
+        why = next((run.find("error_message") or run.find("skip_message") for run in runs), None)
+        because = f": {why.text()}" if why and isinstance(why.value, str) else ""
+        told.append(f"{len(runs) - len(measured)} of {len(runs)} repetitions failed{because}.")
+    loops = {int(n) for run in measured if 1 < (n := number(run.value.get("iterations"))) < 1e18}
+    if loops:
+        told.append(f"Each value is the mean of {counted(loops, 'iteration')}.")
+    return tuple(told)
+
+
+def _repetitions(runs: list[list[Node]], aggregates: list[list[Node]]) -> str | None:
+    if runs:
+        return f"{counted(map(len, runs), 'repetition')} in one process"
+    many = {number(one.value.get("repetitions")) for entries in aggregates for one in entries}
+    known = [int(n) for n in many if 1 <= n < 1e9]
+    return f"{counted(known, 'repetition')} in one process" if known else None
+
+
+def _environment(context: Node) -> str | None:
+    words = []
+    cpus, speed = context.find("num_cpus"), context.find("mhz_per_cpu")
+    if cpus:
+        words.append(f"{cpus.word()} CPUs" + (f" at {speed.word()} MHz" if speed else ""))
+    scaling = context.find("cpu_scaling_enabled")
+    if scaling:
+        words.append("frequency scaling " + ("on" if scaling.value is True else "off"))
+    return ", ".join(words) or None
+
+
+def _warned(context: Node | None) -> tuple[str, ...]:
+    if context and context.value.get("library_build_type") == "debug":
+        return ("The benchmark library was built for debugging, which slows its loop.",)
+    return ()
+
+
+UNIT = Format(
+    description=Description(
+        name="google-benchmark",
+        title="Google Benchmark: the JSON of --benchmark_out",
+        question="What did each repetition of each benchmark measure?",
+        source="google/benchmark 1.9, src/json_reporter.cc",
+    ),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,108 @@
+"""Reading Google Benchmark's JSON: repetitions of one process are no trials."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+from tare.interop import Columns
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "google_benchmark"
+
+
+def written(folder: Path, *benchmarks: dict[str, Any]) -> Path:
+    file = folder / "out.json"
+    context = {"date": "today", "num_cpus": 8, "library_build_type": "release"}
+    file.write_text(json.dumps({"context": context, "benchmarks": list(benchmarks)}))
+    return file
+
+
+def test_repetitions_are_iterations_of_one_process() -> None:
+    found = interop.read(DATA / "repetitions.json")
+    assert found.format == "google-benchmark"
+    by_name = {one.key["benchmark"]: one for one in found.series}
+    assert list(by_name) == [
+        "BM_Sort/64",
+        "BM_Sort/1024",
+        "BM_Skip",
+        "BM_Copy/4096/real_time/threads:2",
+    ]
+    one = by_name["BM_Sort/1024"]
+    assert len(one.values) == 8
+    assert one.trial is None
+    assert (one.metric, one.unit, one.lower_is_better) == ("time", "s", True)
+    assert one.reported["mean"] == pytest.approx(one.values.mean())
+    assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
+    assert one.reported["n"] == 8
+    assert "Each value is the mean of" in one.notes[0]
+    assert found.specification.repetitions == "8 repetitions in one process"
+    assert found.specification.environment == "2 CPUs at 2596 MHz, frequency scaling off"
+    assert found.notes == ("The benchmark library was built for debugging, which slows its loop.",)
+
+
+def test_what_failed_is_left_out_and_told() -> None:
+    found = interop.read(DATA / "repetitions.json")
+    one = next(one for one in found.series if one.key["benchmark"] == "BM_Skip")
+    assert len(one.values) == 0
+    assert one.notes == ("8 of 8 repetitions failed: no such device.",)
+
+
+def test_units_of_time_become_seconds_and_others_are_told(tmp_path: Path) -> None:
+    runs = [
+        {"name": "a", "real_time": 2.0, "time_unit": unit, "iterations": 1}
+        for unit in ("s", "ms", "us", "ns")
+    ]
+    (one,) = interop.read(written(tmp_path, *runs)).series
+    assert list(one.values) == pytest.approx([2, 2e-3, 2e-6, 2e-9])
+    assert not one.defects
+    runs.append({"name": "a", "real_time": 2.0, "time_unit": "min", "iterations": 1})
+    (one,) = interop.read(written(tmp_path, *runs)).series
+    assert one.unit is None
+    (defect,) = one.defects
+    assert defect.kind == "mixed units"
+    assert "1 of 5 values" in defect.message
+    assert "benchmarks[4].time_unit is 'min'" in defect.message
+
+
+def test_aggregates_alone_are_a_summary() -> None:
+    found = interop.read(DATA / "aggregates.json")
+    assert len(found.series) == 3
+    for one in found.series:
+        assert len(one.values) == 0
+        assert [d.kind for d in one.defects] == ["summary only"]
+        assert one.reported["n"] == 5
+        assert one.reported["median"] > 0
+    assert found.specification.repetitions == "5 repetitions in one process"
+
+
+def test_other_metrics_are_had_by_name() -> None:
+    cpu = interop.read(DATA / "repetitions.json", Columns(value="cpu_time")).series[0]
+    assert (cpu.metric, cpu.unit) == ("CPU time", "s")
+    rate = interop.read(DATA / "repetitions.json", Columns(value="items_per_second")).series[0]
+    assert (rate.unit, rate.lower_is_better) == ("1/s", False)
+    assert rate.reported["mean"] == pytest.approx(rate.values.mean())
+
+
+def test_complexity_is_no_measurement() -> None:
+    found = interop.read(DATA / "once.json")
+    assert [one.key["benchmark"] for one in found.series] == ["BM_Sort/64", "BM_Sort/1024"]
+    assert all(len(one.values) == 1 for one in found.series)
+
+
+def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
+    entry = {"name": "a", "real_time": "fast", "time_unit": "ns"}
+    (one,) = interop.read(written(tmp_path, entry)).series
+    assert "benchmarks[0].real_time is 'fast'" in one.defects[0].message
+    for benchmark, complaint in [
+        ({}, r"benchmarks\[0\]: has no 'name'"),
+        ({"name": 3}, r"benchmarks\[0\].name: expected a text, found 3"),
+    ]:
+        with pytest.raises(InputError, match=complaint):
+            interop.read(written(tmp_path, benchmark))
+    with pytest.raises(InputError, match="'benchmarks' is empty"):
+        interop.read(written(tmp_path))
