@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tare.interop import units
 from tare.interop.series import Defect, FloatArray, IntArray, Series
 from tare.interop.text_file import shown
 
@@ -89,6 +90,27 @@ def stated(pairs: Mapping[str, object], scale: float = 1.0) -> dict[str, float]:
     """Keep of the statistics that a file states those that are finite numbers."""
     found = {name: number(value) * scale for name, value in pairs.items()}
     return {name: value for name, value in found.items() if math.isfinite(value)}
+
+
+def per_operation(text: str) -> tuple[str, float, bool | None]:
+    """Understand a unit such as ``ns/op``, ``ops/us``, ``B/op`` or ``MB/s``.
+
+    Returns
+    -------
+    unit : str
+        The unit to turn values into; the one that was given where it is not known.
+    scale : float
+        What to multiply by.
+    lower_is_better : bool or None
+    """
+    spelt = text.replace("/sec", "/s")
+    if spelt.startswith("ops/"):
+        time = units.unit(spelt.removeprefix("ops/"))
+        return ("1/s", 1 / time.factor, False) if time and time.base == "s" else (text, 1.0, None)
+    found = units.unit(spelt.removesuffix("/op"))
+    if found is None:
+        return text, 1.0, True if spelt.endswith("/op") else None
+    return found.base, found.factor, not found.base.endswith("/s")
 
 
 def told_apart(series: Iterable[Series]) -> tuple[Series, ...]:

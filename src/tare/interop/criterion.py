@@ -1,0 +1,169 @@
+"""What criterion.rs keeps below ``target/criterion``: samples of one process, and estimates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import InputError
+from tare.interop import json_file
+from tare.interop.format import Format
+from tare.interop.json_file import Node
+from tare.interop.readings import number, readings, stated
+from tare.interop.series import Columns, Defect, Imported, Series, Specification
+from tare.interop.text_file import label
+from tare.registry import Description
+
+_NANOSECONDS = 1e-9
+#: Its statistics (before 0.3 with capitals), and our names of them.
+_STATED = {"mean": "mean", "median": "median", "std_dev": "sd"}
+_BEFORE = {"mean": "Mean", "median": "Median", "std_dev": "StdDev"}
+_ASSUMED = (
+    "criterion's files do not tell their unit: nanoseconds are taken for granted, as it measures"
+    " wall time unless told otherwise."
+)
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it is one of criterion's files of samples or of estimates."""
+    found = json_file.outline(head)
+    if {"iters", "times"} & found and {"sampling_mode", "iters"} & found:
+        return True
+    if any(path.lower() == "mean.confidence_interval" for path in found):
+        return True
+    return file.name == "sample.json" and head.lstrip().startswith(b"[[")  # before 0.3
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the samples of one benchmark, or its estimates where the file has only these."""
+    root, notes = json_file.load(file)
+    samples = isinstance(root.value, list) or root.find("times") is not None
+    series, mode = _sampled(root) if samples else (_estimated(root), None)
+    beside = "estimates.json" if samples else "sample.json"
+    if not samples and (file.parent / beside).is_file():
+        notes = (*notes, f"The samples stand in {beside} beside it.")
+    n = len(series.values)
+    return Imported(
+        file=file,
+        format="criterion",
+        series=(series,),
+        specification=Specification(
+            repetitions=f"{n} samples in one process" + (f", {mode}" if mode else "")
+            if n
+            else None,
+            statistic="mean and median" if series.reported else None,
+            spread="SD of the samples" if "sd" in series.reported else None,
+        ),
+        notes=(*notes, _ASSUMED),
+    )
+
+
+def _sampled(root: Node) -> tuple[Series, str | None]:
+    if isinstance(root.value, list):  # before 0.3: [[iterations…], [times…]]
+        parts = list(root.each())
+        if len(parts) != 2:
+            raise root.wrong("expected two lists, of iterations and of times")
+        iterations, times = parts
+        mode = None
+    else:
+        iterations, times = root.at("iters"), root.at("times")
+        given = root.find("sampling_mode")
+        mode = given.text() if given else None
+    counts, elapsed = iterations.elements(), times.elements()
+    if len(counts) != len(elapsed):
+        raise times.wrong(f"{len(elapsed)} times for {len(counts)} counts of iterations")
+    per = np.array([number(count) for count in counts], dtype=float)
+    per[~(per >= 1)] = np.nan
+    with np.errstate(invalid="ignore"):
+        found = readings(elapsed, times.path, scale=_NANOSECONDS / per)
+    notes = []
+    if mode == "Linear":
+        notes.append(
+            "Linear sampling: later values are means of more iterations than earlier ones, so that"
+            " the spread falls by design."
+        )
+    series = Series(
+        key=_key(root.file),
+        values=found.values,
+        metric="time",
+        unit="s",
+        lower_is_better=True,
+        reported=_reported(root.file.parent / "estimates.json"),
+        defects=found.defects,
+        notes=tuple(notes),
+    )
+    return series, f"{mode.lower()} sampling" if mode else None
+
+
+def _estimated(root: Node) -> Series:
+    names = {name: name if root.find(name) else _BEFORE[name] for name in _STATED}
+    if root.find(names["mean"]) is None:
+        raise root.wrong("has neither samples nor a mean", "name sample.json or estimates.json")
+    if root.find(names["std_dev"]) is None:
+        raise InputError(
+            f"{root.file} holds a change between two measurements, not a measurement",
+            "name new/sample.json and base/sample.json beside its folder",
+        )
+    only = "The file has estimates; the samples are in sample.json beside it."
+    return Series(
+        key=_key(root.file),
+        values=np.empty(0),
+        metric="time",
+        unit="s",
+        lower_is_better=True,
+        reported=_points(root),
+        defects=(Defect("summary only", only),),
+    )
+
+
+def _reported(file: Path) -> dict[str, float]:
+    """Return the estimates beside the samples; without them there is just less to be told."""
+    if not file.is_file():
+        return {}
+    try:
+        return _points(json_file.load(file)[0])
+    except InputError:
+        return {}
+
+
+def _points(root: Node) -> dict[str, float]:
+    found = {}
+    for theirs, ours in _STATED.items():
+        estimate = root.find(theirs) or root.find(_BEFORE[theirs])
+        if estimate:
+            found[ours] = estimate.at("point_estimate").value
+    return stated(found, _NANOSECONDS)
+
+
+def _key(file: Path) -> dict[str, str]:
+    """Name the benchmark by ``benchmark.json`` beside it, else by the folders above it."""
+    key = {}
+    folders = file.resolve().parts[:-1]
+    beside = file.parent / "benchmark.json"
+    try:
+        identity = json_file.load(beside)[0] if beside.is_file() else None
+        named = {
+            "group": identity.find("group_id") if identity else None,
+            "function": identity.find("function_id") if identity else None,
+            "value": identity.find("value_str") if identity else None,
+        }
+        key = {name: node.text() for name, node in named.items() if node}
+    except InputError:
+        key = {}
+    if not key:
+        start = len(folders) - folders[::-1].index("criterion") if "criterion" in folders else -2
+        key = {"benchmark": label("/".join(folders[start:-1]) or "unnamed")}
+    return {**key, "baseline": label(folders[-1])} if folders else key
+
+
+UNIT = Format(
+    description=Description(
+        name="criterion",
+        title="criterion.rs: sample.json or estimates.json of a benchmark",
+        question="How long did an iteration take in each sample of a benchmark?",
+        source="criterion.rs 0.2 to 0.8, src/analysis/mod.rs, src/estimate.rs",
+    ),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,118 @@
+"""What pytest-benchmark writes: rounds of one process, or only their statistics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tare.interop import json_file
+from tare.interop.format import Format
+from tare.interop.json_file import Node
+from tare.interop.readings import counted, number, readings, stated, told_apart
+from tare.interop.series import Columns, Defect, Imported, Series, Specification
+from tare.interop.text_file import label
+from tare.registry import Description
+
+#: Its statistics, and our names of them.
+_STATED = {
+    "mean": "mean",
+    "median": "median",
+    "stddev": "sd",
+    "min": "min",
+    "max": "max",
+    "rounds": "n",
+}
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it begins with the machine, or with a benchmark of pytest's."""
+    found = json_file.outline(head)
+    return (
+        "machine_info" in found
+        or {"benchmarks[].fullname", "benchmarks[].group"} <= found
+        or any(path.startswith("benchmarks[].stats.") for path in found)
+    )
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the rounds of each benchmark."""
+    root, notes = json_file.load(file)
+    benchmarks = list(root.at("benchmarks").each())
+    if not benchmarks:
+        raise root.wrong("'benchmarks' is empty")
+    series = told_apart(map(_series, benchmarks))
+    rounds = [int(one.reported["n"]) for one in series if "n" in one.reported]
+    machine = root.find("machine_info")
+    return Imported(
+        file=file,
+        format="pytest-benchmark",
+        series=series,
+        specification=Specification(
+            repetitions=f"{counted(rounds, 'round')} in one process" if rounds else None,
+            statistic="mean and median" if any("mean" in s.reported for s in series) else None,
+            spread="SD of the rounds" if any("sd" in s.reported for s in series) else None,
+            environment=_environment(machine) if machine else None,
+        ),
+        notes=notes,
+    )
+
+
+def _series(benchmark: Node) -> Series:
+    name = benchmark.find("fullname") or benchmark.at("name")
+    stats = benchmark.at("stats")
+    reported = stated({ours: node.value for k, ours in _STATED.items() if (node := stats.find(k))})
+    data = stats.find("data")
+    notes = []
+    iterations = stats.find("iterations")
+    if iterations and 1 < (many := number(iterations.value)) < 1e18:
+        notes.append(f"Each value is the mean of {counted([int(many)], 'iteration')}.")
+    if data is None:
+        message = (
+            f"{stats.path} has no 'data' (--benchmark-json or --benchmark-save-data keeps it)."
+        )
+        values, defects = np.empty(0), (Defect("summary only", message),)
+    else:
+        found = readings(data.elements(), data.path)
+        values, defects = found.values, found.defects
+    return Series(
+        key={"benchmark": name.text()},
+        values=values,
+        metric="time",
+        unit="s",
+        lower_is_better=True,
+        reported=reported,
+        defects=defects,
+        notes=tuple(notes),
+    )
+
+
+def _environment(machine: Node) -> str | None:
+    cpu = machine.find("cpu")
+    parts = [
+        cpu.value.get("brand_raw", cpu.value.get("brand")) if cpu and _object(cpu) else None,
+        *(_words(machine, "system", "release", "machine")),
+        *(_words(machine, "python_implementation", "python_version")),
+    ]
+    return label(", ".join(part for part in parts if isinstance(part, str) and part)) or None
+
+
+def _words(machine: Node, *names: str) -> list[str]:
+    words = [machine.value.get(name) for name in names]
+    return [" ".join(word for word in words if isinstance(word, str))]
+
+
+def _object(node: Node) -> bool:
+    return isinstance(node.value, dict)
+
+
+UNIT = Format(
+    description=Description(
+        name="pytest-benchmark",
+        title="pytest-benchmark: the JSON of --benchmark-json and --benchmark-save",
+        question="How long did each round of each benchmark take?",
+        source="pytest-benchmark 3 to 5, src/pytest_benchmark/stats.py",
+    ),
+    recognises=recognises,
+    read=read,
+)

@@ -1,0 +1,104 @@
+"""Reading what criterion.rs keeps: samples of one process, estimates, changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "criterion" / "Fibonacci"
+
+
+def test_a_sample_is_time_by_iterations() -> None:
+    found = interop.read(DATA / "recursive_plain" / "10" / "new" / "sample.json")
+    assert found.format == "criterion"
+    (one,) = found.series
+    assert one.key == {
+        "group": "Fibonacci",
+        "function": "recursive/plain",
+        "value": "10",
+        "baseline": "new",
+    }
+    assert (one.metric, one.unit, one.trial) == ("time", "s", None)
+    assert len(one.values) == 30
+    assert one.reported["mean"] == pytest.approx(one.values.mean())
+    assert one.reported["sd"] == pytest.approx(one.values.std(ddof=1))
+    assert "Linear sampling" in one.notes[0]
+    assert found.specification.repetitions == "30 samples in one process, linear sampling"
+    assert "nanoseconds are taken for granted" in found.notes[0]
+
+
+def test_flat_sampling_needs_no_remark() -> None:
+    (one,) = interop.read(DATA / "flat" / "new" / "sample.json").series
+    assert one.notes == ()
+    assert one.key == {"group": "Fibonacci", "function": "flat", "baseline": "new"}
+
+
+def test_estimates_are_a_summary() -> None:
+    found = interop.read(DATA / "flat" / "new" / "estimates.json")
+    (one,) = found.series
+    assert [d.kind for d in one.defects] == ["summary only"]
+    assert set(one.reported) == {"mean", "median", "sd"}
+    assert found.notes[0] == "The samples stand in sample.json beside it."
+
+
+def test_a_change_is_no_measurement() -> None:
+    with pytest.raises(InputError, match="a change between two measurements"):
+        interop.read(DATA / "flat" / "change" / "estimates.json")
+
+
+def test_without_an_identity_the_folders_name_the_benchmark(tmp_path: Path) -> None:
+    folder = tmp_path / "target" / "criterion" / "sort" / "big" / "base"
+    folder.mkdir(parents=True)
+    file = folder / "sample.json"
+    # What 0.2 wrote: the two lists without names.
+    file.write_text("[[1.0, 2.0], [10.0, 30.0]]")
+    (one,) = interop.read(file).series
+    assert one.key == {"benchmark": "sort/big", "baseline": "base"}
+    assert list(one.values) == pytest.approx([10e-9, 15e-9])
+
+
+def test_what_is_wrong_beside_the_samples_takes_nothing_from_them(tmp_path: Path) -> None:
+    (tmp_path / "estimates.json").write_text('{"mean": 3}')
+    (tmp_path / "benchmark.json").write_text("[")
+    file = tmp_path / "sample.json"
+    file.write_text(json.dumps({"sampling_mode": "Flat", "iters": [2.0], "times": [4.0]}))
+    (one,) = interop.read(file).series
+    assert list(one.values) == [2e-9]
+    assert one.reported == {}
+
+
+@pytest.mark.parametrize(
+    ("sample", "place"),
+    [
+        ({"iters": [0, 1], "times": [4.0, 5.0]}, "times[0]"),
+        ({"iters": [None, 1], "times": [4.0, 5.0]}, "times[0]"),
+        ({"iters": [1, 1], "times": [-4.0, 5.0]}, "times[0] is -4.0"),
+    ],
+)
+def test_a_broken_sample_is_a_defect(tmp_path: Path, sample: object, place: str) -> None:
+    file = tmp_path / "sample.json"
+    file.write_text(json.dumps(sample))
+    (one,) = interop.read(file, format="criterion").series
+    assert list(one.values) == [5e-9]
+    assert place in one.defects[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('{"iters": [1], "times": []}', "0 times for 1 counts"),
+        ('{"times": [1]}', "has no 'iters'"),
+        ("[[1]]", "expected two lists"),
+        ("{}", "neither samples nor a mean"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path: Path, text: str, complaint: str) -> None:
+    file = tmp_path / "sample.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match=complaint):
+        interop.read(file, format="criterion")

@@ -1,0 +1,118 @@
+"""Reading JMH's JSON: a fork is a trial."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+from tare.interop import Columns
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "jmh"
+
+
+def written(folder: Path, **metric: Any) -> Path:
+    file = folder / "jmh-result.json"
+    primary = {"scoreUnit": "ns/op", "score": 2.0, **metric}
+    result = {"jmhVersion": "1.37", "benchmark": "a.B.c", "mode": "avgt", "forks": 1}
+    file.write_text(json.dumps([{**result, "primaryMetric": primary}]))
+    return file
+
+
+def test_a_fork_is_a_trial_in_every_mode() -> None:
+    found = interop.read(DATA / "modes.json")
+    assert found.format == "jmh"
+    names = [(one.key["benchmark"], one.key["size"], one.key["mode"]) for one in found.series]
+    assert names == [
+        (f"bench.Sorting.{name}", size, mode)
+        for name, mode in (("throughput", "thrpt"), ("average", "avgt"), ("once", "ss"))
+        for size in ("64", "1024")
+    ]
+    for one in found.series:
+        assert one.trial is not None
+        assert list(one.trial) == [0] * 4 + [1] * 4 + [2] * 4
+        assert one.reported["mean"] == pytest.approx(one.values.mean())
+        assert one.reported["max"] == pytest.approx(one.values.max())
+        assert not one.defects
+    rate, time = found.series[0], found.series[2]
+    assert (rate.metric, rate.unit, rate.lower_is_better) == ("throughput", "1/s", False)
+    assert (time.metric, time.unit, time.lower_is_better) == ("time", "s", True)
+    assert 1e-8 < np.median(time.values) < 1e-3
+    assert 1e3 < np.median(rate.values) < 1e8
+    assert found.specification.repetitions == "4 iterations in each of 3 forks"
+    assert found.specification.environment is not None
+    assert "OpenJDK" in found.specification.environment
+
+
+def test_sampled_times_are_reduced_to_their_iterations() -> None:
+    (one,) = interop.read(DATA / "sampled.json").series
+    assert one.key == {"benchmark": "bench.Sorting.sampled", "size": "64"}
+    assert one.trial is not None
+    assert list(one.trial) == [0, 0, 0, 1, 1, 1]
+    assert "whose order JMH does not keep" in one.notes[0]
+    # The score is the mean of all samples, so that iterations weigh as much as they have.
+    (result,) = json.loads((DATA / "sampled.json").read_text())
+    weights = [
+        sum(count for _, count in iteration)
+        for fork in result["primaryMetric"]["rawDataHistogram"]
+        for iteration in fork
+    ]
+    assert np.average(one.values, weights=weights) == pytest.approx(one.reported["mean"], rel=1e-3)
+
+
+def test_a_histogram_is_weighed_by_how_often(tmp_path: Path) -> None:
+    raw = [[[[1.0, 3], [5.0, 1]], [[4.0, 1]]]]
+    (one,) = interop.read(written(tmp_path, rawDataHistogram=raw)).series
+    assert list(one.values) == pytest.approx([2e-9, 4e-9])
+    assert one.notes[0].startswith("5 sampled times")
+
+
+def test_without_forks_there_is_one_execution() -> None:
+    (one,) = interop.read(DATA / "not_forked.json").series
+    assert one.trial is None
+    assert "-f 0" in one.notes[0]
+
+
+def test_without_raw_data_there_is_only_a_summary() -> None:
+    (one,) = interop.read(DATA / "no_raw_data.json").series
+    assert [d.kind for d in one.defects] == ["summary only"]
+    assert one.reported["mean"] > 0
+
+
+def test_a_secondary_metric_is_had_by_its_name() -> None:
+    (one,) = interop.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate.norm")).series
+    assert (one.metric, one.unit, one.lower_is_better) == ("gc.alloc.rate.norm", "bytes", True)
+    (one,) = interop.read(DATA / "not_forked.json", Columns(value="gc.alloc.rate")).series
+    assert one.unit == "bytes/s"
+    with pytest.raises(InputError, match="no secondary metric 'heat'"):
+        interop.read(DATA / "not_forked.json", Columns(value="heat"))
+
+
+def test_one_iteration_is_one_value() -> None:
+    (one,) = interop.read(DATA / "one.json").series
+    assert len(one.values) == 1
+
+
+def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
+    (one,) = interop.read(written(tmp_path, rawData=[[1.0, "NaN", -1.0]])).series
+    assert list(one.values) == [1e-9]
+    told = " ".join(d.message for d in one.defects)
+    assert "[0].primaryMetric.rawData[0][1] is 'NaN'" in told
+    assert "[0].primaryMetric.rawData[0][2] is -1.0" in told
+    for metric, complaint in [
+        ({"rawData": [3]}, r"rawData\[0\]: expected a list, found 3"),
+        ({"rawData": {}}, r"rawData: expected a list, found an object"),
+        ({"rawDataHistogram": [[[[1, 2, 3]]]]}, r"\[0\]\[0\]\[0\]: expected a time and how often"),
+        ({"scoreUnit": None}, r"\[0\].primaryMetric: has no 'scoreUnit'"),
+    ]:
+        with pytest.raises(InputError, match=complaint):
+            interop.read(written(tmp_path, **metric))
+    file = tmp_path / "empty.json"
+    file.write_text("[]")
+    with pytest.raises(InputError, match="holds no benchmark"):
+        interop.read(file, format="jmh")
