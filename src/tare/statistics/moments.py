@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
+from tare.errors import InputError
 from tare.registry import Description
 from tare.statistics.intervals import FEW, RESAMPLES, Interval
 from tare.statistics.statistic import FloatArray, Statistic
 
-#: Counts held at once; bounds the memory of a bootstrap (8 bytes each).
-_CHUNK = 2_000_000
+#: Values drawn at once: bounds the memory of a bootstrap, stays within a processor's cache, and
+#: keeps products too small for OpenBLAS to spread over threads [from 524,288 multiplications on],
+#: which on a busy machine wait for each other [40 times as long, with both of 2 cores taken].
+_BLOCK = 250_000
+#: Draws up to which a set of resamples is kept for the next series of the same length, as one
+#: byte each; eight sets at most.
+_KEPT = 4_000_000
+#: Above this many values the bootstrap agrees with the normal limit, and would take seconds.
+_LIMIT = 50_000
 #: Simulated samples, and resamples of each, behind a coverage.
 _SAMPLES, _SAMPLE_RESAMPLES = 400, 199
 #: Above this many values, so many at even ranks stand for them when coverage is simulated.
 _COVERAGE_SIZE = 1000
 
+_Counts = NDArray[np.uint8]
+
 
 def mean_and_sd(
     values: FloatArray, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
 ) -> tuple[Interval, Interval]:
-    """Intervals of the mean and of the standard deviation by the percentile bootstrap.
+    """Give the intervals of the mean and of the standard deviation by the percentile bootstrap.
 
     Both come from the same resamples of whole values. Below 20 values the mean's interval is
-    Student's t (bootstraps are too narrow there) and the SD has none.
+    Student's t (bootstraps are too narrow there) and the SD has none; above 50,000 both are
+    those of the normal limit.
 
     Parameters
     ----------
     values : array, shape (n,)
         Trial values.
     confidence : float
-        Nominal coverage; what is reached for data like these says :func:`coverage_like`.
+        Nominal coverage; what is reached for data like these says :func:`coverage_like`. No
+        interval of the SD holds under heavy tails [n = 50: normal 91 %, lognormal 81 %,
+        Student's t with three degrees of freedom 66 % of the nominal 95 %].
     seed : int
         Of the resamples. Series of the same length see the same ones.
     resamples : int
@@ -41,58 +57,150 @@ def mean_and_sd(
     -------
     (Interval, Interval)
         Of the mean, and of the SD (with n − 1 in the denominator).
+
+    Raises
+    ------
+    InputError
+        If there are no values, or one is not finite.
+
+    References
+    ----------
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
     """
-    values = np.asarray(values, dtype=float)
+    values = _finite(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0:
         return _students_t(values, confidence), _refused_sd(values, confidence)
-    means, sds = _replicates(values, resamples, seed)
+    if n > _LIMIT:
+        return _limit(values, confidence)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    method = "percentile bootstrap"
+    found = []
     estimates = float(np.mean(values)), float(np.std(values, ddof=1))
-    mean, sd = (
-        Interval(estimate, float(low), float(high), confidence, method, n)
-        for estimate, (low, high) in zip(
-            estimates, (np.quantile(x, tails) for x in (means, sds)), strict=True
+    for estimate, replicates in zip(
+        estimates, bootstrap_moments(values, resamples, seed), strict=True
+    ):
+        low, high = np.quantile(replicates, tails)
+        found.append(
+            Interval(estimate, float(low), float(high), confidence, "percentile bootstrap", n)
         )
-    )
-    return mean, sd
+    return found[0], found[1]
+
+
+def bootstrap_moments(
+    values: FloatArray, resamples: int, seed: int | np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and SD of each resample of a series.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        At least two.
+    resamples : int
+    seed : int or Generator
+        An int draws the same resamples for each series of the same length, and keeps them.
+
+    Returns
+    -------
+    means, sds : array, shape (resamples,)
+
+    Notes
+    -----
+    What is drawn is how often each value occurs: sums and sums of squares are then two products
+    with these counts, and the counts serve every series of that length.
+    """
+    values = np.asarray(values, dtype=float)
+    n = len(values)
+    # From the median outwards: sums of squares then neither cancel nor overflow.
+    centre = float(np.median(values))
+    moved = values - centre
+    scale = float(np.max(np.abs(moved))) or 1.0
+    moved /= scale
+    columns = np.stack([moved, np.square(moved)], axis=1)
+    if isinstance(seed, int) and n * resamples <= _KEPT:
+        blocks: tuple[_Counts, ...] | Iterator[_Counts] = _kept_counts(n, resamples, seed)
+    else:
+        blocks = _counts(n, resamples, np.random.default_rng(seed))
+    sums = np.concatenate([block.astype(float) @ columns for block in blocks])
+    means = sums[:, 0] / n
+    variances = np.maximum(sums[:, 1] - n * means**2, 0) / (n - 1)
+    return centre + scale * means, scale * np.sqrt(variances)
 
 
 def coverage_like(
     values: FloatArray, confidence: float = 0.95, seed: int = 1
 ) -> tuple[float, float] | None:
-    """How often the intervals of mean and SD would cover, were the truth distributed like these.
+    """Simulate how often both intervals would cover, were the truth distributed like these values.
 
-    A simulation: the values are taken as the population, 400 samples of the same size are drawn
-    from it and each is bootstrapped 199 times. The tail beyond the largest value seen is missing
-    from that population, so that the figures are upper bounds under heavy tails.
+    The values are taken as the population: 400 samples of the same size are drawn from it, and
+    each is bootstrapped. The tail beyond the largest value seen is missing from that population,
+    so that the figures are upper bounds under heavy tails. Of more than 1,000 values, 1,000 at
+    even ranks are taken; more would be covered a little better.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+    confidence : float
+        Nominal coverage.
+    seed : int
 
     Returns
     -------
     (float, float) or None
-        Share of the simulated intervals that cover, between 0 and 1, for the mean and for the
-        SD; None where the values have no bootstrap (below 20, or all equal).
+        Share of the simulated intervals that cover, between 0 and 1 (standard error at most
+        0.025, at 0.95 0.011), for the mean and for the SD; None where there is no bootstrap
+        (below 20 values, or all equal).
     """
-    values = np.asarray(values, dtype=float)
+    values = _finite(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0:
         return None
     if n > _COVERAGE_SIZE:
         at = (np.arange(_COVERAGE_SIZE) + 0.5) * (n / _COVERAGE_SIZE)
-        values = np.sort(values)[at.astype(int)]
-        n = _COVERAGE_SIZE
-    population = _centred(values)[0]
-    truth = np.mean(population), np.std(population, ddof=1)
-    drawn = np.random.default_rng(seed).integers(0, n, (n, _SAMPLES))
-    samples = population[drawn]
-    counts = _counts(n, _SAMPLE_RESAMPLES, seed + 1)
-    cut = int((_SAMPLE_RESAMPLES + 1) * (1 - confidence) / 2)
-    shares = []
-    for replicates, true in zip(_moments(counts, samples), truth, strict=True):
-        below = np.count_nonzero(replicates < true, axis=0)
-        shares.append(float(np.mean((below >= cut) & (below <= _SAMPLE_RESAMPLES - cut))))
+        values, n = np.sort(values)[at.astype(int)], _COVERAGE_SIZE
+    moved = values - np.median(values)
+    # Single precision decides whether one number is above another twice as fast.
+    population = (moved / np.max(np.abs(moved))).astype(np.float32)
+    truth = float(np.mean(population)), float(np.std(population))
+    samples = population[np.random.default_rng(seed).integers(0, n, (n, _SAMPLES))]
+    counts = np.concatenate(_kept_counts(n, _SAMPLE_RESAMPLES, seed + 1)).astype(np.float32)
+    means = _product(counts, samples) / n
+    variances = _product(counts, np.square(samples)) / n - means**2
+    # The SD of a sample divides by n − 1, that of the population by n.
+    sds = np.sqrt(np.maximum(variances, 0) * (n / (n - 1)))
+    cut = (_SAMPLE_RESAMPLES + 1) * (1 - confidence) / 2
+    shares = [
+        _share_around(replicates, true, cut)
+        for replicates, true in zip((means, sds), truth, strict=True)
+    ]
     return shares[0], shares[1]
+
+
+def _product(counts: NDArray[np.float32], samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Matrix product in pieces that stay with one thread; see :data:`_BLOCK`."""
+    found = np.zeros((len(counts), samples.shape[1]), dtype=np.float32)
+    side = int(math.sqrt(2 * _BLOCK / len(counts)))
+    for k in range(0, len(samples), side):
+        for j in range(0, samples.shape[1], side):
+            found[:, j : j + side] += counts[:, k : k + side] @ samples[k : k + side, j : j + side]
+    return found
+
+
+def _share_around(replicates: NDArray[np.float32], true: float, cut: float) -> float:
+    """Share of samples (columns) with the truth between the percentiles of their replicates."""
+    most = len(replicates) - math.floor(cut)
+    # Equal up to rounding is neither above nor below: ties abound where values are whole numbers.
+    slack = 1e-5 * abs(true) + 1e-9
+    above = np.count_nonzero(replicates > true + slack, axis=0)
+    below = np.count_nonzero(replicates < true - slack, axis=0)
+    return float(np.mean((above <= most) & (below <= most)))
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    values = np.asarray(values, dtype=float)
+    if not (len(values) and np.isfinite(values).all()):
+        what = "a value is not finite" if len(values) else "there are no values"
+        raise InputError(f"no mean: {what}", "leave out what was not measured")
+    return values
 
 
 def _students_t(values: FloatArray, confidence: float) -> Interval:
@@ -112,35 +220,34 @@ def _refused_sd(values: FloatArray, confidence: float) -> Interval:
     return Interval(estimate, None, None, confidence, "percentile bootstrap", n, refusal)
 
 
-def _replicates(values: FloatArray, resamples: int, seed: int) -> tuple[FloatArray, FloatArray]:
-    centred, centre, scale = _centred(values)
-    counts = _counts(len(values), resamples, seed)
-    means, sds = _moments(counts, centred[:, None])
-    return centre + scale * means[:, 0], scale * sds[:, 0]
+def _limit(values: FloatArray, confidence: float) -> tuple[Interval, Interval]:
+    n, method = len(values), "normal approximation"
+    z = float(stats.norm.ppf(0.5 + confidence / 2))
+    mean, sd = float(np.mean(values)), float(np.std(values, ddof=1))
+    fourth = float(np.mean(((values - mean) / sd) ** 4))
+    halves = z * sd / math.sqrt(n), z * sd * math.sqrt(max(fourth - 1, 0) / (4 * n))
+    intervals = [
+        Interval(estimate, estimate - half, estimate + half, confidence, method, n)
+        for estimate, half in zip((mean, sd), halves, strict=True)
+    ]
+    return intervals[0], intervals[1]
 
 
-def _centred(values: FloatArray) -> tuple[FloatArray, float, float]:
-    """Move and scale, so that sums of squares neither cancel nor overflow."""
-    centre = float(np.median(values))
-    moved = values - centre
-    scale = float(np.max(np.abs(moved)))
-    return moved / scale, centre, scale
+@lru_cache(maxsize=8)
+def _kept_counts(n: int, resamples: int, seed: int) -> tuple[_Counts, ...]:
+    return tuple(_counts(n, resamples, np.random.default_rng(seed)))
 
 
-def _moments(counts: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and SD of each resample (row of ``counts``) of each column."""
-    n = len(columns)
-    means = counts @ columns / n
-    squares = counts @ np.square(columns)
-    return means, np.sqrt(np.maximum(squares - n * means**2, 0) / (n - 1))
-
-
-@lru_cache(maxsize=4)
-def _counts(n: int, resamples: int, seed: int) -> FloatArray:
-    """How often each value is drawn; shape (resamples, n)."""
-    draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
-    draws += np.arange(resamples)[:, None] * n
-    return np.bincount(draws.ravel(), minlength=resamples * n).reshape(resamples, n).astype(float)
+def _counts(n: int, resamples: int, rng: np.random.Generator) -> Iterator[_Counts]:
+    """Draw how often each value occurs in each resample, in blocks of resamples (rows)."""
+    rows = max(1, _BLOCK // n)
+    for done in range(0, resamples, rows):
+        many = min(rows, resamples - done)
+        draws = rng.integers(0, n, (many, n))
+        draws += np.arange(0, many * n, n)[:, None]
+        counts = np.bincount(draws.ravel(), minlength=many * n).reshape(many, n)
+        # No value is drawn 255 times out of n in the life of this universe.
+        yield counts.astype(np.uint8)
 
 
 UNIT = Statistic(
@@ -150,5 +257,5 @@ UNIT = Statistic(
         question="How far can a mean and a standard deviation be trusted?",
         source="Efron and Tibshirani 1993",
     ),
-    methods=(mean_and_sd, coverage_like),
+    methods=(mean_and_sd, coverage_like, bootstrap_moments),
 )
