@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tare.statistics.intervals import (
-    coverage_like,
-    mean_interval,
     p10_p90,
     quantile_interval,
     quantile_ranks,
     range_interval,
-    sd_interval,
     trials_needed,
 )
 
@@ -77,33 +74,8 @@ def test_refuses_instead_of_clipping() -> None:
     assert interval.refusal == "n = 5 is too small, needs ≥ 6"
 
 
-def test_mean_of_few_trials_is_students_t() -> None:
-    values = np.random.default_rng(1).normal(100, 5, 12)
-    interval = mean_interval(values)
-    low, high = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
-    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
-    assert interval.method == "Student's t"
-
-
-def test_mean_of_many_trials_is_scipys_bootstrap() -> None:
-    values = np.random.default_rng(1).lognormal(0, 0.3, 60)
-    interval = mean_interval(values, seed=7)
-    theirs = stats.bootstrap(
-        (values,), np.mean, n_resamples=1999, method="BCa", rng=np.random.default_rng(7)
-    ).confidence_interval
-    assert (interval.low, interval.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
-
-
 def test_one_trial_has_no_interval() -> None:
-    assert mean_interval(np.array([1.0])).low is None
-    assert sd_interval(np.array([1.0, 2.0])).low is None
     assert range_interval(np.ones(5)).low is None
-
-
-def test_equal_values_have_an_interval_of_no_width() -> None:
-    interval = mean_interval(np.full(30, 7.0))
-    assert (interval.low, interval.high) == (7.0, 7.0)
-    assert sd_interval(np.full(30, 7.0)).refusal == "all values are equal"
 
 
 @settings(max_examples=50)
@@ -132,11 +104,3 @@ def test_range_draws_trials_with_all_their_workers() -> None:
     assert one.low is not None
     assert ten.low is not None
     assert ten.half_width == pytest.approx(one.half_width, rel=0.15)
-
-
-def test_coverage_of_the_sd_is_told_to_be_low_under_outliers() -> None:
-    rng = np.random.default_rng(3)
-    outliers = rng.normal(100, 1, 50)
-    outliers[7] += 40
-    assert coverage_like(outliers, "sd") < 0.8
-    assert coverage_like(rng.normal(100, 1, 50), "mean") > 0.9

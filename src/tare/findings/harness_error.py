@@ -14,7 +14,8 @@ from tare.findings.phrasing import at_levels, metric_name, percent, quantity
 from tare.metrics import SOURCES
 from tare.registry import Description
 from tare.results import Results
-from tare.statistics.intervals import Interval, mean_interval
+from tare.statistics.intervals import Interval
+from tare.statistics.moments import mean_and_sd
 
 _DESCRIPTION = Description(
     name="harness_error",
@@ -67,7 +68,7 @@ def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
         own = float(some["own"].mean())
         sd = float(np.std(error, ddof=1)) if len(error) > 1 else None
         by_trial = some.groupby("trial")["error"].mean()
-        interval = mean_interval(by_trial.to_numpy(dtype=float), seed=results.experiment.seed)
+        interval, _ = mean_and_sd(by_trial.to_numpy(dtype=float), seed=results.experiment.seed)
         rows.append(
             {
                 **{f: str(some[f].iloc[0]) for f in results.factors},

@@ -1,11 +1,9 @@
-"""Intervals of one cell's trial values: median and other quantiles, mean, SD, range."""
+"""Intervals of one cell's trial values: median and other quantiles, and the p10–p90 range."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -13,8 +11,6 @@ from scipy import stats
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
 
-#: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
-FEW = 20
 #: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
 #: most extreme values [n = 12: equal cells differ in 5 to 12 %, where 5 % are allowed].
 FEWEST_FOR_RANGE = 20
@@ -133,37 +129,6 @@ def quantile_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.
     return Interval(estimate, low, high, confidence, method, n)
 
 
-def mean_interval(values: FloatArray, confidence: float = 0.95, seed: int = 1) -> Interval:
-    """Interval of the mean: Student's t below 20 trials, otherwise the BCa bootstrap.
-
-    The coverage is nominal for values without heavy tails; see :func:`coverage_like`.
-    """
-    n = len(values)
-    estimate = float(np.mean(values))
-    if n < 2:
-        refusal = f"n = {n} is too small, needs ≥ 2"
-        return Interval(estimate, None, None, confidence, "Student's t", n, refusal)
-    if n < FEW or np.ptp(values) == 0:
-        half = float(stats.t.ppf(0.5 + confidence / 2, n - 1) * stats.sem(values))
-        return Interval(estimate, estimate - half, estimate + half, confidence, "Student's t", n)
-    return _bootstrap(values, "mean", confidence, seed)
-
-
-def sd_interval(values: FloatArray, confidence: float = 0.95, seed: int = 1) -> Interval:
-    """BCa bootstrap interval of the standard deviation.
-
-    No interval of the SD holds under heavy tails [n = 50: normal 91 %, lognormal 81 %, Student's
-    t with three degrees of freedom 68 % of the nominal 95 %], so verdicts rest on
-    :func:`range_interval` instead. Refused below 20 trials.
-    """
-    n = len(values)
-    if n < FEW or np.ptp(values) == 0:
-        estimate = float(np.std(values, ddof=1)) if n > 1 else 0.0
-        refusal = f"n = {n} is too small, needs ≥ {FEW}" if n < FEW else "all values are equal"
-        return Interval(estimate, None, None, confidence, "bootstrap", n, refusal)
-    return _bootstrap(values, "sd", confidence, seed)
-
-
 def p10_p90(values: FloatArray) -> FloatArray:
     """Distance from the 10th to the 90th percentile (Hazen's definition) along the last axis."""
     n = values.shape[-1]
@@ -223,61 +188,12 @@ def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:
     return np.concatenate(parts)
 
 
-def coverage_like(
-    values: FloatArray, of: Literal["mean", "sd"], confidence: float = 0.95, seed: int = 1
-) -> float:
-    """How often a percentile bootstrap would cover, were the truth distributed like these values.
-
-    A simulation: the values are taken as the population, 200 samples of the same size are
-    drawn from it and each is bootstrapped. The tail beyond the largest value seen is missing
-    from that population, so that the figure is an upper bound under heavy tails.
-
-    Returns
-    -------
-    float
-        Share of the simulated intervals that cover, between 0 and 1.
-    """
-    rng = np.random.default_rng(seed)
-    n = len(values)
-    statistic = _STATISTICS[of]
-    truth = float(statistic(values, axis=-1))
-    covered = 0
-    for _ in range(200):
-        sample = values[rng.integers(0, n, n)]
-        replicates = statistic(sample[rng.integers(0, n, (199, n))], axis=-1)
-        low, high = np.quantile(replicates, [(1 - confidence) / 2, (1 + confidence) / 2])
-        covered += bool(low <= truth <= high)
-    return covered / 200
-
-
-def _sd(values: FloatArray, axis: int = -1) -> FloatArray:
-    return np.asarray(np.std(values, axis=axis, ddof=1))
-
-
-_STATISTICS: dict[str, Callable[..., Any]] = {"mean": np.mean, "sd": _sd}
-
-
-def _bootstrap(values: FloatArray, of: str, confidence: float, seed: int) -> Interval:
-    statistic = _STATISTICS[of]
-    result = stats.bootstrap(
-        (values,),
-        statistic,
-        n_resamples=RESAMPLES,
-        confidence_level=confidence,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-    )
-    low, high = result.confidence_interval
-    estimate = float(statistic(values, axis=-1))
-    return Interval(estimate, float(low), float(high), confidence, "BCa bootstrap", len(values))
-
-
 UNIT = Statistic(
     description=Description(
         name="intervals",
-        title="Intervals of one cell: quantiles, mean, standard deviation, p10–p90 range",
+        title="Intervals of one cell: quantiles and the p10–p90 range",
         question="How far can one cell's number be trusted?",
         source="Le Boudec 2010, chapter 2; Efron and Tibshirani 1993",
     ),
-    methods=(quantile_interval, mean_interval, sd_interval, range_interval, coverage_like),
+    methods=(quantile_interval, range_interval),
 )

@@ -12,9 +12,11 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description
-from tare.statistics.intervals import FEW, RESAMPLES, Interval
+from tare.statistics.intervals import RESAMPLES, Interval
 from tare.statistics.statistic import FloatArray, Statistic
 
+#: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
+FEW = 20
 #: Values drawn at once: bounds the memory of a bootstrap, stays within a processor's cache, and
 #: keeps products too small for OpenBLAS to spread over threads [from 524,288 multiplications on],
 #: which on a busy machine wait for each other [40 times as long, with both of 2 cores taken].
