@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tare.errors import InputError
 from tare.interop.format import HEAD, Format
+from tare.interop.packed import take, unpacked
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.registry import scan
 
@@ -18,6 +19,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     Parameters
     ----------
     file : Path
+        Packed or not; or a folder, where a format is one.
     columns : Columns, optional
         What the columns of a table mean.
     format : str, optional
@@ -47,13 +49,15 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
 
 
 def _head(file: Path) -> bytes:
-    try:
-        with file.open("rb") as source:
-            head = source.read(HEAD)
-    except OSError as error:
+    """Return the beginning that formats are recognised by, unpacked; nothing of a folder."""
+    if file.is_dir():
+        return b""
+    if file.exists() and not file.is_file():
         raise InputError(
-            f"cannot read {file}: {error.strerror}", "name a file of results"
-        ) from error
+            f"{file} is no regular file, and may be read only once", "write it to a file first"
+        )
+    with unpacked(file) as source:
+        head = take(file, source, HEAD)
     if not head.strip():
         raise InputError(f"{file} is empty", "let the tool that wrote it write it again")
     return head

@@ -6,11 +6,9 @@ import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from tare.errors import InputError
+from tare.interop.packed import take, unpacked
 
 #: Bytes that are parsed at a time.
 BLOCK_BYTES = 16 << 20
@@ -19,12 +17,6 @@ MOST_LINE_BYTES = 64 << 20
 #: Bytes from the beginning that tell the encoding, the separator and the columns.
 HEAD_BYTES = 1 << 20
 
-_PACKED = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bz2",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-}
 _REDO = "let the tool that wrote it write it again"
 
 
@@ -60,8 +52,8 @@ class Text:
 
     def head(self) -> str:
         """Return the beginning, at most ``HEAD_BYTES`` of it."""
-        with self._open() as source:
-            data = _read(self.file, source, HEAD_BYTES)
+        with unpacked(self.file) as source:
+            data = take(self.file, source, HEAD_BYTES)
         decoder, newline, skip = self._decoder(data)
         text = decoder.decode(data[skip:]) if decoder else _utf8(data[skip:])
         return text.replace("\r", "\n") if newline == b"\r" else text
@@ -74,12 +66,12 @@ class Text:
         InputError
             If it cannot be read or unpacked, or a line is too long; names the line.
         """
-        with self._open() as source:
+        with unpacked(self.file) as source:
             line, rest, first = 1, b"", True
             decoder = None
             newline = b"\n"
             while True:
-                raw = _read(self.file, source, BLOCK_BYTES, line)
+                raw = take(self.file, source, BLOCK_BYTES, line)
                 if first:
                     decoder, newline, skip = self._decoder(raw)
                     raw, first = raw[skip:], False
@@ -100,16 +92,6 @@ class Text:
                         " a quotation mark in it is never closed",
                         "is it a table of lines?",
                     )
-
-    def _open(self) -> Any:
-        try:
-            with self.file.open("rb") as source:
-                start = source.read(4)
-            packed = next((how for mark, how in _PACKED.items() if start.startswith(mark)), None)
-            return pa.input_stream(str(self.file), compression=packed)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise InputError(f"cannot read {self.file}: {why}", "name a table") from error
 
     def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, bytes, int]:
         """Return what turns the bytes into text (None: they are UTF-8), line ends, and BOM."""
@@ -142,17 +124,6 @@ class Text:
         """Tell something once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
-
-
-def _read(file: Path, source: Any, most: int, line: int = 1) -> bytes:
-    """Read so many bytes, less only at the end; what is packed is unpacked no further."""
-    try:
-        return bytes(source.read(most))
-    except (OSError, pa.ArrowInvalid, EOFError) as error:
-        raise InputError(
-            f"{file}, near line {line}: what is packed in it is damaged or ends early ({error})",
-            _REDO,
-        ) from error
 
 
 def _utf8(data: bytes) -> str:

@@ -20,6 +20,12 @@ _CELL = (
 _PATTERN = re.compile(_CELL)
 
 
+def parsed(text: str) -> tuple[float, str | None] | None:
+    """Take a cell apart into its number and the unit behind it; None if it has no number."""
+    found = _PATTERN.match(text)
+    return (float(found["number"]), found["unit"]) if found else None
+
+
 def is_number(text: str) -> bool:
     """Whether a cell is a number, with a unit that is known or without."""
     found = _PATTERN.match(text)

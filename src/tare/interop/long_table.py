@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -15,6 +14,7 @@ from tare.errors import InputError
 from tare.interop import roles as column_roles
 from tare.interop import units
 from tare.interop.cells import Cells
+from tare.interop.dates import Times
 from tare.interop.gathering import Faults, Gathering, Parting, in_order
 from tare.interop.roles import Roles
 from tare.interop.rows import Chunk, Rows
@@ -38,7 +38,7 @@ class LongTable:
         #: Values with each unit, by series and code.
         self._with_unit: dict[tuple[int, int], int] = {}
         self._codes: dict[int, dict[str, int]] = {}
-        self._first_time: int | None = None
+        self._times = Times()
 
     def series(self) -> tuple[Series, ...]:
         """Read everything."""
@@ -119,9 +119,9 @@ class LongTable:
         """Return a column of order, trials or blocks as numbers, and which rows have none."""
         column = chunk.columns[i]
         if i == self._roles.order:
-            values = self._times(column, chunk)
-            absent = np.isnan(values)
-            return values, absent if absent.any() else None
+            values = self._in_time(column, chunk)
+            untimed = np.isnan(values)
+            return values, untimed if untimed.any() else None
         if pa.types.is_integer(column.type):
             absent = np.asarray(column.is_null()) if column.null_count else None
             return np.asarray(column.fill_null(0)), absent
@@ -136,24 +136,13 @@ class LongTable:
                 f"{self._file}: column {self._rows.names[i]!r} has more than {_MOST_NAMES:,} names",
                 "number them, or leave the column out",
             )
-        absent = np.array([name == "" for name in names] or [False])
+        nameless = np.array([name == "" for name in names] or [False])
         which = np.asarray(found.indices)
-        return codes[which], absent[which] if absent.any() else None
+        return codes[which], nameless[which] if nameless.any() else None
 
-    def _times(self, column: pa.Array, chunk: Chunk) -> FloatArray:
-        """Return what rows are ordered by: numbers, or seconds since the first of the dates."""
-        if pa.types.is_floating(column.type):
-            return np.asarray(column.fill_null(np.nan), dtype=np.float64)
-        if pa.types.is_string(column.type):
-            numbers, _ = Cells(None).numbers(column)
-            if np.isfinite(numbers).mean() > 0.5:
-                return numbers
-        texts = column.to_pandas()
-        try:
-            dates = pd.to_datetime(texts, format="ISO8601", utc=True, errors="coerce")
-        except (ValueError, TypeError, OverflowError):
-            dates = pd.Series([pd.NaT] * len(column))
-        if bool(dates.isna().all()):
+    def _in_time(self, column: pa.Array, chunk: Chunk) -> FloatArray:
+        numbers = self._times.numbers(column)
+        if numbers is None:
             line = int(chunk.lines(np.array([0]))[0])
             name = label(self._rows.names[self._roles.order or 0])
             raise InputError(
@@ -161,12 +150,7 @@ class LongTable:
                 f" dates ({shown(str(column[0].as_py()))})",
                 "--order names a column of numbers, or of dates such as 2026-05-01T12:00:00",
             )
-        stamps = dates.astype("datetime64[ns, UTC]").astype("int64").to_numpy()
-        if self._first_time is None:
-            self._first_time = int(stamps[~dates.isna().to_numpy()][0])
-        seconds = (stamps - self._first_time) / 1e9
-        seconds[dates.isna().to_numpy()] = np.nan
-        return np.asarray(seconds)
+        return numbers
 
     def _made(self, one: int, key: tuple[str, ...], columns: list[NDArray[Any]]) -> Series:
         roles = self._roles

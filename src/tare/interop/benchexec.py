@@ -1,0 +1,180 @@
+"""What BenchExec writes: every run of a task is an execution of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tare.errors import InputError
+from tare.interop import units, xml_file
+from tare.interop.cells import parsed
+from tare.interop.format import Format
+from tare.interop.readings import Readings, counted, readings
+from tare.interop.series import Columns, Imported, Series, Specification
+from tare.interop.text_file import label
+from tare.interop.xml_file import Element
+from tare.registry import Description
+
+#: The columns that BenchExec measures itself, as it has called them since 2014.
+_METRICS = {"cputime": "cputime", "walltime": "walltime", "memory": "memory", "memUsage": "memory"}
+#: How a tool ends whose run was as it should be; all else is an error, a limit or a crash.
+_GOOD = ("true", "false", "done", "unknown")
+
+
+@dataclass
+class _Task:
+    """The runs of one task so far, failed ones left out."""
+
+    name: str
+    options: str
+    lines: list[int] = field(default_factory=list)
+    #: Values as written, by metric, one a good run; None where a run has none.
+    cells: dict[str, list[str | None]] = field(default_factory=dict)
+    runs: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+
+    def add(self, run: Element) -> None:
+        found = {column.attributes.get("title", ""): column for column in run.each("column")}
+        status = found["status"].attributes.get("value", "") if "status" in found else ""
+        self.runs += 1
+        if status and not status.startswith(_GOOD):
+            self.failed[status] = self.failed.get(status, 0) + 1
+            return
+        self.lines.append(run.line)
+        for title, metric in _METRICS.items():
+            if title in found and found[title].attributes.get("value", "").strip():
+                cells = self.cells.setdefault(metric, [])
+                cells += [None] * (len(self.lines) - 1 - len(cells))
+                cells.append(found[title].attributes["value"])
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether its root is BenchExec's."""
+    return xml_file.root(head) == "result" and b"benchmarkname" in head.replace(b"\0", b"")
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read CPU time, wall time and memory of each task."""
+    tasks: dict[tuple[str, str], _Task] = {}
+    root: Element | None = None
+    systems: list[Element] = []
+    for element in xml_file.elements(file):
+        if root is None:
+            root = element
+            if root.name != "result":
+                raise InputError(
+                    f"{file}, line {root.line}: the root is <{label(root.name)}>, not <result>",
+                    "name what BenchExec wrote as *.results.*.xml or .xml.bz2",
+                )
+        elif element.name == "systeminfo":
+            systems.append(element)
+        elif element.name == "run":
+            name = element.attributes.get("name", "")
+            options = element.attributes.get("options", "")
+            tasks.setdefault((name, options), _Task(name, options)).add(element)
+    assert root is not None
+    if not tasks:
+        raise InputError(f"{file} has no <run>: nothing was executed", "look at BenchExec's log")
+    series = [one for task in tasks.values() for one in _series(file, root, task)]
+    return Imported(
+        file=file,
+        format="benchexec",
+        series=tuple(series),
+        specification=Specification(
+            repetitions=counted((task.runs for task in tasks.values()), "run") + " a task",
+            statistic="every single run",
+            spread="every single run",
+            environment=_environment(systems),
+        ),
+        notes=tuple(_notes(root, tasks.values())),
+    )
+
+
+def _series(file: Path, root: Element, task: _Task) -> list[Series]:
+    options = " ".join((root.attributes.get("options", ""), task.options)).strip()
+    tool = " ".join((root.attributes.get("tool", ""), root.attributes.get("version", ""))).strip()
+    key = {
+        "task": label(task.name),
+        **({"tool": label(tool)} if tool else {}),
+        **({"options": label(options)} if options else {}),
+    }
+    notes = _failed(task)
+    # A task that always fails has no values, and is told none the less.
+    measured = task.cells or {"walltime": []}
+    made = []
+    for metric in sorted(measured):
+        cells = measured[metric]
+        unit = "bytes" if metric == "memory" else "s"
+        found = _values(cells, task.lines, unit)
+        made.append(
+            Series(
+                key=key,
+                values=found.values,
+                metric=metric,
+                unit=unit,
+                lower_is_better=True,
+                trial=found.kept,
+                defects=found.defects,
+                notes=notes,
+            )
+        )
+    return made
+
+
+def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Readings:
+    """Read what has its unit behind it since 1.0, and had none before."""
+    raw: list[object] = []
+    for cell in cells:
+        found = parsed(cell) if cell is not None else None
+        number, written = found if found is not None else (cell, None)
+        fits = written is None or (units.unit(written) or units.SECONDS).base == unit
+        factor = units.unit(written) if written is not None and fits else None
+        raw.append(
+            number * factor.factor if isinstance(number, float) and factor is not None
+            else number if fits else cell
+        )  # fmt: skip
+    return readings(raw, lambda index: f"the run in line {lines[index]}")
+
+
+def _failed(task: _Task) -> tuple[str, ...]:
+    count = sum(task.failed.values())
+    if not count:
+        return ()
+    why = ", ".join(f"{label(status)} ({n})" for status, n in list(task.failed.items())[:5])
+    return (f"{count} of {task.runs} runs failed and are left out: {why}.",)
+
+
+def _environment(systems: Sequence[Element]) -> str | None:
+    """Say what of the machine is told: CPU model, cores, frequency, memory, kernel, host."""
+    told = {child.name for system in systems for child in system.children}
+    names = {"cpu": "CPU model and cores", "ram": "memory", "os": "kernel"}
+    parts = [name for child, name in names.items() if child in told]
+    if not parts:
+        return None
+    hosts = f", of {len(systems)} hosts" if len(systems) > 1 else ""
+    return ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1] + hosts
+
+
+def _notes(root: Element, tasks: Iterable[_Task]) -> list[str]:
+    notes = []
+    if root.attributes.get("error"):
+        notes.append(f"BenchExec says that it was {label(root.attributes['error'])}.")
+    every = list(tasks)
+    failed = sum(sum(task.failed.values()) for task in every)
+    if failed:
+        runs = sum(task.runs for task in every)
+        notes.append(f"{failed} of {runs} runs failed and are left out.")
+    return notes
+
+
+UNIT = Format(
+    description=Description(
+        name="benchexec",
+        title="BenchExec: the results in XML, packed or not",
+        question="What did each run of each task take?",
+        source="BenchExec 3.35, doc/result.dtd",
+    ),
+    recognises=recognises,
+    read=read,
+)

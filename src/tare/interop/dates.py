@@ -1,0 +1,51 @@
+"""What rows are ordered by: numbers, or dates as seconds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tare.interop.cells import Cells
+from tare.interop.series import FloatArray
+
+
+class Times:
+    """Turns a column that gives the order of time into numbers, chunk by chunk."""
+
+    def __init__(self) -> None:
+        #: Dates count from the first of them, since a double cannot tell nanoseconds since 1970
+        #: apart.
+        self._first: int | None = None
+
+    def numbers(self, column: pa.Array) -> FloatArray | None:
+        """Convert.
+
+        Returns
+        -------
+        array, shape (n,), or None
+            Numbers as they are, dates (ISO 8601) in seconds; NaN where there is neither. None
+            where no row has either.
+        """
+        if pa.types.is_floating(column.type):
+            return np.asarray(column.fill_null(np.nan), dtype=np.float64)
+        if pa.types.is_string(column.type):
+            numbers, _ = Cells(None).numbers(column)
+            if np.isfinite(numbers).mean() > 0.5:
+                return numbers
+        return self._dates(column)
+
+    def _dates(self, column: pa.Array) -> FloatArray | None:
+        try:
+            dates = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+        except (ValueError, TypeError, OverflowError):
+            return None
+        absent = dates.isna().to_numpy()
+        if absent.all():
+            return None
+        stamps = dates.astype("datetime64[ns, UTC]").astype("int64").to_numpy()
+        if self._first is None:
+            self._first = int(stamps[~absent][0])
+        seconds = (stamps - self._first) / 1e9
+        seconds[absent] = np.nan
+        return np.asarray(seconds)

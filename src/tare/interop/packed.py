@@ -1,0 +1,57 @@
+"""A file as it would be unpacked: gzip, bzip2, Zstandard and LZ4 are known by their first bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tare.errors import InputError
+
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+}
+
+
+def packing(head: bytes) -> str | None:
+    """Return how a file is packed; None if it is not."""
+    return next((how for mark, how in _PACKED.items() if head.startswith(mark)), None)
+
+
+def unpacked(file: Path) -> Any:
+    """Open a file for reading; close it, or use it as a context.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened.
+    """
+    try:
+        with file.open("rb") as source:
+            how = packing(source.read(4))
+        return pa.input_stream(str(file), compression=how)
+    except (OSError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot read {file}: {why}", "name a file of results") from error
+
+
+def take(file: Path, source: Any, most: int, line: int | None = None) -> bytes:
+    """Read up to so many bytes; nothing at the end.
+
+    Raises
+    ------
+    InputError
+        If what is packed is damaged or ends early; names the line that it came to.
+    """
+    try:
+        return bytes(source.read(most))
+    except (OSError, pa.ArrowException, EOFError) as error:
+        where = f"{file}, after line {line}" if line else f"{file}"
+        raise InputError(
+            f"{where}: what is packed in it is damaged or ends early ({error})",
+            "copy it again, or let the tool that wrote it write it again",
+        ) from error
