@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare.audit.comparison import ComparisonAudit, compare_series
+from tare.audit.naming import named, varied
 from tare.audit.question import Question
 from tare.audit.series import SeriesAudit, audit_series
 from tare.audit.specification import Score, score
@@ -100,10 +101,12 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         imported.append(read(file, question.columns, question.format))
     found = [(one.file, s) for one in imported for s in one.series]
     keys = _keys(found)
+    apart = varied(keys)
     series = []
     for i, ((file, s), key) in enumerate(zip(found, keys, strict=True)):
         tell("looking at series", i, len(found))
-        series.append(audit_series(file, s, key, question))
+        name = named(key, apart) or s.metric
+        series.append(audit_series(file, s, key, name, question))
     columns = question.columns
     tell("comparing", len(found), len(found))
     compared = compare_series(series, columns.compare, question) if columns.compare else []

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from tare.audit.naming import named, varied
 from tare.audit.pairing import Matched, match
 from tare.audit.question import Question
 from tare.audit.series import SeriesAudit, thinned
@@ -35,6 +36,8 @@ class ComparisonAudit:
     ----------
     key : dict of str to str
         Levels that both have.
+    where : str
+        The same in words, without what all series have in common.
     a, b : str
         Level of the compared columns of the first and the second.
     first, second : SeriesAudit
@@ -53,6 +56,7 @@ class ComparisonAudit:
     """
 
     key: dict[str, str]
+    where: str
     a: str
     b: str
     first: SeriesAudit
@@ -64,6 +68,11 @@ class ComparisonAudit:
     mean: Word | None
     sd: Word | None
     margin: float
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether one of the two is not trusted."""
+        return any(s.trust.verdict != "TRUST" for s in (self.first, self.second))
 
     @property
     def verdict(self) -> str:
@@ -125,8 +134,10 @@ def compare_series(
         for group in _groups(series, columns, question.columns.group)
         for first, second in combinations(group, 2)
     ]
-    words = _stability_intervals(pairs, question)
-    single = [_compare(a, b, columns, question, words, len(pairs)) for a, b in pairs]
+    family = _Family(
+        columns, varied(s.key for s in series), _stability_intervals(pairs, question), len(pairs)
+    )
+    single = [_compare(a, b, family, question) for a, b in pairs]
     return _judge_family(single, question.margin)
 
 
@@ -187,14 +198,21 @@ def _stability_intervals(
     }
 
 
+@dataclass(frozen=True)
+class _Family:
+    """What all comparisons of an audit share."""
+
+    columns: Sequence[str]
+    varied: Sequence[str]
+    #: STABILITY's intervals of each series, by its identity.
+    words: Mapping[int, dict[Of, tuple[float, float]]]
+    size: int
+
+
 def _compare(
-    a: SeriesAudit,
-    b: SeriesAudit,
-    columns: Sequence[str],
-    question: Question,
-    words: Mapping[int, dict[Of, tuple[float, float]]],
-    family: int,
+    a: SeriesAudit, b: SeriesAudit, family: _Family, question: Question
 ) -> ComparisonAudit:
+    columns, words = family.columns, family.words
     matched = match(a.trials, b.trials)
     refusal = _refusal(a, b, matched)
     first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
@@ -205,8 +223,10 @@ def _compare(
         dependence = max(a.dependence, b.dependence)
         location = compare_unpaired(first, second, question.margin, question.confidence, dependence)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
+    key = {k: v for k, v in a.key.items() if k not in columns and b.key.get(k) == v}
     return ComparisonAudit(
-        key={k: v for k, v in a.key.items() if k not in columns and b.key.get(k) == v},
+        key=key,
+        where=named(key, family.varied),
         a=_level(a.key, columns),
         b=_level(b.key, columns),
         first=a,
@@ -214,7 +234,7 @@ def _compare(
         matched=matched,
         location=location,
         refusal=refusal,
-        spread=_spread(matched, question, family),
+        spread=_spread(matched, question, family.size),
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,

@@ -14,7 +14,7 @@ from tare.audit.question import Question
 from tare.audit.trials import Trials, trials_of
 from tare.interop import Series
 from tare.statistics.assumptions import Assumptions, assumptions
-from tare.statistics.confirm import Repetitions, repetitions
+from tare.statistics.confirm import Curve, Repetitions, repetitions
 from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.quantiles import quantiles
@@ -36,6 +36,8 @@ class SeriesAudit:
         As it was read.
     key : dict of str to str
         What tells it from all others of the audit: with its file, where there are several.
+    name : str
+        The same in words, without what all have in common.
     trials : Trials
     quantiles : tuple of (float, Interval)
         The median first.
@@ -53,6 +55,7 @@ class SeriesAudit:
     file: Path
     series: Series
     key: dict[str, str]
+    name: str
     trials: Trials
     quantiles: tuple[tuple[float, Interval], ...]
     mean: Interval
@@ -98,11 +101,6 @@ class SeriesAudit:
         """The trials' values, thinned evenly where there are very many."""
         return thinned(self.trials.values)
 
-    @property
-    def name(self) -> str:
-        """The series in words: its levels, or its metric where it is the only one."""
-        return ", ".join(self.key.values()) or self.series.metric
-
 
 def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
     """Keep every k-th value of a long series, so that at most so many are left."""
@@ -140,7 +138,7 @@ def widened_quantiles(
 
 
 def audit_series(
-    file: Path, series: Series, key: dict[str, str], question: Question
+    file: Path, series: Series, key: dict[str, str], name: str, question: Question
 ) -> SeriesAudit:
     """Conclude from one series.
 
@@ -151,10 +149,13 @@ def audit_series(
     series : Series
         Of at least one value.
     key : dict of str to str
+    name : str
     question : Question
     """
     trials = trials_of(series)
     values = trials.values
+    if len(values) == 0:
+        return _of_nothing(file, series, key, name, question)
     part = thinned(values)
     checked = assumptions(values, question.precision)
     wanted = list(dict.fromkeys((0.5, *question.quantiles)))
@@ -164,6 +165,7 @@ def audit_series(
         file=file,
         series=series,
         key=key,
+        name=name,
         trials=trials,
         quantiles=tuple(zip(wanted, found, strict=True)),
         mean=mean,
@@ -171,11 +173,40 @@ def audit_series(
         coverage=coverage_like(part, question.confidence, question.seed),
         repetitions=repetitions(part, question.precision, question.confidence),
         assumptions=checked,
-        trust=trust(
-            values,
-            trials_known=trials.known,
-            precision=question.precision,
-            defects=series.defects,
-        ),
+        trust=_trust(trials, series, question),
         used=len(part),
+    )
+
+
+def _trust(trials: Trials, series: Series, question: Question) -> Trust:
+    return trust(
+        trials.values,
+        trials_known=trials.known,
+        precision=question.precision,
+        defects=series.defects,
+    )
+
+
+def _of_nothing(
+    file: Path, series: Series, key: dict[str, str], name: str, question: Question
+) -> SeriesAudit:
+    """Audit a series of which no value could be read: there is no figure, only a verdict."""
+    trials, level = trials_of(series), question.confidence
+    none = Interval(math.nan, None, None, level, "none", 0, "there are no values")
+    nothing = np.empty(0)
+    curve = Curve(nothing.astype(np.int64), nothing, nothing, nothing)
+    return SeriesAudit(
+        file=file,
+        series=series,
+        key=key,
+        name=name,
+        trials=trials,
+        quantiles=tuple((q, none) for q in (0.5, *question.quantiles)),
+        mean=none,
+        sd=none,
+        coverage=None,
+        repetitions=Repetitions(question.precision, level, 0.5, None, None, True, curve),
+        assumptions=assumptions(nothing, question.precision),
+        trust=_trust(trials, series, question),
+        used=0,
     )

@@ -1,0 +1,215 @@
+"""An audit in words, the same for the terminal and the page."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tare.audit import VERDICTS, Audit, FileAudit
+from tare.audit.comparison import ComparisonAudit
+from tare.audit.series import SeriesAudit
+from tare.audit.variance import VarianceAudit
+from tare.findings.phrasing import counted, listing, percent, quantity, significant
+from tare.statistics.factorial import Effect
+
+#: Shares below which an effect is not worth a word.
+_LEAST_SHARE = 0.01
+#: Numbers, signs included, by which two sentences that say the same differ.
+_NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
+
+T = TypeVar("T")
+
+
+def told_quantity(value: float, unit: str | None, digits: int = 4) -> str:
+    """Write a value with its unit; times in whichever of s, ms, µs and ns reads best."""
+    if math.isnan(value):
+        return "none"
+    if unit == "s":
+        for name, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+            if abs(value) >= size:
+                return f"{significant(value / size, digits)} {name}"
+        return f"{significant(value * 1e9, digits)} ns"
+    if unit == "bytes":
+        return quantity(value, "bytes")
+    return significant(value, digits) if unit is None else f"{significant(value, digits)} {unit}"
+
+
+def told_median(s: SeriesAudit) -> str:
+    """Write a median with its interval: "241.8 ms ±0.2 %"."""
+    if s.n == 0:
+        return "no values"
+    value = told_quantity(s.median.estimate, s.series.unit)
+    half = s.median.half_width
+    if half is None:
+        return f"{value} (no interval)"
+    return f"{value} ±{percent(half)}"
+
+
+def told_precision(precision: float) -> str:
+    """Write a target: "±1 %"."""
+    return f"±{100 * precision:.4g} %"
+
+
+def told_runs(s: SeriesAudit) -> str:
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "> 100"."""
+    r = s.repetitions
+    if s.n == 0:
+        return "–"
+    if r.n is None:
+        return f"> {s.n:,}"
+    if r.n_assured is None:
+        return f"{r.n:,}"
+    return f"{r.n:,} ({r.n_assured:,} assured)"
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A sentence that several have in common, but for its numbers.
+
+    Attributes
+    ----------
+    text : str
+        As the first of them has it.
+    names : tuple of str
+        Of those that have it.
+    varies : bool
+        Whether the numbers differ.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    varies: bool
+
+    def told(self, noun: str, total: int) -> str:
+        """Tell the sentence once, and of how many it is true."""
+        n = len(self.names)
+        if total == 1:
+            return self.text
+        which = f"All {total:,} {noun}" if n == total else f"{n:,} of {total:,} {noun}"
+        if n == 1:
+            which = self.names[0]
+        elif self.varies:
+            which += f", such as {self.names[0]}"
+        return f"{which}: {self.text}"
+
+
+def shared(
+    some: Sequence[T], sentences: Callable[[T], Sequence[str]], name: Callable[[T], str]
+) -> list[Shared]:
+    """Put sentences that differ in their numbers only together, the most frequent first."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for one in some:
+        for text in sentences(one):
+            found.setdefault(_NUMBER.sub("#", text), []).append((text, name(one)))
+    groups = [
+        Shared(
+            text=told[0][0],
+            names=tuple(dict.fromkeys(who for _, who in told)),
+            varies=len({text for text, _ in told}) > 1,
+        )
+        for told in found.values()
+    ]
+    return sorted(groups, key=lambda g: -len(g.names))
+
+
+def reasons(audit: Audit, verdict: str | None = None) -> list[tuple[str, Shared]]:
+    """Give the reasons of all verdicts, each once, the worst first."""
+    told = []
+    for worst in reversed(VERDICTS) if verdict is None else (verdict,):
+        some = [s for s in audit.series if s.trust.verdict == worst]
+        told += [(worst, g) for g in shared(some, lambda s: s.trust.reasons, lambda s: s.name)]
+    return told
+
+
+def counts_of(some: Sequence[SeriesAudit]) -> str:
+    """Count verdicts: "TRUST 3, DOUBT 20, REJECT 1 of 24 series"."""
+    found = Counter[str](s.trust.verdict for s in some)
+    if len(some) == 1:
+        return "1 series"
+    return f"{', '.join(f'{v} {found[v]:,}' for v in VERDICTS if found[v])} of {len(some):,} series"
+
+
+#: How the worst verdict reads where some series have it, and where all have.
+_OF_SOME = {"DOUBT": "to be doubted", "REJECT": "not fit to conclude from"}
+_ANSWERS = {
+    "TRUST": "These numbers can be trusted",
+    "DOUBT": "These numbers are to be doubted",
+    "REJECT": "These numbers are not fit to conclude from",
+}
+
+
+def headline(audit: Audit) -> str:
+    """Answer whether the numbers can be trusted, in one or two sentences."""
+    total = len(audit.series)
+    if total == 1:
+        s = audit.series[0]
+        return f"{_ANSWERS[audit.verdict]}: the median is {told_median(s)}, n = {s.n:,}."
+    if audit.count(audit.verdict) == total:
+        return f"{_ANSWERS[audit.verdict]}, all {total:,} series of them."
+    worst = audit.count(audit.verdict)
+    are = "is" if worst == 1 else "are"
+    return (
+        f"{worst:,} of {total:,} series {are} {_OF_SOME[audit.verdict]}: {counts_of(audit.series)}."
+    )
+
+
+def told_comparison(c: ComparisonAudit) -> str:
+    """Name a comparison: "docker beside bare (workers 1)"."""
+    return f"{c.b} beside {c.a}" + (f" ({c.where})" if c.where else "")
+
+
+def comparisons_told(some: Sequence[ComparisonAudit]) -> str:
+    """Count the verdicts of all comparisons."""
+    found = Counter(c.verdict for c in some)
+    total = counted(len(some), "comparison")
+    if len(found) == 1:
+        return f"{next(iter(found)).capitalize()} in {'all ' if len(some) > 1 else ''}{total}."
+    return f"Of {total}: {listing(f'{n:,} {word}' for word, n in found.most_common())}."
+
+
+def stability_told(some: Sequence[ComparisonAudit]) -> str | None:
+    """Count STABILITY's words; None where nothing has them."""
+    told = []
+    for of, words in (("mean", [c.mean for c in some]), ("SD", [c.sd for c in some])):
+        found = Counter(w for w in words if w)
+        if found:
+            told.append(f"{of} {listing(f'{w} {n:,}' for w, n in found.most_common())}")
+    return f"As STABILITY would say, of all values pooled: {'; '.join(told)}." if told else None
+
+
+def variance_told(v: VarianceAudit) -> str:
+    """Tell what explains the variance, largest share first, and the same of the ranks."""
+    d = v.decomposition
+    worth = sorted((e for e in d.effects if e.share >= _LEAST_SHARE), key=lambda e: -e.share)
+    if not worth:
+        return (
+            f"None of {listing(v.factors)} explains 1 % of the variance of {v.metric}: "
+            f"{percent(d.within)} is between trials of the same cell."
+        )
+    shares = [f"{_effect(e)} {percent(e.share)}" for e in worth[1:]]
+    told = listing(
+        [f"{_effect(worth[0])} explains {percent(worth[0].share)} of the variance", *shares]
+    )
+    small = [_effect(e) for e in d.effects if e.share < _LEAST_SHARE]
+    rest = f"; {listing(small)} less than 1 %" if small else ""
+    ranks = listing(f"{_effect(e)} {percent(e.rank_share)}" for e in worth[:3])
+    return (
+        f"{told}{rest}; {percent(d.within)} is between trials of the same cell. "
+        f"Of the ranks, where extremes weigh no more than others: {ranks}."
+    )
+
+
+def _effect(effect: Effect) -> str:
+    return " with ".join(effect.factors)
+
+
+def specification_told(file: FileAudit) -> str:
+    """Tell what a file says of its numbers, and what it leaves out."""
+    score = file.score
+    if not score.missing:
+        return f"says all that a reader needs ({score.points} of {score.of})"
+    return f"does not say its {listing(score.missing)} ({score.points} of {score.of})"
