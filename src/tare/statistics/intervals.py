@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from tare.errors import InputError
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -92,8 +93,20 @@ def quantile_ranks(
 
 
 def trials_needed(q: float = 0.5, confidence: float = 0.95) -> int:
-    """Smallest n for which a quantile has an interval (median at 95 %: 6)."""
-    n = 1
+    """Smallest n for which a quantile has an interval (median at 95 %: 6).
+
+    Raises
+    ------
+    InputError
+        If the quantile is not between 0 and 1, or the confidence is not.
+    """
+    if not (0 < q < 1 and 0 < confidence < 1):
+        raise InputError(
+            f"no number of trials gives the quantile {q:g} an interval of {confidence:g}",
+            "both must lie between 0 and 1, as 0.99 and 0.95",
+        )
+    # All n values on one side of the quantile must be rarer than half of what may be missed.
+    n = max(1, math.floor(math.log((1 - confidence) / 2) / math.log(max(q, 1 - q))) - 1)
     while quantile_ranks(n, q, confidence) is None:
         n += 1
     return n
