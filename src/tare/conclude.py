@@ -154,7 +154,7 @@ def execute(
         plan=made,
         machine=prepared.machine,
         facts=prepared.facts,
-        decide=_decide(prepared.experiment),
+        decide=_decide(made, progress),
         progress=progress,
         past=past,
         user=None if as_root else calling_user(),
@@ -188,12 +188,18 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
 def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, Past]:
     made = plan.resume(made, plan.read(folder))
     plan.write(made, folder)
-    return made, count(journal.read_all(folder))
+    compared = made.experiment.stopping.compare is not None
+    return made, count(journal.read_all(folder), made.metric if compared else None)
 
 
-def _decide(experiment: Experiment) -> execution.Decide:
+def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
     """Return the stopping rule: where stability is the question, the spread has a target too."""
+    experiment = made.experiment
     stopping = experiment.stopping
+    if stopping.compare is not None:
+        from tare.findings.pairing import stopping_rule
+
+        return stopping_rule(made, progress.running)
     metrics = (plan.metric(experiment), *stopping.also)
 
     def rule(*values: execution.Values) -> Mapping[int, execution.Decision]:
@@ -221,6 +227,8 @@ def _decide(experiment: Experiment) -> execution.Decide:
 
 
 def _first_look(experiment: Experiment) -> int:
+    if experiment.stopping.compare is not None:
+        return 0  # its looks share one error, however early they are
     from tare.statistics import repetitions
 
     return repetitions.first_look(experiment.stopping.quantile)

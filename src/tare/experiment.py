@@ -70,6 +70,11 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     anytime: bool = False
     #: Metrics that must reach the precision beside the experiment's own.
     also: tuple[str, ...] = ()
+    #: Instead of a precision: the factor whose levels are compared with its reference level, by
+    #: block, until every verdict is safe.
+    compare: str | None = None
+    #: With ``compare``: stop where every ratio is safely below or above 1 + gate.
+    gate: float | None = None
     #: Time for measuring in one session, shared over all cells; outranks n and precision.
     #: None: n alone bounds the experiment.
     budget_s: float | None = 600.0

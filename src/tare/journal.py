@@ -79,10 +79,12 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
 #: ``fixed``: n was decided beforehand; ``target``: the cell has what was asked; ``cap``: still too
 #: wide after as many trials as any cell gets; ``remembers``: there, and its trials depend on each
 #: other too much; ``drifts``: there, and it drifts or jumps by more than the target; ``ordered``:
-#: under ``anytime``, its trials are not exchangeable.
+#: under ``anytime``, its trials are not exchangeable; ``decided``: every comparison's verdict is
+#: safe; ``alone``: what it was to be compared with kept failing.
 StopReason = Literal[
-    "fixed", "target", "budget", "cap", "remembers", "drifts", "ordered", "failed", "interrupted"
-]
+    "fixed", "target", "budget", "cap", "remembers", "drifts", "ordered", "failed", "interrupted",
+    "decided", "alone",
+]  # fmt: skip
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stop"):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import audit, cleanup, describe, experiment, export, run
+from tare.cli import audit, cleanup, compare, describe, experiment, export, run
 from tare.errors import InterruptError, TareError
 
 #: What a shell expects of a program that was interrupted.
@@ -27,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(context_settings={"ignore_unknown_options": False})(run.run)
+app.command()(compare.compare)
 app.add_typer(experiment.app, name="experiment")
 app.command()(audit.audit)
 app.command()(export.export)

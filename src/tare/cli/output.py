@@ -31,6 +31,19 @@ def write_json(value: Any, destination: str) -> None:
         ) from error
 
 
+def write_text(text: str, destination: str, option: str) -> None:
+    """Write a text to a file, or to standard output where it is ``-``."""
+    if destination == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(destination).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {destination}: {error.strerror}", f"choose another {option} FILE"
+        ) from error
+
+
 def seconds(value: float) -> str:
     """Return a duration as people say it: ``85 s``, ``4 min 10 s``, ``2 h 5 min``."""
     if value < 1:

@@ -35,6 +35,7 @@ class Bar:
         self._trials: int | None = None
         self._began = time.monotonic()
         self._logged = self._began
+        self._estimate = ""
 
     def __enter__(self) -> Bar:
         self._bar.start()
@@ -63,6 +64,10 @@ class Bar:
         if seconds_left is not None and self._live:
             self._show(f"about {seconds(seconds_left)}")
 
+    def running(self, estimate: str) -> None:
+        """Tell what a comparison says so far."""
+        self._estimate = f" · {estimate}"
+
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a trial is over."""
         left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
@@ -72,7 +77,7 @@ class Bar:
         elapsed = time.monotonic() - self._began
         if self._task is not None and seconds_left is not None:
             self._bar.update(self._task, completed=elapsed, total=elapsed + seconds_left)
-        self._show(f"trial {done}{of}{left} · {where}{failed}")
+        self._show(f"trial {done}{of}{left} · {where}{failed}{self._estimate}")
 
     def _show(self, text: str) -> None:
         now = time.monotonic()

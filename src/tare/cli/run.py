@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
-import shutil
-from collections.abc import Container, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tare import lease
 from tare.cli import output
+from tare.cli.command_line import (
+    COMMAND_LINE,
+    as_option,
+    factors,
+    folder_in_memory,
+    metric_name,
+    workload,
+)
 from tare.errors import ExperimentError, TrialError
-
-#: How complaints name where the options come from.
-COMMAND_LINE = "the command line"
 
 
 def run(
@@ -91,11 +91,10 @@ def run(
 
     Example: tare run -- sleep 0.1
     """
-    from tare import conclude, experiment_file, platforms
+    from tare import conclude, experiment_file
     from tare.catalogue import catalogue
     from tare.cli.progress import Bar
     from tare.cli.summary import show, summarize
-    from tare.workloads.placeholders import literal
 
     known = catalogue()
     table = {
@@ -109,35 +108,23 @@ def run(
             **({"trials": trials} if trials else {"budget": "60 s"}),
             **({"precision": precision} if precision else {}),
             **({"budget": budget} if budget else {}),
-            **({"metric": [_metric(m, known.metrics) for m in metric]} if metric else {}),
+            **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
         },
         "workload": [
-            {
-                "name": Path(command[0]).name or "command",
-                "command": [literal(word) for word in command],
-                "capture": capture,
-                # Elsewhere neither the directory nor what the environment names need exist.
-                **(
-                    {}
-                    if platforms.own_files(platform)
-                    else {"directory": literal(str(Path.cwd())), "inherit": ["*"]}
-                ),
-                **({"timeout": timeout} if timeout else {}),
-                **({"input": literal(str(Path(input).resolve()))} if input else {}),
-            }
+            workload(
+                Path(command[0]).name or "command", command, platform,
+                capture=capture, timeout=timeout, input=input,
+            )
         ],
-        "factors": {"platform": [platform], "workers": [workers], "pinning": [pinning]},
-        **({"platforms": {"docker": {"image": image}}} if image else {}),
-    }
-    if input is not None and not Path(input).is_file():
-        raise ExperimentError(f"there is no file {input} to read as standard input")
+        **factors(platform, workers, pinning, image),
+    }  # fmt: skip
     try:
         asked = experiment_file.from_table(table, COMMAND_LINE, known)
     except ExperimentError as error:
-        raise ExperimentError(_as_option(error.message), error.hint) from error
+        raise ExperimentError(as_option(error.message), error.hint) from error
     prepared = conclude.check(asked)
     with ExitStack() as stack:
-        folder = out or stack.enter_context(_folder_in_memory())
+        folder = out or stack.enter_context(folder_in_memory())
         failure: TrialError | None = None
         ended = "failed"
         try:
@@ -158,29 +145,7 @@ def run(
             raise TrialError(failure.message, _hint(command, capture))
 
 
-def _as_option(message: str) -> str:
-    """Name an option where an experiment file would have the key of a table."""
-    return re.sub(rf"^{COMMAND_LINE}: \w+(\[\d+\])?\.(\w+)(\[\d+\])?", r"--\2", message)
-
-
-def _metric(asked: str, known: Container[str]) -> str:
-    """Return the name of a metric that may have been asked for without its unit."""
-    return next((name for unit in ("_ns", "_bytes") if (name := asked + unit) in known), asked)
-
-
 def _hint(command: list[str], capture: bool) -> str | None:
     if len(command) == 1 and set(" |;&<>$") & set(command[0]):
         return f"a line for the shell needs a shell: tare run -- sh -c '{command[0]}'"
     return None if capture else "--capture shows what it said"
-
-
-@contextlib.contextmanager
-def _folder_in_memory() -> Iterator[Path]:
-    """Give a folder for results that nobody keeps: no trial waits for a disk."""
-    name = lease.new_name()
-    with lease.hold(name):
-        folder = Path("/dev/shm") / f"{name}-run"
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tare import journal
+from tare import journal, record
 
 
 @dataclass
@@ -20,12 +20,22 @@ class Past:
     #: Trials by cell that ended, and those of them that were good.
     ended: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     good: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: Block and value by source of good trials by cell, where a metric was asked for.
+    values: dict[int, list[tuple[int, dict[str, float]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
 
-def past(lines: Iterable[journal.Line]) -> Past:
-    """Count what the sessions in a journal did; a trial without its end was not done."""
+def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
+    """Count what the sessions in a journal did; a trial without its end was not done.
+
+    With ``metric``, what it was in each good trial is kept: a comparison goes on with the pairs
+    that it has, where a precision begins anew in every session.
+    """
     found = Past()
     cell_of: dict[int, int] = {}
+    block_of: dict[int, int] = {}
+    samples: dict[str, list[float]] = defaultdict(list)
     for line in lines:
         match line:
             case journal.Session():
@@ -34,8 +44,16 @@ def past(lines: Iterable[journal.Line]) -> Past:
                 found.trials = max(found.trials, line.trial)
                 if not line.calibration:
                     cell_of[line.trial] = line.cell
+                    block_of[line.trial] = line.block
+                    samples.clear()
                     found.blocks = max(found.blocks, line.block + 1)
+            case record.Sample(phase="measured") if line.metric == metric:
+                samples[line.source].append(line.value)
             case journal.TrialEnd() if line.trial in cell_of:
-                found.ended[cell_of[line.trial]] += 1
-                found.good[cell_of[line.trial]] += line.status == "ok"
+                cell = cell_of[line.trial]
+                found.ended[cell] += 1
+                found.good[cell] += line.status == "ok"
+                if metric is not None and line.status == "ok":
+                    means = {source: sum(v) / len(v) for source, v in samples.items()}
+                    found.values[cell].append((block_of[line.trial], means))
     return found

@@ -57,6 +57,9 @@ class Progress(Protocol):
     def planned(self, trials: int | None, seconds: float | None) -> None:
         """Tell how many trials there will be, and how long they take, as far as known."""
 
+    def running(self, estimate: str) -> None:
+        """Tell what a comparison says so far."""
+
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a trial is over."""
 

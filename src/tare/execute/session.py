@@ -268,6 +268,7 @@ class _Session:
         reason: journal.StopReason | None,
         decisions: Mapping[int, Decision],
     ) -> None:
+        stopping = self.experiment.stopping
         for cell in cells:
             decision = decisions.get(cell)
             more = decision.more_trials if decision else None
@@ -276,7 +277,7 @@ class _Session:
                     cell=cell,
                     trials=self.tally.trials[cell],
                     reason=reason or (decision and decision.reason) or "target",
-                    target=self.experiment.stopping.precision,
+                    target=stopping.precision if stopping.compare is None else None,
                     reached=decision.reached if decision else None,
                     more_trials=more,
                     more_seconds=None if more is None else more * self.tally.seconds(cell),

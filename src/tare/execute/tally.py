@@ -31,7 +31,13 @@ class Tally:
         self._successes: dict[int, int] = defaultdict(int, past.good)
         #: Seconds and number of the trials of this session; None: of all cells.
         self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
-        self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(list)
+        self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(
+            list,
+            {
+                cell: [(block, Outcome("ok", None, 0.0, means)) for block, means in some]
+                for cell, some in past.values.items()
+            },
+        )
 
     def add(self, cell: int, block: int, outcome: Outcome) -> None:
         """Count a trial that ended."""

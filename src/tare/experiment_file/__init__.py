@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.errors import ExperimentError
-from tare.experiment import Experiment
+from tare.experiment import TOPOLOGY, Experiment
 from tare.experiment_file import factors, keys, sections, substitution
 from tare.experiment_file.table import Table, suggestion
 from tare.registry import Catalogue
@@ -116,6 +116,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     )
     substitution.check(name, experiment)
     _check_commands(top, experiment, catalogue)
+    _check_compared(top, experiment)
     return experiment
 
 
@@ -139,6 +140,24 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
         raise table.error(
             "process", f"only kernels can iterate in one process; {commands[0]!r} is a command"
         )
+
+
+def _check_compared(table: Table, experiment: Experiment) -> None:
+    """Refuse to compare what is no factor, has one level, or never meets in a block."""
+    factor = experiment.stopping.compare
+    if factor is None:
+        return
+    levels = {"workload": experiment.workloads, **experiment.factors}
+    if factor not in levels:
+        raise table.error(
+            "compare", f"there is no factor {factor!r}", suggestion(factor, tuple(levels))
+        )
+    if len(levels[factor]) < 2 and tuple(levels[factor]) != (TOPOLOGY,):
+        raise table.error(
+            "compare", f"{factor!r} has one level, so there is nothing to compare", "add a level"
+        )
+    if experiment.order != "blocks":
+        raise table.error("order", "is to be blocks where cells are compared within blocks")
 
 
 def template() -> str:

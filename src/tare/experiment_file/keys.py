@@ -32,6 +32,17 @@ STOPPING = (
         "trials only, and refused where trials remember each other",
     ),
     Key(
+        "compare",
+        kinds.NAME,
+        "go on by block until every level of this factor (or `workload`) is safely told from its "
+        "reference level, or shown to be the same within `margin`; excludes `precision`",
+    ),
+    Key(
+        "gate",
+        kinds.share(0, 10),
+        "with `compare`: go on until every ratio is safely below or above 1 + this",
+    ),
+    Key(
         "budget",
         kinds.seconds(positive=True),
         "time for measuring in one session; outranks trials and precision. Without it, `trials` "

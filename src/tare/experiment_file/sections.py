@@ -29,7 +29,25 @@ def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
                 "remove one of them",
             )
         given.setdefault("budget_s", None)
+    _check_comparing(table, given, also)
     return Stopping(**given, also=also)
+
+
+def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ...]) -> None:
+    """Refuse what says nothing beside ``compare``, and ``gate`` without it."""
+    if "compare" not in given:
+        if "gate" in given:
+            raise table.error("gate", "needs compare, which says what is compared")
+        return
+    for key in ("precision", "quantile", "anytime"):
+        if given.get(key):
+            raise table.error(
+                key,
+                "excludes compare, which goes on until the verdicts are safe",
+                "remove one of them",
+            )
+    if also:
+        raise table.error("metric", "is to be one metric where there is compare", "keep the first")
 
 
 def workloads(tables: list[Table], file: Table, catalogue: Catalogue) -> tuple[WorkloadSpec, ...]:

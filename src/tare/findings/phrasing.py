@@ -55,6 +55,11 @@ def percent(share: float, *, sign: bool = False) -> str:
     return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
 
 
+def share(value: float) -> str:
+    """Write a share that somebody chose as they would: ``share(0.02)`` is "2 %"."""
+    return f"{100 * value:.6g} %"
+
+
 def change(ratio: float) -> str:
     """Write a ratio as a change: ``change(1.03)`` is "+3.0 %", ``change(4)`` is "× 4.00"."""
     if _is_factor(ratio):

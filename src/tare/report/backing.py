@@ -17,7 +17,12 @@ _REASONS = {
     "fixed": "n was fixed beforehand",
     "target": "target reached",
     "budget": "the budget ended",
-    "cap": "refused: the series remembers too much",
+    "cap": "refused: not known well enough after as many trials as any cell gets",
+    "remembers": "refused: the series remembers too much",
+    "drifts": "refused: the series drifts or jumps by more than the target",
+    "ordered": "refused: the trials are not exchangeable",
+    "decided": "every verdict is safe",
+    "alone": "what it was to be compared with kept failing",
     "failed": "it kept failing",
     "interrupted": "interrupted",
 }

@@ -133,7 +133,7 @@ TABLES = (
             Column("cell", "INTEGER", "the cell"),
             Column("trials", "BIGINT", "good trials that it had then"),
             Column("reason", "VARCHAR", "`fixed`, `target`, `budget`, `cap`, `remembers`, "
-                   "`drifts`, `ordered`, `failed`, `interrupted`"),
+                   "`drifts`, `ordered`, `failed`, `interrupted`, `decided`, `alone`"),
             Column("target", "DOUBLE", "half-width asked, relative; absent: none"),
             Column("reached", "DOUBLE", "half-width reached; absent: too few trials to say"),
             Column("more_trials", "BIGINT", "about how many more the target takes; absent: none "

@@ -1,0 +1,138 @@
+"""What is typed, as the tables that an experiment file would have."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import shutil
+from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tare import lease
+from tare.errors import ExperimentError
+
+#: How complaints name where the options come from.
+COMMAND_LINE = "the command line"
+#: What a shell would obey outside quotes, and what it obeys inside double ones as well.
+_OPERATORS, _EXPANSIONS = "|&;<>", "$`"
+
+
+def workload(
+    name: str,
+    words: list[str],
+    platform: str,
+    *,
+    capture: bool,
+    timeout: str | None,
+    input: str | None,
+    placeholders: bool = False,
+) -> dict[str, Any]:
+    """Return the table of a command, whose braces are literal unless placeholders are meant."""
+    from tare import platforms
+    from tare.workloads.placeholders import literal
+
+    return {
+        "name": name,
+        "command": words if placeholders else [literal(word) for word in words],
+        "capture": capture,
+        # Elsewhere neither the directory nor what the environment names need exist.
+        **(
+            {}
+            if platforms.own_files(platform)
+            else {"directory": literal(str(Path.cwd())), "inherit": ["*"]}
+        ),
+        **({"timeout": timeout} if timeout else {}),
+        **({"input": literal(str(_file(input)))} if input else {}),
+    }
+
+
+def _file(input: str) -> Path:
+    if not Path(input).is_file():
+        raise ExperimentError(f"there is no file {input} to read as standard input")
+    return Path(input).resolve()
+
+
+def factors(
+    platform: str, workers: int, pinning: str, image: str | None
+) -> dict[str, dict[str, Any]]:
+    """Return the tables of where the commands run."""
+    return {
+        "factors": {"platform": [platform], "workers": [workers], "pinning": [pinning]},
+        **({"platforms": {"docker": {"image": image}}} if image else {}),
+    }
+
+
+def as_option(message: str) -> str:
+    """Name an option where an experiment file would have the key of a table."""
+    message = re.sub(
+        rf"^{COMMAND_LINE}: workload\[(\d+)\]\.command(\[\d+\])?", r"command \1", message
+    )
+    return re.sub(rf"^{COMMAND_LINE}: \w+(\[\d+\])?\.(\w+)(\[\d+\])?", r"--\2", message)
+
+
+def metric_name(asked: str, known: Container[str]) -> str:
+    """Return the name of a metric that may have been asked for without its unit."""
+    return next((name for unit in ("_ns", "_bytes") if (name := asked + unit) in known), asked)
+
+
+def split(command: str) -> list[str]:
+    """Divide a command into words, as a shell would, where it asks for nothing else of a shell.
+
+    Raises
+    ------
+    ExperimentError
+        Where there is none, a quote is open, or a shell would have to obey something in it.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ExperimentError(
+            f"cannot divide {command!r} into words: {error}", "close the quote, or write \\' for it"
+        ) from error
+    if not words:
+        raise ExperimentError("a command is empty", "tare compare './old' './new'")
+    asked = shell_syntax(command)
+    if asked is not None:
+        line = shlex.quote("sh -c " + shlex.quote(command))
+        raise ExperimentError(f"{command!r} needs a shell, for {asked}", f"tare compare {line} …")
+    if re.match(r"[A-Za-z_]\w*=", words[0]):
+        line = shlex.quote(f"env {command}")
+        raise ExperimentError(
+            f"{words[0]!r} is a variable, and only a shell would set it", f"tare compare {line} …"
+        )
+    return words
+
+
+def shell_syntax(command: str) -> str | None:
+    """Return the first character that only a shell would obey; None where there is none."""
+    quote: str | None = None
+    letters = iter(command)
+    for letter in letters:
+        if letter == "\\" and quote != "'":
+            next(letters, None)
+        elif quote is None and letter in "'\"":
+            quote = letter
+        elif letter == quote:
+            quote = None
+        elif (letter in _EXPANSIONS and quote != "'") or (letter in _OPERATORS and quote is None):
+            return letter
+    return None
+
+
+@contextlib.contextmanager
+def folder_in_memory() -> Iterator[Path]:
+    """Give a folder for results that nobody keeps: no trial waits for a disk."""
+    name = lease.new_name()
+    with lease.hold(name):
+        folder = Path("/dev/shm") / f"{name}-run"
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the options that were given."""
+    return {key: value for key, value in options.items() if value is not None}

@@ -1,0 +1,207 @@
+"""What ``tare compare`` tells: verdicts with their evidence, a picture in text, JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tare.cli import output
+from tare.findings.judgement import GATE_CODES, Difference, disturbance, worst
+from tare.findings.phrasing import share
+from tare.results import Results
+
+#: Version of ``tare compare --json``.
+VERSION = 1
+#: Where one disturbance takes more than this of the wall time, it is named.
+NOTABLE = 0.01
+#: Characters of the picture, and of what stands before every line.
+_WIDTH, _INDENT = 61, 9
+
+
+def show(found: Sequence[Difference], results: Results) -> None:
+    """Print every verdict with its evidence."""
+    say = output.out.print
+    for d in found:
+        c, (first, second) = d.comparison, d.medians
+        sentence = d.sentence[:1].upper() + d.sentence[1:] if d.further else d.sentence
+        say(f"Verdict  {sentence}.")
+        sure = f"{share(c.confidence)} over all looks" if d.looks else share(c.confidence)
+        say(f"         {sure}; {d.counted}.", style="dim")
+        if d.further:
+            say(f"         {d.further[:1].upper()}{d.further[1:]}.")
+        for line in picture(d):
+            say(line, no_wrap=True, crop=False)
+        name = max(len(d.first), len(d.second))
+        for label, one in ((d.first, first), (d.second, second)):
+            say(f"Median   {label:<{name}}  {_interval(one.estimate, one.low, one.high, d)}")
+        say(f"Effect   Cliff's delta {_signed(c.cliffs_delta)}: {_delta(d)}.")
+        say(f"Spread   {d.steadiness}.")
+        if d.medians_apart:
+            say(f"Modes    {d.medians_apart}.")
+    say(f"Trust    {trust(results, found)}")
+
+
+def trust(results: Results, found: Sequence[Difference]) -> str:
+    """Tell what disturbed the trials, and what protects the comparison from it."""
+    name, lost = disturbance(results)
+    disturbed = (
+        f"{name} took {lost:.1%} of the time"
+        if lost > NOTABLE
+        else "nothing disturbed it by more than 1 %"
+    )
+    if not all(d.paired for d in found):
+        return f"{disturbed}; the baseline was measured at other times."
+    return f"{disturbed}; a coin flip drew the order in each pair."
+
+
+def problems(results: Results) -> list[str]:
+    """Tell which trials failed, and why."""
+    trials = results.trial_table
+    failed = trials[trials["status"] == "failed"]
+    told = []
+    for name, some in failed.groupby("workload", sort=False):
+        total = int((trials["workload"] == name).sum())
+        reasons = sorted({str(r) for r in some["reason"] if r})
+        told.append(f"Failed   {len(some)} of {total} trials of {name}: {'; '.join(reasons[:3])}")
+    return told
+
+
+def evidence(results: Results) -> str | None:
+    """Return what the first command that failed said at last, where it was captured."""
+    said = [text for text in results.faults.get("evidence", ()) if isinstance(text, str) and text]
+    return said[0] if said else None
+
+
+def _interval(value: float, low: float | None, high: float | None, d: Difference) -> str:
+    told = _values(d, value, *(x for x in (low, high) if x is not None))
+    return told[0] + (f"  [{told[1]}, {told[2]}]" if len(told) == 3 else "  (no interval)")
+
+
+def _values(d: Difference, *values: float) -> list[str]:
+    if d.basis.unit == "ns":
+        return output.nanoseconds(*values)
+    if d.basis.unit == "bytes":
+        return [output.size(value) for value in values]
+    return [f"{value:.4g}" for value in values]
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _delta(d: Difference) -> str:
+    """Tell Cliff's delta as a chance: of two values taken at random, which is the larger."""
+    chance = (1 + d.comparison.cliffs_delta) / 2
+    word = "larger" if d.basis.unit != "ns" else "slower"
+    return f"taken at random, a value of {d.second} is the {word} one in {100 * chance:.0f} %"
+
+
+def picture(d: Difference, width: int = _WIDTH) -> list[str]:
+    """Draw the interval beside no change and the margin; empty where there is none.
+
+    Returns
+    -------
+    list of str
+        Labels, the axis with the margin, the interval.
+    """
+    c = d.comparison
+    if c.low is None or c.high is None:
+        return []
+    edge = math.log1p(d.margin)
+    reach = 1.15 * max(abs(math.log(c.low)), abs(math.log(c.high)), 1.5 * edge)
+
+    def at(log: float) -> int:
+        return round((width - 1) * (log + reach) / (2 * reach))
+
+    left, none, right = at(-edge), at(0), at(edge)
+    axis = ["┈"] * width
+    axis[left : right + 1] = ["─"] * (right + 1 - left)
+    for place, mark in ((left, "├"), (right, "┤"), (none, "┼")):
+        axis[place] = mark
+    labels = [" "] * (width + 8)
+    x = share(d.margin)
+    texts = [(none, "0")]
+    if right - none > len(x) + 2:
+        texts += [(left, f"−{x}"), (right, f"+{x}")]
+    for place, text in texts:
+        begin = max(0, place - len(text) // 2)
+        labels[begin : begin + len(text)] = text
+    bar = [" "] * width
+    low, mark_at, high = at(math.log(c.low)), at(math.log(c.ratio)), at(math.log(c.high))
+    bar[low : high + 1] = ["━"] * (high + 1 - low)
+    bar[low], bar[high], bar[mark_at] = "┣", "┫", "●"
+    return [" " * _INDENT + "".join(row).rstrip() for row in (labels, axis, bar)]
+
+
+def gate_line(found: Sequence[Difference], gate: float) -> str:
+    """Answer the gate in one line: that of the worst comparison."""
+    answers = [d.gate(gate) for d in found]
+    answer = worst(answers)
+    d = found[answers.index(answer)]
+    x = share(gate)
+    words = {
+        "pass": f"passes: {d.second} is not slower than {d.first} by {x} or more",
+        "fail": f"fails: {d.second} is slower than {d.first} by more than {x}",
+        "undecided": f"is undecided: {d.second} may be slower than {d.first} by {x}, or not",
+    }[answer]
+    if d.basis.unit != "ns":
+        words = words.replace("slower", "larger")
+    count = f" (the worst of {len(found)})" if len(found) > 1 else ""
+    return f"Gate     {x} {words}{count}: {d.ratio}, {d.counted}."
+
+
+def as_json(
+    found: Sequence[Difference], results: Results, ended: str, gate: float | None
+) -> dict[str, Any]:
+    """Return what ``--json`` writes."""
+    name, lost = disturbance(results)
+    trials = results.trial_table
+    answers = [d.gate(gate) for d in found] if gate is not None else []
+    return {
+        "version": VERSION,
+        "comparisons": [_comparison_json(d, gate) for d in found],
+        "gate": {"margin": gate, "answer": worst(answers), "exit": GATE_CODES[worst(answers)]}
+        if gate is not None
+        else None,
+        "ended": ended,
+        "seed": results.experiment.seed,
+        "disturbance": {"what": name, "share": lost},
+        "failed": int((trials["status"] == "failed").sum()),
+        "facts": {
+            str(row["name"]): row["value"]
+            for row in results.facts.to_dict("records")
+            if not isinstance(row["platform"], str)
+        },
+    }
+
+
+def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
+    c, (first, second) = d.comparison, d.medians
+    return {
+        "a": d.first,
+        "b": d.second,
+        "verdict": c.verdict,
+        "sentence": f"{d.sentence}.",
+        "gate": None if gate is None else d.gate(gate),
+        "metric": d.basis.metric,
+        "source": d.basis.source,
+        "ratio": c.ratio,
+        "ratio_ci": [c.low, c.high],
+        "confidence": c.confidence,
+        "method": d.method,
+        "margin": d.margin,
+        "n": c.n,
+        "more_pairs": c.more_pairs,
+        "more_s": None if c.more_pairs is None else c.more_pairs * d.seconds,
+        "cliffs_delta": c.cliffs_delta,
+        "median_ratio": c.median_ratio,
+        "medians": [
+            {"name": n, "median": m.estimate, "median_ci": [m.low, m.high], "n": m.n}
+            for n, m in ((d.first, first), (d.second, second))
+        ],
+        "spread": None if d.spread is None else asdict(d.spread),
+        "looks": [asdict(look) for look in d.looks],
+        "values": [list(d.first_values), list(d.second_values)],
+    }

@@ -1,0 +1,163 @@
+"""What a sequential comparison says: each level beside the reference, with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import (
+    Column,
+    Estimate,
+    Finding,
+    FindingUnit,
+    Table,
+    Verdict,
+    uncompared,
+)
+from tare.findings.judgement import Difference, differences, earlier_ends
+from tare.findings.pairing import ERROR
+from tare.findings.phrasing import listing, share
+from tare.registry import Description
+from tare.results import Results
+
+_DESCRIPTION = Description(
+    name="difference",
+    title="Each level of the compared factor beside the reference, judged pair by pair",
+    question="Is it different?",
+    source="Lan and DeMets 1983; Hodges and Lehmann 1963",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Tell the verdict of every comparison that the experiment asked for."""
+    if results.experiment.stopping.compare is None:
+        return None
+    found = differences(results)
+    if isinstance(found, str):
+        return uncompared(_DESCRIPTION, found)
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=f"Is {listing([d.second for d in found], 'or')} different from {found[0].first}?",
+        answer=" ".join(_told(d) for d in found),
+        verdict=_verdict(found),
+        summary=" ".join(_sentence(d) for d in found),
+        basis=str(found[0].basis),
+        estimates=tuple(_estimate(d) for d in found),
+        tables=(_table(found), *(_looks(d) for d in found if d.looks)),
+        caveats=_caveats(results, found),
+        charts=("difference",),
+    )
+
+
+def _verdict(found: Sequence[Difference]) -> Verdict:
+    words = {d.comparison.verdict for d in found}
+    if words & {"slower", "faster"} or any(w.endswith("margin") for w in words):
+        return "yes"
+    return "undecided" if "not decided" in words else "no"
+
+
+def _sentence(d: Difference) -> str:
+    further = f"; {d.further}" if d.further else ""
+    told = d.sentence
+    return f"{told[:1].upper() if told.startswith('not') else told[:1]}{told[1:]}{further}."
+
+
+def _told(d: Difference) -> str:
+    more = f" {d.medians_apart}." if d.medians_apart else ""
+    return f"{_sentence(d)} It rests on {d.counted}. Beside it, {d.second} is {d.steadiness}.{more}"
+
+
+def _estimate(d: Difference) -> Estimate:
+    c = d.comparison
+    return Estimate(
+        name="ratio",
+        levels=dict(d.levels),
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=d.method,
+        n=c.n,
+        trials=d.trials,
+    )
+
+
+def _table(found: Sequence[Difference]) -> Table:
+    u = found[0].basis.unit
+    columns = (
+        Column(key="second", title="compared"),
+        Column(key="first", title="with"),
+        Column(key="n", title="pairs"),
+        Column(key="first_median", title="median of the reference", unit=u),
+        Column(key="second_median", title="median", unit=u),
+        Column(key="ratio", title="ratio", unit="1"),
+        Column(key="low", title="from", unit="1"),
+        Column(key="high", title="to", unit="1"),
+        Column(key="median_ratio", title="ratio of medians", unit="1"),
+        Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
+        Column(key="verdict", title="verdict"),
+        Column(key="more", title="further pairs"),
+    )
+    margin = share(found[0].margin)
+    return Table(
+        title=f"Beside {found[0].first}, {found[0].basis}",
+        columns=columns,
+        rows=tuple(_row(d) for d in found),
+        note=f"{found[0].method[:1].upper()}{found[0].method[1:]}, each at "
+        f"{share(found[0].comparison.confidence)}; “same”: within {margin}. Cliff's delta: "
+        "how often a value of the compared is larger, minus how often it is smaller.",
+    )
+
+
+def _row(d: Difference) -> dict[str, Any]:
+    c, (first, second) = d.comparison, d.medians
+    return {
+        "second": d.second,
+        "first": d.first,
+        "n": c.n,
+        "first_median": first.estimate,
+        "second_median": second.estimate,
+        "ratio": c.ratio,
+        "low": c.low,
+        "high": c.high,
+        "median_ratio": c.median_ratio,
+        "cliffs_delta": c.cliffs_delta,
+        "verdict": c.verdict,
+        "more": c.more_pairs,
+    }
+
+
+def _looks(d: Difference) -> Table:
+    return Table(
+        title=f"How the interval of {d.second} narrowed",
+        columns=(
+            Column(key="n", title="pairs"),
+            Column(key="level", title="error that the look could take", unit="1"),
+            Column(key="low", title="from", unit="1"),
+            Column(key="high", title="to", unit="1"),
+        ),
+        rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
+        note="All looks together alarm in at most "
+        f"{share(1 - d.comparison.confidence)} where nothing differs.",
+    )
+
+
+def _caveats(results: Results, found: Sequence[Difference]) -> tuple[str, ...]:
+    told = []
+    ends = earlier_ends(results)
+    if ends and results.experiment.stopping.trials is None:
+        told.append(
+            f"The comparison was judged at the end of {ends} earlier "
+            f"{'session' if ends == 1 else 'sessions'} as well, so that the chance of any false "
+            f"alarm is not {share(ERROR)} but may reach {share(ERROR * (1 + ends))}."
+        )
+    if results.experiment.stopping.trials is None and found:
+        told.append(
+            "It ended when the verdict was safe; what other answers say of the same difference "
+            "does not allow for that."
+        )
+    return tuple(told)
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find)

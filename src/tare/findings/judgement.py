@@ -1,0 +1,293 @@
+"""Is it different? The comparisons that an experiment with ``compare`` asks for, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from tare.findings.cells import Basis, Pair, basis_of, cells_of
+from tare.findings.pairing import confidence, reference_level
+from tare.findings.phrasing import at_levels, change_interval, counted, duration, percent, share
+from tare.results import Results
+from tare.statistics.comparison import Comparison, compare
+from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, quantile_interval
+from tare.statistics.sequential import Look, Sequential, compare_sequentially
+from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.statistics.statistic import FloatArray
+
+#: What a gate answers, and the exit code that says it.
+GateAnswer = Literal["pass", "fail", "undecided"]
+GATE_CODES: Mapping[GateAnswer, int] = {"pass": 0, "fail": 1, "undecided": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """What the values of two cells say about their ratio.
+
+    Attributes
+    ----------
+    first, second : str
+        What is compared, as people named it; the first is the reference.
+    factor : str
+        The one in which they differ.
+    levels : mapping
+        Levels of the second, all factors.
+    comparison : Comparison
+        Ratio with its interval, and the verdict.
+    looks : tuple of Look
+        How the interval narrowed; empty where n was fixed beforehand, or it is a baseline's.
+    spread : SpreadComparison or None
+        The p10–p90 ranges compared; None where they cannot be.
+    first_values, second_values : array, shape (n,)
+        Trial values; of common blocks and in order of time, unless ``paired`` is false.
+    trials : tuple of int
+        Numbers of the trials behind both.
+    seconds : float
+        What one more pair would take.
+    basis : Basis
+        Metric and source of the values.
+    margin : float
+        Relative difference of practical importance.
+    method : str
+        How the interval came about.
+    counted : str
+        What it rests on: "24 pairs".
+    """
+
+    first: str
+    second: str
+    factor: str
+    levels: Mapping[str, str]
+    comparison: Comparison
+    looks: tuple[Look, ...]
+    spread: SpreadComparison | None
+    first_values: FloatArray
+    second_values: FloatArray
+    trials: tuple[int, ...]
+    seconds: float
+    basis: Basis
+    margin: float
+    method: str
+    counted: str
+    paired: bool = True
+    #: What would decide it, where it is not more pairs.
+    remedy: str | None = None
+
+    @property
+    def medians(self) -> tuple[Interval, Interval]:
+        """Median of each, with its own interval."""
+        return quantile_interval(self.first_values), quantile_interval(self.second_values)
+
+    @property
+    def ratio(self) -> str:
+        """The ratio with its interval, as a change: "+3.1 % [+2.2, +4.0]"."""
+        c = self.comparison
+        return change_interval(c.ratio, c.low, c.high)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict with its evidence in one sentence, without a full stop."""
+        a, b, x = self.first, self.second, share(self.margin)
+        more, less = ("slower", "faster") if self.basis.unit == "ns" else ("larger", "smaller")
+        told = {
+            "slower": f"{b} is {more} than {a}",
+            "faster": f"{b} is {less} than {a}",
+            "slower by less than the margin": f"{b} is {more} than {a}, by less than {x}",
+            "faster by less than the margin": f"{b} is {less} than {a}, by less than {x}",
+            "same": f"{b} is the same as {a} within {x}",
+            "not decided": f"not decided whether {b} is {more} or {less} than {a}",
+        }[self.comparison.verdict]
+        return f"{told}: {self.ratio}"
+
+    @property
+    def further(self) -> str | None:
+        """What would decide it, where it is not decided."""
+        if self.comparison.verdict != "not decided":
+            return None
+        if self.remedy is not None:
+            return self.remedy
+        more = self.comparison.more_pairs
+        if more is None:
+            return "too few pairs to say how many more would decide"
+        time = f", {duration(more * self.seconds)}" if self.seconds else ""
+        return f"about {counted(more, 'more pair')} would decide{time}"
+
+    @property
+    def medians_apart(self) -> str | None:
+        """The ratio of the medians where it tells something else, as between separated modes."""
+        c = self.comparison
+        if c.low is None or c.high is None or c.low <= c.median_ratio <= c.high:
+            return None
+        if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
+            return None
+        return (
+            f"The ratio of the medians is {percent(c.median_ratio - 1, sign=True)}: the values "
+            "have separated modes or a skew that the typical pair does not show"
+        )
+
+    def gate(self, x: float) -> GateAnswer:
+        """Answer a gate: safely below 1 + x, safely above, or neither."""
+        c = self.comparison
+        if c.low is None or c.high is None:
+            return "undecided"
+        if c.high < 1 + x:
+            return "pass"
+        return "fail" if c.low > 1 + x else "undecided"
+
+    @property
+    def steadiness(self) -> str:
+        """The spread of both compared, in a few words."""
+        s = self.spread
+        if s is None or s.low is None:
+            return (
+                f"which is more stable is not decided: a spread needs at least "
+                f"{FEWEST_FOR_RANGE} {'pairs' if self.paired else 'trials of each'}"
+            )
+        ratio = change_interval(s.ratio or 1, s.low, s.high)
+        word = "whether it is as stable is not decided" if s.verdict == "not decided" else s.verdict
+        return f"{word} (p10–p90 range {ratio})"
+
+
+@lru_cache(maxsize=4)
+def differences(results: Results) -> tuple[Difference, ...] | str:
+    """Compare what an experiment was asked to compare.
+
+    Parameters
+    ----------
+    results : Results
+        Of an experiment with ``compare``.
+
+    Returns
+    -------
+    tuple of Difference, or str
+        In the order of the experiment; or why nothing can be compared.
+    """
+    factor = results.experiment.stopping.compare
+    assert factor is not None
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return basis
+    planned = [str(level) for level in results.trial_table.sort_values("cell")[factor]]
+    reference = reference_level(factor, planned)
+    cells = cells_of(results, basis)
+    pairs = [p for p in cells.pairs(factor, reference) if p.reference == reference]
+    if not pairs:
+        return f"Nothing is compared, because {reference} shares no good block with any other."
+    if any((p.first <= 0).any() or (p.second <= 0).any() for p in pairs):
+        return f"Nothing is compared, because some values of {basis} are 0, which has no ratio."
+    alone = results.trial_table.drop_duplicates("cell")
+    level = confidence(int((alone[factor].astype(str) != reference).sum()))
+    spreads, _ = compare_spreads(
+        [(p.first, p.second) for p in pairs],
+        results.experiment.parallel_growth,
+        seed=results.experiment.seed,
+    )
+    return tuple(
+        _difference(results, basis, p, s, level) for p, s in zip(pairs, spreads, strict=True)
+    )
+
+
+def _difference(
+    results: Results, basis: Basis, pair: Pair, spread: SpreadComparison, level: float
+) -> Difference:
+    asked, (first, second) = results.experiment, pair.trial_values
+    looked = asked.stopping.trials is None
+    if looked:
+        found = _sequential(results, first, second, level)
+        comparison, looks = found.comparison, found.looks
+        how = f"after {counted(len(looks), 'look')}" if looks else "before the first look"
+    else:
+        comparison, looks = compare(first, second, asked.margin, level), ()
+        how = "fixed beforehand"
+    levels = {**pair.levels, pair.factor: pair.level}
+    others = [f for f in results.varied if f != pair.factor]
+    at = at_levels(pair.levels, others) if others else ""
+    return Difference(
+        first=pair.reference,
+        second=f"{pair.level} ({at})" if at else pair.level,
+        factor=pair.factor,
+        levels=levels,
+        comparison=comparison,
+        looks=looks,
+        spread=spread,
+        first_values=first,
+        second_values=second,
+        trials=pair.trials,
+        seconds=pair.seconds,
+        basis=basis,
+        margin=asked.margin,
+        method=_SEQUENTIAL if looked else _FIXED,
+        counted=f"{counted(pair.n, 'pair')}, {how}",
+    )
+
+
+_SEQUENTIAL = (
+    "Hodges–Lehmann median of paired log-ratios on common blocks, group-sequential signed-rank "
+    "interval"
+)
+_FIXED = "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
+
+
+def _sequential(
+    results: Results, first: FloatArray, second: FloatArray, level: float
+) -> Sequential:
+    """Compare as the stopping rule did; where it was cut short, spend what error is left."""
+    asked = results.experiment
+    found = compare_sequentially(first, second, asked.margin, level, asked.stopping.gate)
+    if found.stop or not _over(results):
+        return found
+    return compare_sequentially(first, second, asked.margin, level, asked.stopping.gate, final=True)
+
+
+def _over(results: Results) -> bool:
+    """Tell whether the last session came to its end, rather than being cut off."""
+    if results.sessions.empty or "reason" not in results.sessions:
+        return True
+    return results.sessions["reason"].iloc[-1] in ("finished", "budget")
+
+
+def earlier_ends(results: Results) -> int:
+    """Count the sessions before the last that came to an end, and were judged there."""
+    if "reason" not in results.sessions:
+        return 0
+    return int((results.sessions["reason"].iloc[:-1] == "budget").sum())
+
+
+def worst(answers: Sequence[GateAnswer]) -> GateAnswer:
+    """Answer for all comparisons: one that fails decides, then one that is undecided."""
+    return max(answers, key=("pass", "undecided", "fail").index)
+
+
+def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
+    """Name what took most of the trials' time beside the workload, and its share.
+
+    Returns
+    -------
+    (str, float)
+        Of waiting, stolen time and throttling the largest; share 0 where none was seen.
+    """
+    total = float(np.sum(results.values(metric)["value"]))
+    s = results.sample_table[results.sample_table["phase"] == "measured"]
+    good = results.trial_table.loc[results.trial_table["status"] == "ok", "trial"]
+    s = s[s["trial"].isin(set(good))]
+    found = {
+        name: float(s.loc[(s["metric"] == m) & (s["source"] == source), "value"].sum()) / total
+        for name, (m, source) in _DISTURBANCES.items()
+        if total > 0
+    }
+    if not found:
+        return "nothing", 0.0
+    most = max(found, key=lambda name: found[name])
+    return most, found[most]
+
+
+_DISTURBANCES = {
+    "waiting for a CPU": ("wait_ns", "schedstat"),
+    "time stolen by the hypervisor": ("steal_ns", "stat"),
+    "throttling": ("throttled_ns", "cgroup"),
+}

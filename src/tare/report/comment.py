@@ -1,0 +1,89 @@
+"""Verdicts as a comment under a change, in GitHub's Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import tare
+from tare.findings.judgement import Difference, GateAnswer, disturbance, worst
+from tare.findings.phrasing import change, quantity, share
+from tare.report.markdown import text
+from tare.results import Results
+
+_SIGNS: dict[GateAnswer, str] = {
+    "pass": "✅ passes",
+    "fail": "❌ fails",
+    "undecided": "❔ undecided",
+}
+_HEADS = ("verdict", "ratio", "median", "of", "pairs")
+
+
+def render(found: Sequence[Difference], results: Results, gate: float | None) -> str:
+    """Write the comment: verdict, table, and the details folded away.
+
+    Parameters
+    ----------
+    found : sequence of Difference
+        A row each.
+    results : Results
+        What they came from.
+    gate : float or None
+        Answered in the first line where there is one.
+    """
+    return "\n".join(_parts(found, results, gate)) + "\n"
+
+
+def _parts(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[str]:
+    if gate is None:
+        yield f"### {' '.join(_words(d.sentence) + '.' for d in found)}\n"
+    else:
+        answers = [d.gate(gate) for d in found]
+        d = found[answers.index(worst(answers))]
+        yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.sentence)}\n"
+    yield f"| compared | with | {' | '.join(_HEADS)} |"
+    yield "| --- | --- | --- | --- | ---: | ---: | ---: |"
+    for d in found:
+        yield _row(d)
+    yield "\n<details><summary>What it rests on</summary>\n"
+    for line in _details(found, results):
+        yield f"- {line}"
+    yield "\n</details>"
+
+
+def _row(d: Difference) -> str:
+    first, second = d.medians
+    unit = d.basis.unit
+    cells = (
+        _words(d.second),
+        _words(d.first),
+        d.comparison.verdict,
+        f"**{d.ratio}**",
+        quantity(second.estimate, unit),
+        quantity(first.estimate, unit),
+        str(d.comparison.n),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _details(found: Sequence[Difference], results: Results) -> Iterator[str]:
+    name, lost = disturbance(results)
+    for d in found:
+        c = d.comparison
+        yield f"{_words(d.second)}: {_words(d.counted)}; Cliff's delta {c.cliffs_delta:+.2f}; " + (
+            f"ratio of medians {change(c.median_ratio)}; {_words(d.steadiness)}"
+        )
+        if d.further:
+            yield f"{_words(d.further)}"
+    confidence = share(found[0].comparison.confidence)
+    yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"
+    yield f"same: within {share(found[0].margin)}"
+    yield f"of the time, {name} took {lost:.1%}" if lost else "nothing disturbed the trials"
+    for fact in ("cpu", "cpus", "kernel", "system"):
+        if results.fact(fact) is not None:
+            yield f"{fact}: {_words(str(results.fact(fact)))}"
+    yield f"tare {tare.__version__}, seed {results.experiment.seed}"
+
+
+def _words(words: str) -> str:
+    """Escape what people typed; nobody is to be notified by the name of a command."""
+    return text(words).replace("@", "@\u2060")
