@@ -1,0 +1,143 @@
+"""The folder of an experiment of tare's own: every cell a series of the values of its trials."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from tare import plan, store
+from tare.errors import InputError, StoreError
+from tare.interop import units
+from tare.interop.format import Format
+from tare.interop.readings import counted, readings
+from tare.interop.series import Columns, Imported, Series, Specification
+from tare.interop.text_file import label
+from tare.registry import Description
+from tare.results import Results
+
+#: Facts that say where an experiment was measured.
+_FACTS = {"cpu": "CPU model", "kernel": "kernel", "cpus": "CPUs", "memory_bytes": "memory"}
+#: Sessions count from here in the number of a block, since each begins its blocks anew.
+_SESSION = 1 << 32
+
+
+def recognises(head: bytes, file: Path) -> bool:
+    """Whether it is a folder with a plan in it."""
+    return file.is_dir() and (file / plan.FILE).is_file()
+
+
+def read(file: Path, columns: Columns) -> Imported:
+    """Read the values of all good trials.
+
+    The columns' ``value`` names another metric than the experiment's; ``group`` and ``compare``
+    name factors that are to be told, although they have one level only.
+    """
+    try:
+        results = store.load(file)
+    except StoreError as error:
+        raise InputError(error.message, error.hint) from error
+    metric = columns.value or plan.metric(results.experiment)
+    values = results.values(metric)
+    if values.empty:
+        raise _no_values(file, results, metric)
+    told = _told(file, results, columns)
+    series = tuple(
+        _series(metric, {factor: str(rows[factor].iloc[0]) for factor in told}, rows)
+        for _, rows in values.groupby("cell", sort=True)
+    )
+    return Imported(
+        file=file,
+        format="tare-folder",
+        series=series,
+        specification=Specification(
+            repetitions=counted((len(one.values) for one in series), "trial") + " a cell",
+            statistic="the value of every trial, a mean over its iterations and workers",
+            spread="every single trial",
+            environment=_environment(results),
+        ),
+        notes=tuple(_notes(results, metric)),
+    )
+
+
+def _told(file: Path, results: Results, columns: Columns) -> list[str]:
+    """Choose the factors that tell series apart, and those that were asked for."""
+    named = (*columns.group, *columns.compare)
+    for name in named:
+        if name not in results.factors:
+            near = difflib.get_close_matches(name, results.factors, 1, 0.5)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(
+                f"the experiment in {file} has no factor {name!r}",
+                f"{meant}It has: {', '.join(results.factors)}",
+            )
+    told = [f for f in results.factors if f in results.varied or f in named]
+    return told or results.factors[:1]
+
+
+def _series(metric: str, key: dict[str, str], rows: pd.DataFrame) -> Series:
+    name, unit = units.of_column(metric)
+    in_seconds = unit is not None and unit.base == "s"
+    rows = rows.sort_values("trial")
+    trials = rows["trial"].to_numpy(dtype=np.int64)
+    found = readings(
+        rows["value"].tolist(),
+        lambda index: f"trial {trials[index]}",
+        scale=unit.factor if unit is not None and in_seconds else 1.0,
+        negative=units.may_be_negative(name, unit),
+    )
+    kept = rows.iloc[found.kept]
+    session = kept["session"].to_numpy(dtype=np.int64)
+    return Series(
+        key={label(factor): label(level) for factor, level in key.items()},
+        values=found.values,
+        metric=label(name),
+        unit=None if unit is None else "s" if in_seconds else unit.name,
+        lower_is_better=units.lower_is_better(name, unit),
+        trial=trials[found.kept],
+        block=session * _SESSION + kept["block"].to_numpy(dtype=np.int64),
+        position=trials[found.kept].astype(float),
+        defects=found.defects,
+    )
+
+
+def _no_values(file: Path, results: Results, metric: str) -> InputError:
+    measured = sorted(set(results.sample_table["metric"].astype(str)))
+    if not (results.trial_table["status"] == "ok").any():
+        return InputError(
+            f"no trial of the experiment in {file} ended well", f"tare report {file} says why"
+        )
+    return InputError(
+        f"the experiment in {file} has no {metric} that all its good trials have from one source",
+        f"--value names another metric: {', '.join(measured)}",
+    )
+
+
+def _environment(results: Results) -> str | None:
+    names = set(results.facts["name"].astype(str))
+    said = [phrase for name, phrase in _FACTS.items() if name in names]
+    return f"{', '.join(said)} and other facts, {len(names)} in all" if said else None
+
+
+def _notes(results: Results, metric: str) -> list[str]:
+    notes = list(results.notes)
+    source = results.sources(metric)[0]
+    notes.append(f"The values are {metric} from the source {source}.")
+    failed = int((results.trial_table["status"] != "ok").sum())
+    if failed:
+        total = len(results.trial_table)
+        notes.append(f"{failed} of {total} trials did not end well and are left out.")
+    return notes
+
+
+UNIT = Format(
+    description=Description(
+        name="tare-folder",
+        title="tare: the folder that --out named, with an experiment's journal",
+        question="What is the value of each trial of an experiment?",
+    ),
+    recognises=recognises,
+    read=read,
+)
