@@ -76,15 +76,16 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
     monotonic_ns: int
 
 
-#: ``fixed``: n was decided beforehand; ``target``: the cell has what was asked; ``cap``: still too
-#: wide after as many trials as any cell gets; ``remembers``: there, and its trials depend on each
-#: other too much; ``drifts``: there, and it drifts or jumps by more than the target; ``ordered``:
-#: under ``anytime``, its trials are not exchangeable; ``decided``: every comparison's verdict is
-#: safe; ``alone``: what it was to be compared with kept failing.
+#: ``fixed``: n was decided beforehand; ``target``: the cell has what was asked; ``cap``: it had as
+#: many trials as any cell gets; ``refused``: no further trial will help; ``decided``: every
+#: comparison's verdict is safe; ``alone``: what it was to be compared with kept failing.
 StopReason = Literal[
-    "fixed", "target", "budget", "cap", "remembers", "drifts", "ordered", "failed", "interrupted",
-    "decided", "alone",
+    "fixed", "target", "budget", "cap", "refused", "failed", "interrupted", "decided", "alone"
 ]  # fmt: skip
+#: What speaks against calling a target reached: the interval is too ``wide`` at the cap; the series
+#: ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under ``anytime``, it
+#: is ``ordered``, its trials not exchangeable.
+StopWhy = Literal["wide", "remembers", "drifts", "jumps", "ordered"]
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stop"):
@@ -97,7 +98,8 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="s
     reached: float | None = None
     more_trials: int | None = None
     more_seconds: float | None = None
-    #: Why no target is called reached on this series, in words.
+    why: StopWhy | None = None
+    #: The same in words, with what to do.
     refusal: str | None = None
 
 

@@ -9,7 +9,6 @@ from scipy.signal import lfilter
 
 from tare.statistics.repetitions import (
     FIRST_LOOK,
-    Target,
     decide,
     decide_cell,
     looks,
@@ -24,7 +23,7 @@ def autoregressive(rng: np.random.Generator, rho: float, n: int, cv: float) -> n
 
 
 def stopping_size(values: np.ndarray, precision: float, spread: float | None = None) -> int:
-    return list(looks(values, Target(precision, spread=spread)))[-1][0]
+    return list(looks(values, precision, spread))[-1][0]
 
 
 def test_never_stops_before_fifty_independent_trials() -> None:

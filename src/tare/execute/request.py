@@ -34,8 +34,12 @@ class Decision(Protocol):
         """About how many trials the target still takes."""
 
     @property
+    def why(self) -> journal.StopWhy | None:
+        """What speaks against calling the target reached."""
+
+    @property
     def refusal(self) -> str | None:
-        """Why no target is called reached on this series, in words."""
+        """The same in words, with what to do."""
 
 
 #: Trial values by cell, each with the block it belongs to.

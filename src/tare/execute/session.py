@@ -281,6 +281,7 @@ class _Session:
                     reached=decision.reached if decision else None,
                     more_trials=more,
                     more_seconds=None if more is None else more * self.tally.seconds(cell),
+                    why=decision.why if decision else None,
                     refusal=decision.refusal if decision else None,
                 )
             )

@@ -14,7 +14,7 @@ import numpy as np
 from tare.experiment import Cell
 from tare.findings.cells import REFERENCES
 from tare.findings.phrasing import at_levels, change_interval, counted
-from tare.journal import StopReason
+from tare.journal import StopReason, StopWhy
 from tare.plan import Plan
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
@@ -32,6 +32,7 @@ class Safety:
     more_trials: int | None = None
     reached: float | None = None
     refusal: str | None = None
+    why: StopWhy | None = None
 
 
 def confidence(comparisons: int) -> float:

@@ -11,53 +11,39 @@ from typing import Literal
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.dependence import dependence_time, lag1
-from tare.statistics.intervals import quantile_ranks, range_interval, trials_needed
+from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.intervals import range_interval
+from tare.statistics.looks import (
+    CAP,
+    FIRST_LOOK,
+    LOOK_CONFIDENCE,
+    MEMORY,
+    Target,
+    first_look,
+    half_widths,
+    look,
+    next_look,
+    quantile_of,
+)
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.steadiness import SAY, Change, largest_change
 
-#: First look at a median; below it n is fixed beforehand. It is also the least number of
-#: independent trials that a stop may rest on [without it AR(.9) at 1 % covered 88.2 %, with it
-#: 95.4 %].
-FIRST_LOOK = 50
-#: Independent trials that must be expected beyond a quantile.
-BEYOND = 10
-#: Of the ranks at each look: what peeking costs is paid by asking for more than 95 %.
-LOOK_CONFIDENCE = 0.975
-#: Trials after which a series that still is not tight is given up.
-CAP = 5000
+__all__ = [
+    "CAP", "FIRST_LOOK", "LOOK_CONFIDENCE", "Decision", "Look", "Reason", "Target", "Why",
+    "decide", "decide_cell", "first_look", "looks", "reached_precision", "spread_target",
+    "together",
+]  # fmt: skip
+
 _SPREAD_RESAMPLES = 499
+#: Trials below which a change of level is not looked for.
+_FEWEST_FOR_CHANGE = 20
 
-#: Why a cell stops: it has what was asked; or at the cap it is still too wide, remembers too much,
-#: drifts or jumps by more than the target; or, under ``anytime``, its trials are not exchangeable.
-Reason = Literal["target", "cap", "remembers", "drifts", "ordered"]
-
-
-@dataclass(frozen=True)
-class Target:
-    """What is asked of one series.
-
-    Attributes
-    ----------
-    precision : float
-        Relative half-width of the quantile's interval.
-    quantile : float
-        Between 0 and 1; the median by default.
-    spread : float or None
-        Half-width of the p10–p90 range's interval, in log units.
-    cap : int
-        Trials after which the series is given up.
-    anytime : bool
-        By the confidence sequence, for exchangeable trials only.
-    family : int
-        Intervals that have to hold together (Bonferroni): one for each metric.
-    """
-
-    precision: float
-    quantile: float = 0.5
-    spread: float | None = None
-    cap: int = CAP
-    anytime: bool = False
-    family: int = 1
+#: Why a cell stops: it has what was asked; it had as many trials as any cell gets; or no further
+#: trial will help.
+Reason = Literal["target", "cap", "refused"]
+#: Why the target is not called reached: the interval is too ``wide``; the series ``remembers`` too
+#: much; it ``drifts`` or ``jumps`` by more than the target; under ``anytime``, it is ``ordered``.
+Why = Literal["wide", "remembers", "drifts", "jumps", "ordered"]
 
 
 @dataclass(frozen=True)
@@ -68,22 +54,25 @@ class Decision:
     ----------
     stop : bool
         Whether the cell has what it needs, or never will.
-    reason : {"target", "cap", "remembers", "drifts", "ordered"} or None
+    reason : {"target", "cap", "refused"} or None
         Why it stops.
     reached : float or None
         Relative half-width of the quantile's interval over all trials; None where there are
         too few.
     more_trials : int or None
         About how many trials the target still takes; None where it is met or cannot be said.
-    refusal : str or None
-        Why no target is called reached on this series, in words, where more than width is
+    why : {"wide", "remembers", "drifts", "jumps", "ordered"} or None
+        What speaks against calling the target reached, where it is more than that trials are
         missing; also told while the cell goes on.
+    refusal : str or None
+        The same in words, with what to do.
     """
 
     stop: bool
     reason: Reason | None = None
     reached: float | None = None
     more_trials: int | None = None
+    why: Why | None = None
     refusal: str | None = None
 
 
@@ -93,15 +82,13 @@ class Look:
 
     tight: bool
     projected: int
-
-
-def first_look(quantile: float = 0.5) -> int:
-    """Trials at the rule's first look at a quantile; where fewer fit, n is fixed beforehand."""
-    return max(FIRST_LOOK, math.ceil(round(BEYOND / min(quantile, 1 - quantile), 6)))
+    refused: bool = False
+    why: Why | None = None
+    refusal: str | None = None
 
 
 def reached_precision(
-    values: FloatArray, confidence: float = 0.95, quantile: float = 0.5
+    values: FloatArray, confidence: float = 0.95, quantile: float = 0.5, *, anytime: bool = False
 ) -> float | None:
     """Relative half-width of a quantile's interval, widened for dependence from 50 trials on.
 
@@ -112,25 +99,26 @@ def reached_precision(
     values : array, shape (n,)
         Trial values in order of time.
     confidence : float
-        Of the order-statistic interval.
+        Of the interval.
     quantile : float
         The median by default.
+    anytime : bool
+        Of the confidence sequence instead of order statistics.
 
     Returns
     -------
     float or None
         None if there are too few trials for an interval.
     """
-    n = len(values)
-    if n < trials_needed(quantile, confidence):
+    if not len(values):
         return None
-    ranks = _ranks(values, confidence, quantile)
-    middle = float(np.quantile(values, quantile))
-    if ranks is None or middle == 0:
-        return None
-    ordered = np.sort(values)
-    low, high = ordered[ranks[0] - 1], ordered[ranks[1] - 1]
-    return float(max(high - middle, middle - low) / abs(middle))
+    row = np.asarray(values, dtype=float)[None]
+    ordered = np.sort(row, axis=1)
+    tau = np.ones(1)
+    if len(values) >= FIRST_LOOK:
+        tau = dependence_times((row <= quantile_of(ordered, quantile)[:, None]).astype(float))
+    half = float(half_widths(ordered, tau, quantile, confidence, anytime=anytime)[0])
+    return half if math.isfinite(half) else None
 
 
 def decide_cell(
@@ -160,7 +148,8 @@ def decide_cell(
     cap : int
         Trials after which the cell is given up.
     quantile : float
-        Which quantile the target is about; the median by default.
+        Which quantile the target is about; the median by default. The first look at one far out
+        is where 10 trials are expected beyond it.
     anytime : bool
         Stop by a confidence sequence; refused where trials remember each other.
     family : int
@@ -169,32 +158,56 @@ def decide_cell(
     Returns
     -------
     Decision
+        Never ``target`` where the series drifts or jumps by more than the target, as far as that
+        can be told from it; see :mod:`tare.statistics.steadiness`.
 
     Notes
     -----
-    Simulated coverage of the median's interval at the stop, nominal 95 %: 94 to 99 % over
-    normal, lognormal, bimodal, heavy-tailed and autocorrelated (up to .9) series.
+    COVERAGE
     """
     target = Target(precision, quantile, spread, cap, anytime, family)
     n = len(values)
-    reached = reached_precision(values, quantile=quantile)
+    confidence = 1 - 0.05 / family
+    reached = reached_precision(values, confidence, quantile, anytime=anytime)
     projected = _few_projection(values, reached, target)
-    for size, look in looks(values, target):
-        projected = max(look.projected, n + 1)
-        if look.tight or size >= cap:
-            return Decision(True, "target" if look.tight else "cap", reached)
-    return Decision(False, None, reached, projected - n if projected > n else None)
+    seen: Look | None = None
+    for size, seen in _looks(values, target):
+        projected = max(seen.projected, n + 1)
+        if seen.tight:
+            return Decision(True, "target", reached)
+        if seen.refused or size >= cap:
+            reason: Reason = "refused" if seen.refused else "cap"
+            return Decision(True, reason, reached, None, seen.why, seen.refusal)
+    more = projected - n if projected > n else None
+    why, refusal = (seen.why, seen.refusal) if seen else _change(values, target)
+    return Decision(False, None, reached, more, why, refusal)
 
 
-def looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
-    """Go over the sizes at which the rule looks at a series, up to its length or its stop."""
-    size = first_look(target.quantile)
+def looks(
+    values: FloatArray,
+    precision: float,
+    spread: float | None = None,
+    cap: int = CAP,
+    *,
+    quantile: float = 0.5,
+    anytime: bool = False,
+    family: int = 1,
+) -> Iterator[tuple[int, Look]]:
+    """Go over the sizes at which the rule looks at a series, up to its length or its stop.
+
+    Parameters are those of :func:`decide_cell`.
+    """
+    return _looks(values, Target(precision, quantile, spread, cap, anytime, family))
+
+
+def _looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
+    size = min(FIRST_LOOK if target.anytime else first_look(target.quantile), target.cap)
     while size <= len(values):
-        look = _look(np.ascontiguousarray(values[:size], dtype=float).tobytes(), target)
-        yield size, look
-        if look.tight or size >= target.cap:
+        seen = _look(np.ascontiguousarray(values[:size], dtype=float).tobytes(), target)
+        yield size, seen
+        if seen.tight or seen.refused or size >= target.cap:
             return
-        size = min(target.cap, int(np.clip(look.projected, math.ceil(1.1 * size), 2 * size)))
+        size = next_look(size, seen.projected, target)
 
 
 def decide(
@@ -250,13 +263,14 @@ def together(decisions: Mapping[str, Decision]) -> Decision:
     reached = [d.reached for d in all_of]
     more = [d.more_trials for d in all_of if d.more_trials is not None]
     refusals = [f"{metric}: {d.refusal}" for metric, d in decisions.items() if d.refusal]
-    refused: list[Reason] = [d.reason for d in all_of if d.reason not in (None, "target")]
+    first = next((d for d in all_of if d.reason not in (None, "target")), all_of[0])
     stop = all(d.stop for d in all_of)
     return Decision(
         stop=stop,
-        reason=(refused[0] if refused else "target") if stop else None,
+        reason=first.reason if stop else None,
         reached=None if None in reached else max(r for r in reached if r is not None),
         more_trials=max(more) if more else None,
+        why=next((d.why for d in all_of if d.why), None),
         refusal="; ".join(refusals) or None,
     )
 
@@ -289,35 +303,66 @@ def _projection(n: int, half_width: float | None, target: float, least: int = FI
 
 @lru_cache(maxsize=4096)
 def _look(data: bytes, target: Target) -> Look:
-    """Evaluate the rule at one size; cached, since every later call passes here again."""
+    """Look at one series at one size; cached, since every later call passes here again."""
     values = np.frombuffer(data, dtype=float)
     n = len(values)
-    tau = quantile_dependence_time(values, target.quantile)
-    half = reached_precision(values, 1 - (1 - LOOK_CONFIDENCE) / target.family, target.quantile)
-    floor = first_look(target.quantile)
-    tight = half is not None and half <= target.precision and n / tau >= floor
-    projected = max(_projection(n, half, target.precision), math.ceil(floor * tau))
-    if half is None:
-        projected = 2 * n
+    seen = look(values[None], target)
+    tau, tight, projected = float(seen.tau[0]), bool(seen.tight[0]), int(seen.projected[0])
     if target.spread is not None:
         width = _spread_half_width(values, tau)
         tight = tight and width is not None and width <= target.spread
-        more = 2 * n if width is None else _projection(n, width, target.spread)
+        more = 2 * n if width is None else math.ceil(n * (width / target.spread) ** 2)
         projected = max(projected, more)
-    return Look(tight, projected)
+    if tight:
+        return Look(True, projected)
+    refused = bool(seen.refused[0])
+    why, refusal = _change(values, target)
+    if why is None:
+        enough = bool(seen.half_width[0] <= target.precision)
+        why, refusal = _memory(n, tau, target, refused=refused, enough=enough)
+    if why is None and n >= target.cap:
+        why = "wide"
+        refusal = f"about {projected} trials would do, more than any series gets: ask for less"
+    return Look(False, projected, refused, why, refusal)
 
 
-def quantile_dependence_time(values: FloatArray, quantile: float = 0.5) -> float:
-    """Dependence time for intervals of a quantile, padded for what a short series hides.
+def _change(values: FloatArray, target: Target) -> tuple[Why | None, str | None]:
+    """Tell that a series drifts or jumps by more than the target, where that is certain enough."""
+    if len(values) < _FEWEST_FOR_CHANGE:
+        return None, None
+    change = largest_change(values, target.quantile)
+    if change.statistic <= SAY or abs(change.size) <= target.precision:
+        return None, None
+    return _changed(change)
 
-    The indicator of "at most the quantile" is looked at, since that is what ranks count. Where its
-    neighbours correlate no more than by chance (1/√n), the time is 1; either way it is then
-    multiplied by 1 + 8 time/n.
-    """
-    n = len(values)
-    indicator = (values <= np.quantile(values, quantile)).astype(float)
-    tau = dependence_time(indicator) if lag1(indicator) > 1 / np.sqrt(n) else 1.0
-    return tau * (1 + 8 * tau / n)
+
+def _changed(change: Change) -> tuple[Why, str]:
+    size = f"{100 * change.size:+.2g} %".replace("-", "−")
+    if change.kind == "drift":
+        return "drifts", (
+            f"this series drifts: {size} over {change.place} trials; warm up or rest longer"
+        )
+    return "jumps", (
+        f"this series jumps: {size} after trial {change.place}; find out what happened then, or "
+        "warm up longer"
+    )
+
+
+def _memory(
+    n: int, tau: float, target: Target, *, refused: bool, enough: bool
+) -> tuple[Why | None, str | None]:
+    """Tell that a series remembers too much, where that alone is in the way."""
+    if refused and target.anytime:
+        return "ordered", (
+            f"its trials remember each other (dependence time {tau:.1f}), so that they are not "
+            "exchangeable: leave out anytime, or reset what they leave behind"
+        )
+    if tau > MEMORY or (n / tau < FIRST_LOOK and (enough or n >= target.cap)):
+        return "remembers", (
+            f"this series remembers too much: {n} trials are worth about {n / tau:.0f}; rest "
+            "between trials, or reset what they leave behind"
+        )
+    return None, None
 
 
 def _spread_half_width(values: FloatArray, tau: float) -> float | None:
@@ -325,12 +370,6 @@ def _spread_half_width(values: FloatArray, tau: float) -> float | None:
     if interval.low is None or interval.high is None or interval.low <= 0:
         return 0.0 if interval.high == 0 else None
     return math.log(interval.high / interval.low) / 2 * math.sqrt(tau)
-
-
-def _ranks(values: FloatArray, confidence: float, quantile: float) -> tuple[int, int] | None:
-    few = len(values) < FIRST_LOOK
-    widening = 1.0 if few else math.sqrt(quantile_dependence_time(values, quantile))
-    return quantile_ranks(len(values), quantile, confidence, widening)
 
 
 UNIT = Statistic(

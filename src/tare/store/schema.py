@@ -132,15 +132,16 @@ TABLES = (
             Column("session", "INTEGER", "session in which it stopped"),
             Column("cell", "INTEGER", "the cell"),
             Column("trials", "BIGINT", "good trials that it had then"),
-            Column("reason", "VARCHAR", "`fixed`, `target`, `budget`, `cap`, `remembers`, "
-                   "`drifts`, `ordered`, `failed`, `interrupted`, `decided`, `alone`"),
+            Column("reason", "VARCHAR", "`fixed`, `target`, `budget`, `cap`, `refused`, `failed`, "
+                   "`interrupted`, `decided`, `alone`"),
             Column("target", "DOUBLE", "half-width asked, relative; absent: none"),
             Column("reached", "DOUBLE", "half-width reached; absent: too few trials to say"),
             Column("more_trials", "BIGINT", "about how many more the target takes; absent: none "
                    "or unknown"),
             Column("more_seconds", "DOUBLE", "about how long they take; absent likewise"),
-            Column("refusal", "VARCHAR", "why no target is called reached on this series; absent: "
-                   "nothing speaks against it"),
+            Column("why", "VARCHAR", "what speaks against calling the target reached: `wide`, "
+                   "`remembers`, `drifts`, `jumps`, `ordered`; absent: nothing"),
+            Column("refusal", "VARCHAR", "the same in words, with what to do"),
         ),
     ),
     Table(

@@ -1,0 +1,217 @@
+"""What the stopping rule sees when it looks at series: widths, memory, changes of level."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.statistics.anytime import sequence_ranks
+from tare.statistics.dependence_rows import dependence_times, first_correlations
+from tare.statistics.intervals import quantile_ranks
+from tare.statistics.statistic import FloatArray
+from tare.statistics.steadiness import HOLD, change_statistics, scores
+
+#: First look at a median; below it n is fixed beforehand. It is also the least number of
+#: independent trials that a stop may rest on [without it AR(.9) at 1 % covered 88.2 %, with it
+#: 95.4 %].
+FIRST_LOOK = 50
+#: Independent trials that must be expected beyond a quantile.
+BEYOND = 10
+#: Of the ranks at each look: what peeking costs is paid by asking for more than 95 %.
+LOOK_CONFIDENCE = 0.975
+#: Trials after which a series that still is not tight is given up.
+CAP = 5000
+#: Dependence time beyond which no number of trials up to the cap is believed.
+MEMORY = 40.0
+#: Under ``anytime``, the dependence time above which trials are not exchangeable.
+EXCHANGEABLE = 1.5
+#: Share of the target that a change of level may have.
+_PART = 0.5
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is asked of one series.
+
+    Attributes
+    ----------
+    precision : float
+        Relative half-width of the quantile's interval.
+    quantile : float
+        Between 0 and 1; the median by default.
+    spread : float or None
+        Half-width of the p10–p90 range's interval, in log units.
+    cap : int
+        Trials after which the series is given up.
+    anytime : bool
+        By the confidence sequence, for exchangeable trials only.
+    family : int
+        Intervals that have to hold together (Bonferroni): one for each metric.
+    """
+
+    precision: float
+    quantile: float = 0.5
+    spread: float | None = None
+    cap: int = CAP
+    anytime: bool = False
+    family: int = 1
+
+    @property
+    def confidence(self) -> float:
+        """Of the interval at one look."""
+        alpha = 0.05 if self.anytime else 1 - LOOK_CONFIDENCE
+        return 1 - alpha / self.family
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    """What one look at m series of one length shows; every array has the shape (m,).
+
+    Attributes
+    ----------
+    half_width : array
+        Relative, of the interval that stopping rests on; infinite where there is none.
+    tau : array
+        Dependence time of the quantile's indicator.
+    refused : array of bool
+        Whether no further trial will help: the series remembers too much; under ``anytime``, its
+        trials are not exchangeable.
+    held : array of bool
+        Whether the series may drift or jump by more than half of the target (looked at only
+        where all else is reached); a longer series shows whether it does.
+    tight : array of bool
+        Whether the target is reached.
+    projected : array of int
+        Trials that it will take.
+    """
+
+    half_width: FloatArray
+    tau: FloatArray
+    refused: np.ndarray
+    held: np.ndarray
+    tight: np.ndarray
+    projected: np.ndarray
+
+
+def first_look(quantile: float = 0.5) -> int:
+    """Trials at the rule's first look at a quantile; where fewer fit, n is fixed beforehand."""
+    return max(FIRST_LOOK, math.ceil(round(BEYOND / min(quantile, 1 - quantile), 6)))
+
+
+def next_look(size: int, projected: int, target: Target) -> int:
+    """Return the size of the look after one at ``size``.
+
+    Where the target is projected, at least 1.1 and at most 2 times further, rounded up to five
+    binary digits, so that many series have looks in common. A confidence sequence is looked at
+    as often as these digits allow.
+    """
+    wanted = size + 1
+    if not target.anytime:
+        wanted = min(max(projected, math.ceil(1.1 * size)), 2 * size)
+    step = 1 << max(0, wanted.bit_length() - 6)
+    return min(target.cap, -(-wanted // step) * step)
+
+
+def look(rows: FloatArray, target: Target) -> Looks:
+    """Look at many series of one length, except for their spread.
+
+    Parameters
+    ----------
+    rows : array, shape (m, n)
+        Trial values in order of time; n from :func:`first_look` on.
+    target : Target
+        What is asked.
+    """
+    n = rows.shape[1]
+    q = target.quantile
+    ordered = np.sort(rows, axis=1)
+    middle = quantile_of(ordered, q)
+    tau = dependence_times((rows <= middle[:, None]).astype(float))
+    half = half_widths(ordered, tau, q, target.confidence, anytime=target.anytime)
+    floor = 0.0 if target.anytime else float(first_look(q))
+    refused = _in_order(rows) if target.anytime else (tau > MEMORY) & (n / tau >= floor)
+    tight = (half <= target.precision) & (n / tau >= floor) & ~refused
+    held = np.zeros(len(rows), dtype=bool)
+    held[tight] = _held(rows[tight], middle[tight], target)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wanted = np.maximum(n * (half / target.precision) ** 2, floor * tau)
+    wanted = np.where(np.isfinite(wanted), wanted, 2.0 * n)
+    projected = np.ceil(np.minimum(wanted, 1e12)).astype(np.int64)
+    return Looks(half, tau, refused, held, tight & ~held, projected)
+
+
+def half_widths(
+    ordered: FloatArray, tau: FloatArray, q: float, confidence: float, *, anytime: bool = False
+) -> FloatArray:
+    """Relative half-widths of a quantile's intervals, one for each of many series.
+
+    Parameters
+    ----------
+    ordered : array, shape (m, n)
+        Values of each series in ascending order.
+    tau : array, shape (m,)
+        Dependence times: ranks move apart by their root.
+    q, confidence : float
+        The quantile, and the confidence of its interval.
+    anytime : bool
+        By the confidence sequence, which is not widened.
+
+    Returns
+    -------
+    array, shape (m,)
+        Larger distance of the bounds from the estimate; infinite where there is no interval.
+    """
+    m, n = ordered.shape
+    found = sequence_ranks(n, q, confidence) if anytime else quantile_ranks(n, q, confidence)
+    if found is None:
+        return np.full(m, np.inf)
+    middle = quantile_of(ordered, q)
+    centre = n * q + 0.5
+    widening = np.ones(m) if anytime else np.sqrt(tau)
+    low = np.floor(centre - widening * (centre - found[0])).astype(int)
+    high = np.ceil(centre + widening * (found[1] - centre)).astype(int)
+    some = np.arange(m)
+    below = middle - ordered[some, np.clip(low, 1, n) - 1]
+    above = ordered[some, np.clip(high, 1, n) - 1] - middle
+    exists = (low >= 1) & (high <= n) & (middle != 0)
+    scale = np.where(exists, np.abs(middle), 1.0)
+    return np.where(exists, np.maximum(below, above) / scale, np.inf)
+
+
+def quantile_of(ordered: FloatArray, q: float) -> FloatArray:
+    """Quantile of each row of values in ascending order, interpolated as numpy does."""
+    place = (ordered.shape[1] - 1) * q
+    below = int(place)
+    above = min(below + 1, ordered.shape[1] - 1)
+    low, high = ordered[:, below], ordered[:, above]
+    return np.asarray(low + (place - below) * (high - low))
+
+
+def _in_order(rows: FloatArray) -> np.ndarray:
+    """Tell which series are in an order that matters [1 % of exchangeable ones, by simulation]."""
+    rank = scores(rows, 0.5)[0]
+    certain = first_correlations(rank) > 3 / math.sqrt(rows.shape[1])
+    return np.asarray(certain & (dependence_times(rank) > EXCHANGEABLE))
+
+
+def _held(rows: FloatArray, middle: FloatArray, target: Target) -> np.ndarray:
+    """Tell which series may drift or jump by more than half of the target."""
+    held = np.zeros(len(rows), dtype=bool)
+    if not len(rows):
+        return held
+    for number, score in enumerate(scores(rows, target.quantile)):
+        q = 0.5 if number == 0 else target.quantile
+        statistic, place = change_statistics(score)
+        for i in np.flatnonzero(statistic > HOLD):
+            held[i] |= _size(rows[i], int(place[i]), q) > _PART * target.precision * abs(middle[i])
+    return held
+
+
+def _size(values: FloatArray, place: int, q: float) -> float:
+    """Absolute size of a change: the jump at a place, or twice what the halves differ by."""
+    half = len(values) // 2
+    parts = (values[:place], values[place:], values[:half], values[-half:])
+    before, after, first, last = (float(np.quantile(part, q)) for part in parts)
+    return max(abs(after - before), 2 * abs(last - first))

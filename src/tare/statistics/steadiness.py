@@ -1,0 +1,156 @@
+"""Does a series drift or jump by more than it may? A test that many looks can afford."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from tare.registry import Description
+from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Above this a stop has to wait for more trials [1 to 4 % of steady series, at first; what it
+#: costs in n is below 2 %].
+HOLD = 2.0
+#: Above this a series is said to drift or jump [1 % of steady series; 2 % of AR(.9)].
+SAY = 2.3
+#: Power of t (1 − t) that the sums are divided by: 0 looks at the middle of a series only, ½ at
+#: its ends.
+_WEIGHT = 0.25
+#: Share of a series, and number of trials, that a level must have at least.
+_LEAST_SHARE, _LEAST = 0.05, 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """The largest change of level in a series.
+
+    Attributes
+    ----------
+    kind : {"drift", "jump"}
+        Whether a line or a step describes it better.
+    size : float
+        Relative to the quantile: from the first trial to the last, or at the jump.
+    place : int
+        Trials before the change; for a drift, all.
+    statistic : float
+        To be compared with :data:`HOLD` and :data:`SAY`.
+    """
+
+    kind: Literal["drift", "jump"]
+    size: float
+    place: int
+    statistic: float
+
+
+def change_statistics(rows: FloatArray) -> tuple[FloatArray, np.ndarray]:
+    """Largest weighted sum of deviations from the mean, in units of what chance gives.
+
+    The dependence time is that of what is left when the best step is taken out: a change would
+    else pass for memory, and hide itself.
+
+    Parameters
+    ----------
+    rows : array, shape (m, n)
+        Scores of m series, such as their ranks, in order of time.
+
+    Returns
+    -------
+    (array, array), both of shape (m,)
+        The statistic, and the number of trials before the largest change. The statistic's
+        distribution is that of no particular distribution of the values; it is simulated: see
+        :data:`HOLD`.
+
+    References
+    ----------
+    Csörgő and Horváth, Limit Theorems in Change-Point Analysis, 1997, for weighted sums.
+    """
+    m, n = rows.shape
+    deviations = rows - rows.mean(axis=1, keepdims=True)
+    scale = deviations.std(axis=1)
+    before = np.arange(1, n)
+    least = max(_LEAST, round(_LEAST_SHARE * n))
+    share = before / n
+    weight = np.where(
+        (before >= least) & (before <= n - least), (share * (1 - share)) ** _WEIGHT, np.inf
+    )
+    sums = np.abs(np.cumsum(deviations, axis=1)[:, :-1]) / (weight * math.sqrt(n))
+    place = sums.argmax(axis=1) + 1
+    largest = sums[np.arange(m), place - 1]
+    tau = dependence_times(_without_step(deviations, place))
+    statistic = np.divide(largest, scale, out=np.zeros(m), where=scale > 0) / np.sqrt(tau)
+    return statistic, place
+
+
+def _without_step(deviations: FloatArray, place: np.ndarray) -> FloatArray:
+    n = deviations.shape[1]
+    before = np.arange(n) < place[:, None]
+    left = (deviations * before).sum(axis=1) / place
+    right = (deviations * ~before).sum(axis=1) / (n - place)
+    return np.asarray(deviations - np.where(before, left[:, None], right[:, None]))
+
+
+def scores(rows: FloatArray, quantile: float) -> list[FloatArray]:
+    """Return what is looked at: ranks, and for a quantile far out whether values are beyond it."""
+    found = [np.asarray(stats.rankdata(rows, axis=1))]
+    if quantile != 0.5:
+        beyond = rows <= np.quantile(rows, quantile, axis=1, keepdims=True)
+        found.append(beyond.astype(float))
+    return found
+
+
+def largest_change(values: FloatArray, quantile: float = 0.5) -> Change:
+    """Find the largest change of level in one series, and whether it drifts or jumps.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time; at least 20.
+    quantile : float
+        The quantile that matters; also looked at by itself where it is not the median.
+    """
+    best: Change | None = None
+    x = np.asarray(values, dtype=float)
+    for number, score in enumerate(scores(x[None], quantile)):
+        statistic, place = change_statistics(score)
+        found = _describe(x, score[0], 0.5 if number == 0 else quantile, int(place[0]))
+        scale = abs(float(np.quantile(x, quantile)))
+        size = found[1] / scale if scale else 0.0
+        change = Change(found[0], size, found[2], float(statistic[0]))
+        if best is None or change.statistic > best.statistic:
+            best = change
+    assert best is not None
+    return best
+
+
+def _describe(
+    values: FloatArray, score: FloatArray, quantile: float, place: int
+) -> tuple[Literal["drift", "jump"], float, int]:
+    """Tell drift from jump by which of line and step leaves less; give its absolute size."""
+    n = len(values)
+    order = np.arange(n) - (n - 1) / 2
+    centred = score - score.mean()
+    line = float(centred @ order) ** 2 / float(order @ order)
+    left, right = centred[:place].mean(), centred[place:].mean()
+    step = place * left**2 + (n - place) * right**2
+    half = n // 2
+    drift = 2 * (np.quantile(values[n - half :], quantile) - np.quantile(values[:half], quantile))
+    jump = np.quantile(values[place:], quantile) - np.quantile(values[:place], quantile)
+    if line > step:
+        return "drift", float(drift), n
+    return "jump", float(jump), place
+
+
+UNIT = Statistic(
+    description=Description(
+        name="steadiness",
+        title="Weighted sums of rank deviations, scaled by the dependence time without the change",
+        question="Does a series drift or jump by more than it may?",
+        source="Csörgő and Horváth 1997; thresholds chosen by simulation",
+    ),
+    methods=(largest_change, change_statistics),
+)
