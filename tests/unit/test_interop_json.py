@@ -76,6 +76,19 @@ def test_a_million_keys_are_only_many(tmp_path: Path) -> None:
     assert notes == ()
 
 
+def test_documents_may_follow_each_other(tmp_path: Path) -> None:
+    file = written(tmp_path, 'warning: 3 {\n{"a": 1}\n\n {"a": 2}{"a": 3}\n')
+    nodes, _ = json_file.load_each(file)
+    assert [node.at("a").value for node in nodes] == [1, 2, 3]
+    assert [node.path for node in nodes] == ["document 1", "document 2", "document 3"]
+    nodes, _ = json_file.load_each(written(tmp_path, '{"a": 1}'))
+    assert nodes[0].at("a").path == "a"
+    with pytest.raises(InputError, match=r"ends early: line 2, column 6"):
+        json_file.load_each(written(tmp_path, '{"a": 1}\n{"a":'))
+    with pytest.raises(InputError, match=r"line 1, column 1: not JSON"):
+        json_file.load_each(written(tmp_path, "warning"))
+
+
 def test_a_value_knows_its_path(tmp_path: Path) -> None:
     file = written(tmp_path, '{"results": [{"the times": [0.1], "n": null, "m": 3}]}')
     root, _ = json_file.load(file)

@@ -39,7 +39,7 @@ def read(file: Path, columns: Columns) -> Imported:
     """Read the samples of one benchmark, or its estimates where the file has only these."""
     root, notes = json_file.load(file)
     samples = isinstance(root.value, list) or root.find("times") is not None
-    series, mode = _sampled(root) if samples else (_estimated(root), None)
+    series, mode = _sampled(root) if samples else (_estimated(root), "")
     beside = "estimates.json" if samples else "sample.json"
     if not samples and (file.parent / beside).is_file():
         notes = (*notes, f"The samples stand in {beside} beside it.")
@@ -49,9 +49,7 @@ def read(file: Path, columns: Columns) -> Imported:
         format="criterion",
         series=(series,),
         specification=Specification(
-            repetitions=f"{n} samples in one process" + (f", {mode}" if mode else "")
-            if n
-            else None,
+            repetitions=f"{n} samples in one process{mode}" if n else None,
             statistic="mean and median" if series.reported else None,
             spread="SD of the samples" if "sd" in series.reported else None,
         ),
@@ -59,7 +57,7 @@ def read(file: Path, columns: Columns) -> Imported:
     )
 
 
-def _sampled(root: Node) -> tuple[Series, str | None]:
+def _sampled(root: Node) -> tuple[Series, str]:
     if isinstance(root.value, list):  # before 0.3: [[iterations…], [times…]]
         parts = list(root.each())
         if len(parts) != 2:
@@ -93,7 +91,7 @@ def _sampled(root: Node) -> tuple[Series, str | None]:
         defects=found.defects,
         notes=tuple(notes),
     )
-    return series, f"{mode.lower()} sampling" if mode else None
+    return series, f", {mode.lower()} sampling" if mode else ""
 
 
 def _estimated(root: Node) -> Series:

@@ -19,6 +19,7 @@ DEEP = 200
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]', re.DOTALL)
 _LONG_INTEGER = re.compile(r"\d{4301}")  # Python refuses to convert more digits
+_SPACE = re.compile(r"[ \t\r\n]*")
 _REDO = "let the tool that wrote it write it again"
 
 
@@ -100,14 +101,8 @@ class Node:
         return ("the text " if isinstance(self.value, str) else "") + shown(self.value)
 
 
-def load(file: Path, text: str | None = None) -> tuple[Node, tuple[str, ...]]:
+def load(file: Path) -> tuple[Node, tuple[str, ...]]:
     """Parse a JSON file.
-
-    Parameters
-    ----------
-    file : Path
-    text : str, optional
-        What to parse in its stead, where the file has something around its JSON.
 
     Returns
     -------
@@ -120,10 +115,37 @@ def load(file: Path, text: str | None = None) -> tuple[Node, tuple[str, ...]]:
     InputError
         If it is no JSON, ends early, is nested too deeply or is too large; names the place.
     """
-    text = read_text(file, MOST_BYTES) if text is None else text
+    text = read_text(file, MOST_BYTES)
+    values, notes = _parsed(file, text, 0, 1)
+    return Node(file, "", values[0]), notes
+
+
+def load_each(file: Path) -> tuple[list[Node], tuple[str, ...]]:
+    """Parse what a tool appended to one file, run by run or line by line; as ``load``.
+
+    What stands before the first brace, such as a tool's warnings, is passed over.
+    """
+    text = read_text(file, MOST_BYTES)
+    found = re.search(r"^\s*\{", text, re.MULTILINE)
+    values, notes = _parsed(file, text, found.start() if found else 0, None)
+    paths = [""] if len(values) == 1 else [f"document {n + 1}" for n in range(len(values))]
+    return [Node(file, path, value) for path, value in zip(paths, values, strict=True)], notes
+
+
+def _parsed(
+    file: Path, text: str, start: int, most: int | None
+) -> tuple[list[Any], tuple[str, ...]]:
     twice: dict[str, int] = {}
+    decoder = json.JSONDecoder(object_pairs_hook=_object(twice))
+    values: list[Any] = []
     try:
-        value = json.loads(text, object_pairs_hook=_object(twice))
+        start = _after_space(text, start)
+        while start < len(text) or not values:
+            if len(values) == most:
+                raise json.JSONDecodeError("Extra data", text, start)
+            value, start = decoder.raw_decode(text, start)
+            values.append(value)
+            start = _after_space(text, start)
     except json.JSONDecodeError as error:
         raise _malformed(file, text, error) from error
     except RecursionError as error:
@@ -140,7 +162,7 @@ def load(file: Path, text: str | None = None) -> tuple[Node, tuple[str, ...]]:
         " the last one counts."
         for name, count in list(twice.items())[:5]
     )
-    return Node(file, "", value), notes
+    return values, notes
 
 
 def outline(head: bytes) -> set[str]:
@@ -204,6 +226,11 @@ def _malformed(file: Path, text: str, error: json.JSONDecodeError) -> InputError
             "was the tool stopped while it wrote? " + _REDO.capitalize(),
         )
     return InputError(f"{file}, {where}: not JSON ({error.msg})", _REDO)
+
+
+def _after_space(text: str, start: int) -> int:
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
 
 
 def _first_below(text: str, levels: int) -> int:

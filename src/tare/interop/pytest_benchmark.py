@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
@@ -67,22 +65,16 @@ def _series(benchmark: Node) -> Series:
     iterations = stats.find("iterations")
     if iterations and 1 < (many := number(iterations.value)) < 1e18:
         notes.append(f"Each value is the mean of {counted([int(many)], 'iteration')}.")
-    if data is None:
-        message = (
-            f"{stats.path} has no 'data' (--benchmark-json or --benchmark-save-data keeps it)."
-        )
-        values, defects = np.empty(0), (Defect("summary only", message),)
-    else:
-        found = readings(data.elements(), data.path)
-        values, defects = found.values, found.defects
+    found = readings(data.elements(), data.path) if data else readings([], "")
+    message = f"{stats.path} has no 'data', which --benchmark-save-data keeps."
     return Series(
         key={"benchmark": name.text()},
-        values=values,
+        values=found.values,
         metric="time",
         unit="s",
         lower_is_better=True,
         reported=reported,
-        defects=defects,
+        defects=found.defects if data else (Defect("summary only", message),),
         notes=tuple(notes),
     )
 

@@ -1,0 +1,144 @@
+"""Reading iperf3's JSON: one run or several, whole or as a stream of events."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+from tare.interop import Columns
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "iperf3"
+
+
+def run(*rates: object, seconds: float = 1.0, **test: Any) -> dict[str, Any]:
+    sums = [{"bits_per_second": rate, "seconds": seconds, "sender": True} for rate in rates]
+    return {
+        "start": {"connected": [], "version": "iperf 3.12", "test_start": test},
+        "intervals": [{"streams": [], "sum": one} for one in sums],
+    }
+
+
+def written(folder: Path, *runs: dict[str, Any]) -> Path:
+    file = folder / "iperf.json"
+    file.write_text("\n".join(map(json.dumps, runs)))
+    return file
+
+
+def test_intervals_of_one_run_are_no_trials() -> None:
+    found = interop.read(DATA / "tcp.json")
+    assert found.format == "iperf3"
+    (one,) = found.series
+    assert one.key == {
+        "server": "127.0.0.1",
+        "protocol": "TCP",
+        "streams": "1",
+        "direction": "to server",
+    }
+    assert (one.metric, one.unit, one.lower_is_better) == ("bandwidth", "bits/s", False)
+    assert one.trial is None
+    assert len(one.values) == 12
+    assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.01)
+    assert one.notes[0] == "4 intervals of warm-up (-O) left out."
+    assert "limited to 200 Mbit/s" in one.notes[1]
+    said = found.specification
+    assert said.repetitions == "1 run of 12 intervals"
+    assert said.environment == "Linux 6.1.0 x86_64, iperf 3.12"
+
+
+def test_runs_that_were_appended_are_trials() -> None:
+    (one,) = interop.read(DATA / "three_runs.json").series
+    assert one.trial is not None
+    assert list(one.trial) == [0, 0, 1, 1, 2, 2]
+    assert one.reported == {}
+
+
+def test_a_stream_of_events_is_a_run() -> None:
+    found = interop.read(DATA / "stream.jsonl")
+    (one,) = found.series
+    assert len(one.values) == 5
+    assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.01)
+
+
+def test_streams_at_once_are_one_series() -> None:
+    (one,) = interop.read(DATA / "reverse_parallel.json").series
+    assert (one.key["streams"], one.key["direction"]) == ("2", "to client")
+    assert one.values.mean() == pytest.approx(200e6, rel=0.1)
+
+
+def test_both_directions_at_once_are_two_series() -> None:
+    found = interop.read(DATA / "bidir.json")
+    assert [one.key["direction"] for one in found.series] == ["to server", "to client"]
+    for one in found.series:
+        assert one.reported["mean"] == pytest.approx(one.values.mean(), rel=0.05)
+
+
+def test_udp_is_told_from_tcp() -> None:
+    (one,) = interop.read(DATA / "udp.json").series
+    assert one.key["protocol"] == "UDP"
+
+
+def test_other_fields_are_had_by_name() -> None:
+    (one,) = interop.read(DATA / "tcp.json", Columns(value="retransmits")).series
+    assert (one.metric, one.unit, one.lower_is_better) == ("retransmits", None, True)
+    with pytest.raises(InputError, match="have no 'heat'"):
+        interop.read(DATA / "tcp.json", Columns(value="heat"))
+
+
+@pytest.mark.parametrize("name", ["refused.json", "refused.jsonl"])
+def test_a_run_that_failed_says_why(name: str) -> None:
+    with pytest.raises(InputError, match="unable to connect to server"):
+        interop.read(DATA / name)
+
+
+def test_a_failed_run_among_others_is_told(tmp_path: Path) -> None:
+    failed = {**run(), "error": "no route"}
+    found = interop.read(written(tmp_path, run(1.0, 2.0), failed))
+    assert found.notes == ("A run failed: no route.",)
+    assert found.series[0].trial is None
+
+
+def test_the_whole_after_a_stream_is_not_counted_twice(tmp_path: Path) -> None:
+    whole = run(1.0, 2.0)
+    events = [{"event": "start", "data": whole["start"]}]
+    events += [{"event": "interval", "data": one} for one in whole["intervals"]]
+    events += [{"event": "end", "data": {}}, whole]
+    (one,) = interop.read(written(tmp_path, *events)).series
+    assert list(one.values) == [1, 2]
+
+
+def test_an_interval_cut_short_is_left_out(tmp_path: Path) -> None:
+    one_run = run(1.0, 2.0, 3.0, 90.0)
+    one_run["intervals"][3]["sum"]["seconds"] = 0.01
+    (one,) = interop.read(written(tmp_path, one_run)).series
+    assert list(one.values) == [1, 2, 3]
+    assert one.notes == ("1 interval cut short left out.",)
+
+
+def test_ends_that_disagree_are_told(tmp_path: Path) -> None:
+    one_run = run(1e6, 1e6)
+    one_run["end"] = {
+        "sum_sent": {"bits_per_second": 2e6},
+        "sum_received": {"bits_per_second": 1e6},
+    }
+    (one,) = interop.read(written(tmp_path, one_run)).series
+    assert one.notes == ("The sender counted 2 Mbit/s, the receiver 1.",)
+    assert one.reported == {"mean": 2e6}
+
+
+def test_what_is_wrong_is_told_with_its_path(tmp_path: Path) -> None:
+    (one,) = interop.read(written(tmp_path, run(1.0, "fast"), run(-1.0, 3.0))).series
+    assert list(one.values) == [1, 3]
+    told = " ".join(d.message for d in one.defects)
+    assert "document 1.intervals[1].sum.bits_per_second is 'fast'" in told
+    assert "document 2.intervals[0].sum.bits_per_second is -1.0" in told
+    broken = run(1.0)
+    broken["intervals"][0]["sum"] = 3
+    with pytest.raises(InputError, match=r"intervals\[0\].sum: expected an object"):
+        interop.read(written(tmp_path, broken))
+    with pytest.raises(InputError, match="the run has no intervals"):
+        interop.read(written(tmp_path, run()))
