@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tare.findings.cells import cells_of
+from tare.findings.evidence import cell_table
 from tare.findings.finding import (
     Column,
     Estimate,
@@ -35,6 +37,7 @@ def find(results: Results) -> Finding | None:
     found = differences(results)
     if isinstance(found, str):
         return uncompared(_DESCRIPTION, found)
+    cells = cells_of(results, found[0].basis)
     return Finding(
         name=_DESCRIPTION.name,
         question=f"Is {listing([d.second for d in found], 'or')} different from {found[0].first}?",
@@ -43,7 +46,11 @@ def find(results: Results) -> Finding | None:
         summary=" ".join(_sentence(d) for d in found),
         basis=str(found[0].basis),
         estimates=tuple(_estimate(d) for d in found),
-        tables=(_table(found), *(_looks(d) for d in found if d.looks)),
+        tables=(
+            _table(found),
+            *(_looks(d) for d in found if d.looks),
+            cell_table(cells.all, cells.varied, cells.basis),
+        ),
         caveats=_caveats(results, found),
         charts=("difference",),
     )

@@ -41,6 +41,8 @@ def find(results: Results) -> Finding | None:
     table = cell_table(cells.all, cells.varied or ["workload"], basis)
     margin = results.experiment.parallel_growth
     compared, overall = compare_platforms(cells, margin)
+    if not compared and results.experiment.stopping.compare is not None:
+        return None  # a comparison on one platform is about something else
     if not compared:
         return _one_platform(cells, basis, table)
     reference = compared[0][0].reference
