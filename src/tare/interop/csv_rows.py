@@ -58,7 +58,7 @@ class CsvRows:
                 f"Its first line holds numbers, so it has no header: columns are {names[0]}"
                 + (f" to {names[-1]}." if len(names) > 1 else ".")
             )
-        if not rows:
+        if not rows and len(head) < HEAD_BYTES // 4:
             raise InputError(f"{file} has a header and no rows", "let it be written again")
         self.names = tuple(names)
         self._sampled = rows[:_SAMPLE]

@@ -74,7 +74,10 @@ def _has_header(first: str) -> bool:
 
 
 def _is_row(first: str) -> bool:
-    cells = next(csv.reader([first]), [])
+    try:
+        cells = next(csv.reader([first]), [])
+    except csv.Error:
+        return False
     return (
         len(cells) >= len(_FIRST)
         and cells[0].isdecimal()

@@ -1,0 +1,412 @@
+"""Long tables: what becomes a series, what is told, what is refused; at any size."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tare.errors import InputError
+from tare.interop import Columns, Imported, Series, blocks, csv_rows, gathering, growing, read
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "table"
+
+
+def made(folder: Path, data: str | bytes, **columns: Any) -> Imported:
+    file = folder / "results.csv"
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return read(file, Columns(**columns), "table")
+
+
+def only(folder: Path, data: str | bytes, **columns: Any) -> Series:
+    (series,) = made(folder, data, **columns).series
+    return series
+
+
+def keyed(imported: Imported) -> dict[tuple[str, ...], list[float]]:
+    return {tuple(one.key.values()): one.values.tolist() for one in imported.series}
+
+
+def test_levels_make_series_in_order_of_appearance() -> None:
+    columns = Columns(group=("cores", "mode"), compare=("platform",))
+    imported = read(DATA / "facenet.tsv", columns)
+    assert imported.format == "table"
+    assert [dict(one.key) for one in imported.series[:2]] == [
+        {"cores": "16", "mode": "pinned", "platform": "CN"},
+        {"cores": "16", "mode": "pinned", "platform": "VM"},
+    ]
+    assert {len(one.values) for one in imported.series} == {30}
+    (worst,) = [one for one in imported.series if tuple(one.key.values()) == ("2", "vanilla", "CN")]
+    # What the authors found: 2 cores and no pinning, mean 374.8 s.
+    assert np.mean(worst.values) == pytest.approx(374.8, abs=0.05)
+    assert (worst.metric, worst.unit, worst.lower_is_better) == ("exec_time", "s", True)
+    assert "'exec_time_s', the only column of numbers" in imported.notes[0]
+
+
+def test_parquet_says_the_same_as_text() -> None:
+    columns = Columns(value="bandwidth_gbps", group=("instance", "epoch"), order="second")
+    text, parquet = (read(DATA / f"c5.{kind}", columns) for kind in ("csv", "parquet"))
+    assert keyed(text) == keyed(parquet)
+    assert [dict(one.key) for one in text.series] == [dict(one.key) for one in parquet.series]
+    assert text.series[0].unit == parquet.series[0].unit == "Gbit/s"
+    assert text.series[0].lower_is_better is False
+    assert text.series[0].position is not None
+    assert text.series[0].position[:3].tolist() == [0, 1, 2]
+
+
+def test_without_keys_all_is_one_series(tmp_path: Path) -> None:
+    assert only(tmp_path, "time\n1\n2\n3\n").values.tolist() == [1, 2, 3]
+
+
+def test_order_sorts_within_a_series_and_keeps_ties(tmp_path: Path) -> None:
+    text = "k,t,v,n\na,2,20,1\nb,9,90,2\na,1,10,3\na,1,11,4\nb,8,80,5\n"
+    imported = made(tmp_path, text, value="v", group=("k",), order="t", trial="n")
+    assert keyed(imported) == {("a",): [10, 11, 20], ("b",): [80, 90]}
+    assert imported.series[0].trial is not None
+    assert imported.series[0].trial.tolist() == [3, 4, 1]
+
+
+def test_order_may_be_dates(tmp_path: Path) -> None:
+    text = "at,v\n2026-01-01T00:00:02Z,3\n2026-01-01T00:00:00.5Z,1\n2026-01-01T00:00:01Z,2\n"
+    series = only(tmp_path, text, value="v", order="at")
+    assert series.values.tolist() == [1, 2, 3]
+    assert series.position is not None
+    assert np.diff(series.position).tolist() == [0.5, 1.0]
+
+
+def test_trials_and_blocks_become_whole_numbers(tmp_path: Path) -> None:
+    text = "v,run,day\n1,7,mon\n2,7,mon\n3,8,tue\n4,8,mon\n"
+    series = only(tmp_path, text, value="v", trial="run", block="day")
+    assert series.trial is not None
+    assert series.trial.tolist() == [7, 7, 8, 8]
+    assert series.block is not None
+    assert (series.block == series.block[0]).tolist() == [True, True, False, True]
+    assert series.block.dtype == np.int64
+
+
+def test_one_column_may_be_level_and_block(tmp_path: Path) -> None:
+    series = made(tmp_path, "v,b\n1,x\n2,x\n3,7\n", value="v", group=("b",), block="b").series
+    assert [list(one.block) for one in series if one.block is not None][1] == [7]
+    assert series[0].block is not None
+    assert series[0].block[0] == series[0].block[1] != 7
+
+
+def test_rows_without_trial_are_left_out_and_told(tmp_path: Path) -> None:
+    imported = made(tmp_path, "v,run\n1,7\n2,\n3,8\n", value="v", trial="run")
+    assert imported.series[0].values.tolist() == [1, 3]
+    assert "1 rows without order, trial or block are left out, the first is line 3." in (
+        imported.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "values", "unit"),
+    [
+        ("wall_ms", ["1500", "2"], [1.5, 0.002], "s"),
+        ("wall (us)", ["5"], [5e-6], "s"),
+        ("latency [ns]", ["5"], [5e-9], "s"),
+        ("t", ["12.5 ms", "3s", "4us"], [0.0125, 3.0, 4e-6], "s"),
+        ("wall_ms", ["12", "12ms", "3 s"], [0.012, 0.012, 3.0], "s"),
+        ("rss_bytes", ["12"], [12], "bytes"),
+        ("rss_mb", ["12"], [12], "MB"),
+        ("rss", ["12 MiB"], [12 * 2**20], "bytes"),
+        ("link_gbps", ["4.5"], [4.5], "Gbit/s"),
+        ("link", ["4.5 Gbit/s", "4 Gbit/s"], [4.5e9, 4e9], "bits/s"),
+        ("load", ["50%"], [50], "%"),
+        ("score", ["3"], [3], None),
+        ("s", ["3"], [3], None),
+    ],
+)
+def test_units_are_found(
+    tmp_path: Path, name: str, cells: list[str], values: list[float], unit: str | None
+) -> None:
+    series = only(tmp_path, "\n".join([name, *cells]), value=name)
+    assert series.values.tolist() == pytest.approx(values)
+    assert series.unit == unit
+    mixed = any(defect.kind == "mixed units" for defect in series.defects)
+    assert mixed == (len({cell.lstrip("0123456789. ") for cell in cells} - {""}) > 1)
+
+
+def test_mixed_units_are_a_defect_of_their_series_alone(tmp_path: Path) -> None:
+    text = "k,t\na,1 ms\na,2 ms\nb,1 ms\nb,1 s\nc,5\nc,5 ms\nd,5 ms\nd,7 MB\n"
+    series = {one.key["k"]: one for one in made(tmp_path, text, value="t", group=("k",)).series}
+    assert series["a"].defects == ()
+    (told,) = series["b"].defects
+    assert told.kind == "mixed units"
+    assert "1 in ms, 1 in s" in told.message
+    assert series["b"].values.tolist() == [0.001, 1.0]
+    assert series["b"].unit == "s"
+    assert "1 in no unit, 1 in ms" in series["c"].defects[0].message
+    assert series["c"].unit is None
+    assert series["d"].unit is None
+
+
+def test_what_is_no_finite_number_is_left_out_with_its_lines(tmp_path: Path) -> None:
+    cells = ["1"] * 20
+    for i, bad in ((2, "NaN"), (7, "text"), (15, ""), (17, "inf"), (18, "1e999"), (19, "-inf")):
+        cells[i] = bad
+    series = only(tmp_path, "\n".join(["k,v", *(f"a,{cell}" for cell in cells)]), value="v")
+    (told,) = series.defects
+    assert told.kind == "corrupt"
+    assert told.message == (
+        "6 of 20 values left out: no finite number (lines 4, 9, 17, 19, 20 and 1 more)."
+    )
+    assert series.values.tolist() == [1] * 14
+
+
+def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
+    text = '# made by hand\n\n"name",v\n"two\nlines",1\n\nb,x\n"c\n\nd",2\ne,nan\n'
+    imported = made(tmp_path, text, value="v")
+    assert "(lines 7 and 11)" in imported.series[0].defects[0].message
+
+
+@pytest.mark.parametrize(
+    ("name", "corrupt"),
+    [
+        ("elapsed_ms", True), ("wall time", True), ("bandwidth_gbps", True), ("rss_bytes", True),
+        ("delta_ms", False), ("temperature", False), ("score", False), ("clock offset (ns)", False),
+    ],
+)  # fmt: skip
+def test_only_what_cannot_be_negative_must_not_be(tmp_path: Path, name: str, corrupt: bool) -> None:
+    series = only(tmp_path, f"{name}\n1\n-2\n3\n", value=name)
+    assert len(series.values) == (2 if corrupt else 3)
+    assert [defect.kind for defect in series.defects] == ["corrupt"] * corrupt
+    if corrupt:
+        assert "negative, which cannot be (line 3)" in series.defects[0].message
+
+
+@pytest.mark.parametrize(
+    ("data", "values"),
+    [
+        ("a;b\nx;1,5\ny;2,25\n", [1.5, 2.25]),
+        ("a\tb\nx\t1.5\n", [1.5]),
+        ("a|b\nx|1.5\n", [1.5]),
+        ('a,b\n"x, y",1.5\n', [1.5]),
+        ("a;b\nx;1,5 ms\n", [0.0015]),
+        ("a,b\r\nx,1.5\r\n", [1.5]),
+        ("a,b\rx,1.5\ry,2\r", [1.5, 2]),
+        ("\ufeffa,b\nx,1.5\n", [1.5]),
+        ('a,b\nx," 1.5 "\n', [1.5]),
+    ],
+)
+def test_dialects(tmp_path: Path, data: str, values: list[float]) -> None:
+    assert only(tmp_path, data, value="b").values.tolist() == pytest.approx(values)
+
+
+def test_what_is_odd_is_told(tmp_path: Path) -> None:
+    assert "Its numbers have a decimal comma." in made(tmp_path, "a;b\nx;1,5\n").notes
+    latin = made(tmp_path, "k,b\nä,1\n".encode("latin-1"), group=("k",), value="b")
+    assert latin.series[0].key == {"k": "ä"}
+    assert "It is not UTF-8 (line 2), and is read as Latin-1." in latin.notes
+    nameless = made(tmp_path, "x,1\ny,2\n", group=("c1",), value="c2")
+    assert keyed(nameless) == {("x",): [1], ("y",): [2]}
+    assert "no header: columns are c1 to c2." in nameless.notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_encodings_are_told_apart(tmp_path: Path, encoding: str) -> None:
+    series = only(tmp_path, "naïve_ms,b\n1500,ü\n".encode(encoding), value="naïve_ms")
+    assert series.values.tolist() == [1.5]
+
+
+@pytest.mark.parametrize("packing", ["gz", "bz2", "zst"])
+def test_packed_tables_are_read(tmp_path: Path, packing: str) -> None:
+    file = tmp_path / f"results.csv.{packing}"
+    with pa.output_stream(
+        str(file), compression={"gz": "gzip", "zst": "zstd"}.get(packing, packing)
+    ) as out:
+        out.write(b"v\n1\n2\n")
+    imported = read(file)
+    assert imported.series[0].values.tolist() == [1, 2]
+    whole = gzip.compress(b"v\n" + b"1\n" * 100_000)
+    with pytest.raises(InputError, match="damaged or ends early"):
+        made(tmp_path, whole[: len(whole) // 2])
+
+
+@pytest.mark.parametrize(
+    ("data", "columns", "complaint"),
+    [
+        ("a,b\n1,2\n", {}, "several columns of numbers: a, b"),
+        ("a,b\nx,y\n", {}, "no column of numbers"),
+        ("a,b\nx,y\nz,w\n", {"value": "b"}, "line 2: column 'b' holds no number"),
+        ("plat,b\n1,2\n", {"value": "b", "group": ("platt",)}, "no column 'platt'"),
+        ("a,a\n1,2\n", {"value": "a"}, "2 columns 'a'"),
+        ("a,b\n1,2\n", {"value": "a", "group": ("a",)}, "'a' cannot be two things"),
+        ("a,b\n", {}, "a header and no rows"),
+        ("a,b\n1,2\n3\n", {"value": "b"}, "line 3 has 1 value, but there are 2 columns"),
+        ("a,b\n1,2\n3,4,5\n", {"value": "b"}, "line 3 has 3 values, but"),
+        ("a,b\n1,x\n2,y\n", {"value": "a", "order": "b"}, "line 2: 'b' holds neither numbers"),
+        (b"a,b\n1,\x002\n", {"value": "b"}, "line 1: zero bytes, so it is no text"),
+        ("a,b\n" + "1,2\n" * 3000 + "1,\x002\n", {"value": "b"}, "near line 3002: a zero byte"),
+    ],
+)
+def test_refusals_name_the_place_and_what_there_is(
+    tmp_path: Path, data: str | bytes, columns: Mapping[str, Any], complaint: str
+) -> None:
+    with pytest.raises(InputError, match=complaint) as told:
+        made(tmp_path, data, **columns)
+    assert told.value.hint
+    if "two things" not in complaint:
+        assert "results.csv" in told.value.message
+
+
+def test_a_near_name_is_suggested(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as told:
+        made(tmp_path, "platform,b\n1,2\n", value="b", group=("plattform",))
+    assert told.value.hint == "did you mean 'platform'? It has: platform, b"
+
+
+def test_a_million_columns_are_refused_from_the_head(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks.Text, "blocks", None)
+    names = ",".join(f"c{i}" for i in range(1_000_000))
+    with pytest.raises(InputError, match="line 1 has more than 10,000 columns"):
+        made(tmp_path, f"{names}\n{names}\n")
+
+
+def test_a_quotation_mark_that_never_closes_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "MOST_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 18)
+    with pytest.raises(InputError, match="line 2 is longer than 1 MiB, or a quotation mark"):
+        made(tmp_path, 'a,b\n1,"' + "x" * (4 << 20), value="a")
+
+
+def test_too_many_series_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "MOST_SERIES", 100)
+    text = "k,v\n" + "".join(f"{i},1\n" for i in range(101))
+    with pytest.raises(InputError, match="more than 100 series"):
+        made(tmp_path, text, value="v", group=("k",))
+
+
+def interleaved(rows: int, groups: int) -> str:
+    body = "".join(f"k{i % groups},{i},t{i % 7},{i // 9}\n" for i in range(rows))
+    return "k,v,t,at\n" + body
+
+
+@pytest.mark.parametrize("bound", [1 << 30, 5_000, 0])
+@pytest.mark.parametrize("groups", [1, 3])
+def test_where_values_are_kept_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: int, groups: int
+) -> None:
+    monkeypatch.setattr(growing, "MOST_RESIDENT_BYTES", bound)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "spool"))
+    (tmp_path / "spool").mkdir()
+    columns = {"value": "v", "group": ("k",), "order": "at", "block": "t"}
+    imported = made(tmp_path, interleaved(3000, groups), **columns)
+    for g, one in enumerate(imported.series):
+        assert one.values.tolist() == list(range(g, 3000, groups))
+        assert one.block is not None
+        assert one.block.tolist() == [-1 - i % 7 for i in range(g, 3000, groups)]
+        assert isinstance(one.values, np.memmap) == (bound < 1 << 30)
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_folder_without_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "MOST_RESIDENT_BYTES", 0)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "absent"))
+    with pytest.raises(InputError, match=r"do not fit into memory, nor into .*absent"):
+        made(tmp_path, "v\n1\n")
+
+
+def test_blocks_end_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 64)
+    body = "".join(f'"a\n,{i}",{i}\n' for i in range(200))
+    series = only(tmp_path, "k,v\n" + body + '"b",x\n', value="v")
+    assert series.values.tolist() == list(range(200))
+    assert "line 402" in series.defects[0].message
+
+
+def test_parquet_types(tmp_path: Path) -> None:
+    table = pa.table({
+        "when": pa.array([2_000_000, 1_000_000, 3_000_000], pa.timestamp("us")),
+        "took": pa.array([1500, 2500, None], pa.duration("ms")),
+        "k": pa.array(["a", "a", "a"]).dictionary_encode(),
+        "deep": pa.array([[1], [2], [3]]),
+    })  # fmt: skip
+    file = tmp_path / "t.parquet"
+    pq.write_table(table, file)
+    (series,) = read(file, Columns(value="took", group=("k",), order="when")).series
+    assert series.values.tolist() == [2.5, 1.5]
+    assert "row 3" in series.defects[0].message
+
+
+@pytest.mark.parametrize("change", ["cut", "middle", "footer"])
+def test_damaged_parquet_is_refused(tmp_path: Path, change: str) -> None:
+    data = bytearray((DATA / "c5.parquet").read_bytes())
+    if change == "cut":
+        data = data[: len(data) // 2]
+    elif change == "middle":
+        data[4:2500] = bytes(2496)
+    else:
+        data[-8:-4] = (1 << 30).to_bytes(4, "little")
+    file = tmp_path / "t.parquet"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=r"t\.parquet"):
+        read(file, Columns(value="bandwidth_gbps"))
+
+
+def test_a_wide_parquet_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({f"c{i}": [1] for i in range(csv_rows.MOST_COLUMNS + 1)}), file)
+    with pytest.raises(InputError, match="10,001 columns"):
+        read(file)
+
+
+SEEDS = [
+    (DATA / "c5.csv").read_bytes()[:600],
+    (DATA / "facenet.tsv").read_bytes()[:600],
+    'k;v\n"a;b";1,5 ms\n"x\ny";-2\n\n;NaN\n'.encode("utf-16"),
+    (DATA / "c5.parquet").read_bytes(),
+]
+
+
+@pytest.mark.parametrize("seed", range(len(SEEDS)))
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    cuts=st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=2),
+    puts=st.lists(
+        st.tuples(
+            st.floats(0, 1),
+            st.one_of(st.sampled_from([b'"', b"\n", b",", b"\0", b"\r", b"\xff", b"nan", b"1e999"]),
+                      st.binary(max_size=6)),
+        ),
+        max_size=4,
+    ),
+    named=st.booleans(),
+)  # fmt: skip
+@example(cuts=[(0.0, 1.0)], puts=[], named=False)
+def test_whatever_a_file_holds_is_read_or_refused(
+    tmp_path: Path,
+    seed: int,
+    cuts: list[tuple[float, float]],
+    puts: list[tuple[float, bytes]],
+    named: bool,
+) -> None:
+    data = SEEDS[seed]
+    for where, length in cuts:
+        at = int(where * len(data))
+        data = data[:at] + data[at + int(length * len(data)) :]
+    for where, put in puts:
+        at = int(where * len(data))
+        data = data[:at] + put + data[at:]
+    names = {"value": "bandwidth_gbps", "group": ("instance",), "order": "second"} if named else {}
+    try:
+        imported = made(tmp_path, data, **names)
+    except InputError:
+        return
+    for one in imported.series:
+        assert np.isfinite(one.values).all()
