@@ -88,7 +88,7 @@ def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
         modes=modes(values),
         outliers=outliers(values, precision),
         changes=found,
-        warmup=warm_up(values, precision, order),
+        warmup=warm_up(values, precision, found),
     )
 
 

@@ -19,10 +19,9 @@ _SHORTEST_SEGMENT = 5
 _SHORT_SERIES = 20
 #: Longest series that change points are sought in value by value (the search is quadratic).
 _MOST = 2048
-#: Factors on log n in the penalty of one change point: where a step is shown, and elsewhere.
-#: Of series without one the first is used in 2 %; the second alone finds one in up to 5 % at
-#: n = 20, in up to 2 % from 50 on (normal, lognormal, heavy-tailed, bimodal).
-_PENALTY_SHOWN, _PENALTY = 1.5, 3.0
+#: Factor on log n in the penalty of one change point. Where it finds none, but a step is shown, the
+#: place of the step is taken.
+_PENALTY = 3.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
     x, block = order.course.values, order.course.block
     scale = abs(float(np.median(sample(values)))) or 1.0
     points = _find(order) if order.matters else []
-    drift = _line(x) if order.drifts else None
+    drift = _line(x) if order.beyond(_tau(order))[1] else None
     if drift is not None and points and _steps_fit_better(x, points):
         drift = None
     if drift is not None:
@@ -113,25 +112,33 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
 def change_points(values: FloatArray, order: Order | None = None) -> list[int]:
     """Find where the mean changes, by PELT with a penalty scaled by the dependence time.
 
-    Outliers are drawn in to three robust SDs first, since PELT would else cut them out as segments.
-    The dependence time is that of a first-order autoregression, from differences at lags 1
-    and 2: unlike autocorrelations, these are hardly touched by the changes that are sought.
+    None, unless the joint test of :mod:`tare.statistics.order` finds the order unlike a shuffled
+    one: in at most 5 % of steady series, whatever their distribution. Outliers are drawn in to
+    three robust SDs first, since PELT would else cut them out as segments. The dependence time is
+    that of a first-order autoregression, from differences at lags 1 and 2: unlike
+    autocorrelations, these are hardly touched by the changes that are sought.
 
     Parameters
     ----------
     values : array, shape (n,)
         In order of time. Above 2048 values, means of blocks are looked at.
     order : Order, optional
-        Of the same values, where it is known already: where it shows a step in spite of the
-        dependence, a smaller penalty is enough.
+        Of the same values, where it is known already.
 
     Returns
     -------
     list of int
         Indices at which another level begins.
+
+    Notes
+    -----
+    Short series that remember are cut too often all the same: AR(.7) in 37 % at n = 20, 10 % at
+    100, 3 % at 400.
     """
     order = order or order_of(values)
-    return [] if order is None else [p * order.course.block for p in _find(order)]
+    if order is None or not order.matters:
+        return []
+    return [p * order.course.block for p in _find(order)]
 
 
 def _find(order: Order) -> list[int]:
@@ -142,15 +149,21 @@ def _find(order: Order) -> list[int]:
     one = float(np.mean(np.diff(x) ** 2))
     if one == 0:
         return []
-    tau = short_dependence(x)
+    tau = _tau(order)
     variance = one * (1 + tau) / 4  # (1 − φ) is 2 / (1 + tau)
-    shown = order.steps_beyond(tau)
-    factor = _PENALTY_SHOWN if shown else _PENALTY
     shortest = _SHORTEST_SEGMENT if len(x) >= _SHORT_SERIES else 2
     search = ruptures.KernelCPD(kernel="linear", min_size=shortest)
-    penalty = factor * math.log(len(x)) * variance * tau
+    penalty = _PENALTY * math.log(len(x)) * variance * tau
     found = [int(i) * block for i in search.fit(x.reshape(-1, 1)).predict(pen=penalty)[:-1]]
-    return found or ([order.at] if shown else [])
+    return found or ([order.at] if order.beyond(tau)[0] else [])
+
+
+def _tau(order: Order) -> float:
+    """Short dependence of a course beside its clearest step; 1 where no memory is shown."""
+    if not order.remembers:
+        return 1.0
+    x, at = _draw_in(order.course.values), order.at
+    return short_dependence(np.concatenate([x[:at] - x[:at].mean(), x[at:] - x[at:].mean()]))
 
 
 def short_dependence(values: FloatArray) -> float:

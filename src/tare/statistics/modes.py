@@ -15,10 +15,11 @@ MOST = 2048
 #: Trials below which modes cannot be told from chance.
 FEWEST = 12
 _MOST_MODES = 4
-#: Sizes, and √n × the dip that 5 % of uniform samples exceed: 20,000 samples each. The uniform
-#: is the worst of all unimodal distributions, so that the test errs on the side of one mode.
-_SIZES = (6, 12, 20, 50, 100, 200, 500, 1000, 2048)
-_DIP = (0.45,) * 9
+#: Sizes, and √n × the dip that 5 % of uniform samples exceed: 30,000 to 100,000 samples each.
+#: The uniform is the worst of all unimodal distributions, so that the test errs on the side of
+#: one mode.
+_SIZES = (6, 8, 12, 20, 30, 50, 100, 200, 500, 1000, 2048)
+_DIP = (0.404, 0.436, 0.451, 0.47, 0.483, 0.496, 0.511, 0.522, 0.53, 0.534, 0.54)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -9,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.changes import change_points
-from tare.statistics.order import Order, order_of
+from tare.statistics.changes import Changes, change_points, changes
+from tare.statistics.course import MOST, fences, sample
 from tare.statistics.statistic import FloatArray, Statistic
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
@@ -19,6 +20,8 @@ Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 WINDOW = 10
 #: Values below which nothing is said of a series' shape.
 FEWEST = 20
+#: Values below which even a large change is nothing but chance.
+FEWEST_OF_ALL = 6
 #: Share of the series that its last segment must cover to be called steady.
 STEADY = 0.25
 
@@ -74,38 +77,6 @@ class WarmUp:
     sentence: str
 
 
-def warm_up(values: FloatArray, precision: float = 0.01, order: Order | None = None) -> WarmUp:
-    """Classify a series as flat, warm-up, slowdown or without a steady state.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-        In order of time.
-    precision : float
-        Relative difference below which neighbouring levels count as one.
-    order : Order, optional
-        Of the same values, where it is known already.
-    """
-    order = order or order_of(values)
-    found = settle(values, precision)
-    ok = None if found.shape == "too short" else found.shape == "flat"
-    return WarmUp(found.shape, found.changes, found.levels, found.steady_from, ok, _sentence(found))
-
-
-def _sentence(found: Settling) -> str:
-    start = 0 if found.steady_from is None else found.steady_from
-    return {
-        "too short": "The series is too short to show a warm-up.",
-        "flat": "No warm-up: the first trials are like the last ones.",
-        "warm-up": f"The first {start} trials are slower than the rest: leave them out, or warm "
-        "up before measuring.",
-        "slowdown": f"From trial {start + 1} on the values are higher than before: look for heat, "
-        "a spent budget or growing state.",
-        "no steady state": "No steady state is reached: the level still changes near the end, so "
-        "measure longer.",
-    }[found.shape]
-
-
 def sliding_sd(values: FloatArray, window: int = WINDOW) -> FloatArray:
     """Compute the standard deviation of each window of consecutive values.
 
@@ -145,25 +116,95 @@ def settle(values: FloatArray, tolerance: float = 0.01) -> Settling:
     -------
     Settling
 
+    Notes
+    -----
+    Of exchangeable series, at most 5 % show a change, whatever their distribution.
+
     References
     ----------
     Barrett and others, Virtual machine warmup blows hot and cold, OOPSLA 2017, for the classes;
     Killick, Fearnhead, Eckley 2012 (PELT) for the change points.
     """
+    if len(values) < FEWEST:
+        level = (float(np.mean(values)),) if len(values) else ()
+        return Settling("too short", (), level, None)
+    return _classify(values, change_points(values), tolerance)
+
+
+def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None = None) -> WarmUp:
+    """Classify a series as flat, warm-up, slowdown or without a steady state.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        In order of time; from 6 on, though so few show only what is large.
+    precision : float
+        Relative difference below which neighbouring levels count as one.
+    found : Changes, optional
+        Of the same values, where they are known already.
+
+    Notes
+    -----
+    A first trial that exceeds all others and Tukey's far fence is a warm-up by itself from 20
+    trials on: in steady series it comes first in 1 of n.
+    """
     n = len(values)
-    if n < FEWEST:
-        return Settling("too short", (), (float(np.mean(values)),) if n else (), None)
-    changes = change_points(values)
-    bounds = [0, *changes, n]
-    changes = _merge(values, bounds, tolerance * abs(float(np.median(values))))
-    bounds = [0, *changes, n]
-    levels = tuple(float(np.mean(values[a:b])) for a, b in pairwise(bounds))
-    if not changes:
+    if n < FEWEST_OF_ALL or values.min() == values.max():
+        level = (float(np.mean(values)),) if n else ()
+        few = n < FEWEST_OF_ALL
+        shape: Shape = "too short" if few else "flat"
+        return WarmUp(shape, (), level, None if few else 0, None if few else True, _told(shape, 0))
+    found = found or changes(values, precision)
+    if found.drift is not None and abs(found.drift) > precision:
+        sentence = (
+            f"No steady state: the values drift by {found.drift:+.1%} until the end. Measure "
+            "longer, or find what changes."
+        )
+        return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
+    settled = _classify(values, found.points, precision)
+    if settled.shape == "flat" and n >= FEWEST and _cold_start(values, precision):
+        settled = _classify(values, (1,), precision)
+    start = settled.steady_from or 0
+    return WarmUp(
+        shape=settled.shape,
+        changes=settled.changes,
+        levels=settled.levels,
+        steady_from=settled.steady_from,
+        ok=settled.shape == "flat",
+        sentence=_told(settled.shape, start),
+    )
+
+
+def _cold_start(values: FloatArray, precision: float) -> bool:
+    first, rest = float(values[0]), np.asarray(values[1:MOST])
+    middle = float(np.median(rest))
+    return bool(first > max(rest.max(), fences(rest)[1], middle + precision * abs(middle)))
+
+
+def _told(shape: Shape, start: int) -> str:
+    first = "first trial is" if start == 1 else f"first {start} trials are"
+    return {
+        "too short": "The series is too short to show a warm-up.",
+        "flat": "No warm-up is seen: the first trials are like the last ones.",
+        "warm-up": f"Warm-up: the {first} slower than those that follow. Leave as many out, or run "
+        "them unmeasured (--warmup).",
+        "slowdown": f"Slowdown: from trial {start + 1} on the values are higher than before. Look "
+        "for heat, a spent budget or growing state.",
+        "no steady state": "No steady state: the level still changes near the end. Measure longer.",
+    }[shape]
+
+
+def _classify(values: FloatArray, points: Sequence[int], tolerance: float) -> Settling:
+    n = len(values)
+    least = tolerance * abs(float(np.median(sample(values))))
+    points = _merge(values, [0, *points, n], least)
+    levels = tuple(float(np.mean(values[a:b])) for a, b in pairwise([0, *points, n]))
+    if not points:
         return Settling("flat", (), levels, 0)
-    if n - changes[-1] < STEADY * n:
-        return Settling("no steady state", tuple(changes), levels, None)
-    shape: Shape = "warm-up" if levels[-1] <= min(levels) else "slowdown"
-    return Settling(shape, tuple(changes), levels, changes[-1])
+    if n - points[-1] < STEADY * n:
+        return Settling("no steady state", tuple(points), levels, None)
+    shape: Shape = "warm-up" if levels[-1] <= min(levels) + least else "slowdown"
+    return Settling(shape, tuple(points), levels, points[-1])
 
 
 def _merge(values: FloatArray, bounds: list[int], least: float) -> list[int]:
