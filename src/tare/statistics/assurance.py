@@ -45,9 +45,11 @@ def assured_runs(
     n = len(ordered)
     middle = float(np.quantile(ordered, q))
     near = precision * abs(middle)
-    count = np.searchsorted(ordered, [middle - near, middle + near], side="right")
+    count = np.searchsorted(ordered, middle + near, side="right") - np.searchsorted(
+        ordered, middle - near
+    )
     least = trials_needed(q, confidence)
-    if count[1] - count[0] < _FEWEST_NEAR or n < least:
+    if count < _FEWEST_NEAR or n < least:
         return None
     sizes = np.unique(np.geomspace(least, _FURTHEST * n, _SIZES).round().astype(int))
     while True:
@@ -87,17 +89,23 @@ def share_within(
     s = sizes[:, None]
     k = np.clip(np.rint((s - 1) * q).astype(int) + 1, low, high)
     level = special.betaincinv(k, s - k + 1, (np.arange(_NODES) + 0.5) / _NODES)
-    grid = (np.arange(n) + 0.5) / n
-    at = np.interp(level, grid, ordered)
+    at = np.interp(level, (np.arange(n) + 0.5) / n, ordered)
     near = precision * np.abs(at)
     # Of equal values the last one counts from below, and the first one from above.
-    up = np.interp(at + near, ordered, grid, right=1.0)
-    down = 1 - np.interp(near - at, -ordered[::-1], grid, right=1.0)
+    up = _level(at + near, ordered)
+    down = 1 - _level(near - at, -ordered[::-1])
     above = np.clip((up - level) / (1 - level), 0, 1)
     below = np.clip((level - down) / level, 0, 1)
     enough_above = np.where(high > k, special.betainc(high - k, s - high + 1, above), 1.0)
     enough_below = np.where(k > low, special.betainc(k - low, low, below), 1.0)
     return np.asarray(np.mean(enough_above * enough_below, axis=1))
+
+
+def _level(values: FloatArray, ordered: FloatArray) -> FloatArray:
+    """Share of the population up to each value."""
+    n = len(ordered)
+    inner = np.interp(values, ordered, (np.arange(n) + 0.5) / n)
+    return np.where(values < ordered[-1], inner, 1.0)
 
 
 UNIT = Statistic(
