@@ -13,11 +13,12 @@ from tare.audit.series import SeriesAudit, audit_series
 from tare.audit.specification import Score, score
 from tare.audit.variance import VarianceAudit, explain
 from tare.interop import Imported, Series, read
+from tare.statistics.trust import Verdict
 
 __all__ = ["Audit", "FileAudit", "Question", "audit"]
 
 #: Verdicts from the best to the worst; the place is the exit code.
-VERDICTS = ("TRUST", "DOUBT", "REJECT")
+VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
 
 #: Told what is done, how much of it, and of how much.
 Tell = Callable[[str, int, int], None]
@@ -63,7 +64,7 @@ class Audit:
     variance: tuple[VarianceAudit, ...]
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """Verdict of the worst series."""
         return max((s.trust.verdict for s in self.series), key=VERDICTS.index)
 
@@ -72,7 +73,7 @@ class Audit:
         """0, 1 or 2 by the worst series."""
         return VERDICTS.index(self.verdict)
 
-    def count(self, verdict: str) -> int:
+    def count(self, verdict: Verdict) -> int:
         """Series with this verdict."""
         return sum(s.trust.verdict == verdict for s in self.series)
 

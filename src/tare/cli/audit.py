@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +50,12 @@ def audit(
         list[str] | None,
         typer.Option("--quantile", metavar="p99", help="Beside the median; may be repeated."),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "--report", "-o", metavar="FILE", help="Write a page: .html, or .md."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all resampling.")] = 1,
     json: Annotated[
         str | None,
@@ -66,6 +74,7 @@ def audit(
     from tare.audit.question import QUANTILES, Question
     from tare.cli.audit_screen import follow_up, show
     from tare.interop import Columns
+    from tare.report import audit_page as page
 
     if not files:
         raise InputError("no file was named", "tare audit results.json")
@@ -83,7 +92,10 @@ def audit(
         output.write_json(as_json(found), json)
     if json != "-":
         show(found)
-        output.out.print(follow_up(found, files, None), style="dim", soft_wrap=True)
+    if out is not None:
+        page.write(found, out, shlex.join(["tare", *sys.argv[1:]]))
+    if json != "-":
+        output.out.print(follow_up(found, files, out), style="dim", soft_wrap=True)
     return found.exit_code
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from tare.results import Results
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
-Verdict = Literal["yes", "no", "undecided", "told", "nothing to compare"]
+Verdict = Literal[
+    "yes", "no", "undecided", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
+]  # fmt: skip
 
 
 #: What readers see for a verdict: its sign and its word, so that no one depends on colour.
@@ -23,6 +25,9 @@ _BADGES: dict[Verdict, tuple[str, str]] = {
     "undecided": ("?", "undecided"),
     "told": ("●", "measured"),
     "nothing to compare": ("–", "nothing to compare"),
+    "TRUST": ("✓", "TRUST"),
+    "DOUBT": ("?", "DOUBT"),
+    "REJECT": ("✕", "REJECT"),
 }
 #: Words that begin a question which "yes" or "no" does not answer.
 _OPEN = ("How", "What", "Which", "Why")
@@ -44,6 +49,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
     rows: tuple[dict[str, Any], ...]
     note: str | None = None
+    #: Of the intervals in it.
+    confidence: float = 0.95
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):

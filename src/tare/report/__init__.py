@@ -49,14 +49,8 @@ def write(
     """
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
-    page = _page(folder, findings)
-    try:
-        return _write(page, format, folder, destination)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write the report to {error.filename or destination}: {error.strerror}",
-            "choose another place with --out",
-        ) from error
+    default = {"html": "report.html", "markdown": "report.md"}.get(format, "charts")
+    return put(_page(folder, findings), format, destination or folder / default)
 
 
 def _page(folder: Path, findings: Sequence[Finding] | None) -> Page:
@@ -71,20 +65,30 @@ def _page(folder: Path, findings: Sequence[Finding] | None) -> Page:
     return page.make(results, findings, origin(folder, results))
 
 
-def _write(page: Page, format: str, folder: Path, destination: Path | None) -> list[Path]:
+def put(page: Page, format: str, destination: Path) -> list[Path]:
+    """Write a page that is laid out already; as for :func:`write`."""
+    try:
+        return _put(page, format, destination)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the report to {error.filename or destination}: {error.strerror}",
+            "choose another place with --out",
+        ) from error
+
+
+def _put(page: Page, format: str, destination: Path) -> list[Path]:
     from tare.report import html, markdown, pictures
 
     if format == "html":
-        return [_put(destination or folder / "report.html", html.render(page))]
+        return [_whole(destination, html.render(page))]
     if format == "markdown":
-        target = destination or folder / "report.md"
-        charts = target.with_name(f"{target.stem}-charts")
+        charts = destination.with_name(f"{destination.stem}-charts")
         drawn = pictures.write(page, "svg", charts)
-        return [_put(target, markdown.render(page, charts.name)), *drawn]
-    return pictures.write(page, format, destination or folder / "charts")
+        return [_whole(destination, markdown.render(page, charts.name)), *drawn]
+    return pictures.write(page, format, destination)
 
 
-def _put(path: Path, text: str) -> Path:
+def _whole(path: Path, text: str) -> Path:
     """Write beside, then put in place: nobody reads half a report."""
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_text(text, encoding="utf-8")

@@ -57,15 +57,17 @@ def _section(section: Section, charts: str) -> Iterator[str]:
 
 def _behind(page: Page) -> Iterator[str]:
     yield "## What stands behind these answers?\n"
-    yield "### Failed or doubtful\n"
-    for sentence in page.doubts or ("No trial failed, and nothing was doubtful.",):
+    yield f"### {page.doubtful}\n"
+    for sentence in page.doubts or (page.calm,):
         yield f"- {text(sentence)}"
-    yield "\n### How far each cell got\n"
-    yield _table(page.stops)
-    yield "### The machine\n"
+    if page.stops:
+        yield "\n### How far each cell got\n"
+        yield _table(page.stops)
+    if page.machine:
+        yield "### The machine\n"
     for table in page.machine:
         yield _table(table)
-    yield "### How to measure the same again\n"
+    yield f"### {page.origin.title}\n"
     yield _code("\n".join(page.origin.commands))
     yield f"- tare {text(', '.join(page.origin.versions))}"
     yield f"- seed: {page.origin.seed}"

@@ -35,6 +35,8 @@ class Origin:
     digests: tuple[tuple[str, str], ...]
     versions: tuple[str, ...]
     seed: int
+    #: What the commands are there for.
+    title: str = "How to measure the same again"
 
 
 def origin(folder: Path, results: Results) -> Origin:

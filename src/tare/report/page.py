@@ -52,6 +52,12 @@ class Page:
         Size and place of the experiment, in a few words each.
     overview : tuple of Figure
         Charts of all cells that no single question owns, shown after the first section.
+    stops : Laid or None
+        How far each cell got; None for what tare did not measure itself.
+    doubtful, calm : str
+        Heads what is doubtful; said where nothing is.
+    rest : str
+        Command that shows the rows of a table that are left out here.
     """
 
     name: str
@@ -61,10 +67,13 @@ class Page:
     strip: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     overview: tuple[Figure, ...]
-    stops: Laid
+    stops: Laid | None
     doubts: tuple[str, ...]
     machine: tuple[Laid, ...]
     origin: Origin
+    doubtful: str = "Failed or doubtful"
+    calm: str = "No trial failed, and nothing was doubtful."
+    rest: str = "tare export DIR --table findings --format json"
 
     @property
     def figures(self) -> list[Figure]:

@@ -57,7 +57,10 @@ def lay(table: Table) -> Laid:
     heads: list[Head] = []
     columns: list[list[str]] = []
     for group in _groups(table.columns):
-        head, texts = _interval(group, rows) if len(group) == 3 else _single(group[0], rows)
+        if len(group) == 3:
+            head, texts = _interval(group, rows, table.confidence)
+        else:
+            head, texts = _single(group[0], rows)
         if texts and all(text == ABSENT for text in texts):
             continue
         heads.append(head)
@@ -93,7 +96,9 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return [v for v in values if v is not None]
 
 
-def _interval(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> tuple[Head, list[str]]:
+def _interval(
+    columns: Sequence[Column], rows: Sequence[dict[str, Any]], confidence: float
+) -> tuple[Head, list[str]]:
     """Write "203.1 [202.8, 203.6]" all the way down."""
     column = columns[0]
     middle, low, high = (_numbers(c, rows) for c in columns)
@@ -113,7 +118,8 @@ def _interval(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> tupl
         )
 
     texts = [text(*three) for three in zip(middle, low, high, strict=True)]
-    return Head(f"{column.title} [95 %]", unit, numeric=True), texts
+    level = f"{100 * confidence:.4g} %"
+    return Head(f"{column.title} [{level}]", unit, numeric=True), texts
 
 
 def _places_of_width(widths: Sequence[float]) -> int:

@@ -93,7 +93,7 @@ def _panel(found: Repetitions) -> Any:
     )
     layers = [band, area, line]
     if found.n is not None:
-        tip = alt.Tooltip("n:Q", title="trials needed")
+        needed = alt.Tooltip("n:Q", title="trials needed")
         rule = alt.Chart(data([{"n": found.n}])).mark_rule(strokeDash=[4, 3], color=colour("mark"))
-        layers.append(rule.encode(x=alt.X("n:Q", **x), tooltip=[tip]))
+        layers.append(rule.encode(x=alt.X("n:Q", **x), tooltip=[needed]))
     return alt.layer(*layers)

@@ -73,7 +73,7 @@ def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, un
             tooltip=[alt.Tooltip("from:Q"), alt.Tooltip("to:Q"), alt.Tooltip("count:Q")],
         )
     )  # fmt: skip
-    return alt.layer(bars, *_quantiles(found, float(counts.max()), (edges[0], edges[-1]), x))
+    return alt.layer(bars, *_quantiles(found, float(counts.max()), (float(edges[0]), float(edges[-1])), x))
 
 
 def bins(values: FloatArray) -> FloatArray:
@@ -143,7 +143,7 @@ def _quantiles(
 def _label(interval: Interval, aside: float) -> dict[str, Any]:
     start = interval.estimate if interval.low is None else interval.low
     end = interval.estimate if interval.high is None else interval.high
-    right = start < aside
+    right = bool(start < aside)
     return {"right": right, "label": number(end if right else start)}
 
 

@@ -1,0 +1,329 @@
+"""An audit as findings: the questions of its page, each with its answer and its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.audit import Audit
+from tare.audit import telling as words
+from tare.audit.series import SeriesAudit
+from tare.audit.specification import CRITERIA
+from tare.audit.variance import VarianceAudit
+from tare.findings.finding import Column, Finding, Table
+from tare.findings.phrasing import listing, percent
+from tare.statistics.charts.distribution import quantile_name
+
+#: What follows from several series at once is told for so many sentences.
+_MOST_CAVEATS = 12
+#: Parts of the assumptions, and what their column is called.
+PARTS = (
+    ("independence", "independent"),
+    ("stationarity", "stationary"),
+    ("changes", "level steady"),
+    ("warmup", "no warm-up"),
+    ("normality", "normal"),
+    ("modes", "one mode"),
+    ("outliers", "no heavy outliers"),
+)
+
+
+def findings(audit: Audit) -> list[Finding]:
+    """Answer the questions of an audit's page, in reading order."""
+    from tare.audit.beside import comparison_findings
+
+    return [
+        _trust(audit),
+        _runs(audit),
+        _assumptions(audit),
+        *comparison_findings(audit),
+        *(_variance(v) for v in audit.variance),
+        _specification(audit),
+    ]
+
+
+def kinds(audit: Audit) -> list[tuple[str, str | None, list[SeriesAudit]]]:
+    """Part series by metric and unit: what can stand in one table, on one scale."""
+    found: dict[tuple[str, str | None], list[SeriesAudit]] = {}
+    for s in audit.series:
+        found.setdefault((s.series.metric, s.series.unit), []).append(s)
+    return [(metric, unit, some) for (metric, unit), some in found.items()]
+
+
+def _trust(audit: Audit) -> Finding:
+    told = words.reasons(audit)
+    first = f" {told[0][1].told('series', len(audit.series))}" if told else ""
+    return Finding(
+        name="trust",
+        question="Can these numbers be trusted?",
+        answer=f"{words.headline(audit)}{first}",
+        verdict=audit.verdict,
+        summary=words.headline(audit),
+        tables=tuple(_series_table(audit, *kind) for kind in kinds(audit)),
+        caveats=tuple(
+            f"{verdict}: {reason.told('series', len(audit.series))}"
+            for verdict, reason in told[1 : 1 + _MOST_CAVEATS]
+        ),
+    )
+
+
+def _series_table(
+    audit: Audit, metric: str, unit: str | None, some: Sequence[SeriesAudit]
+) -> Table:
+    stored = unit or "1"
+    beside = [q for q, _ in some[0].quantiles[1:]]
+    columns = [
+        Column(key="series", title="series"),
+        Column(key="n", title="n"),
+        *_with_interval("median", "median", stored),
+        *(c for q in beside for c in _with_interval(quantile_name(q), quantile_name(q), stored)),
+        *_with_interval("mean", "mean", stored),
+        *_with_interval("sd", "SD", stored),
+        Column(key="covered", title="simulated coverage of mean, SD"),
+        Column(key="cov", title="CoV", unit="%"),
+        Column(key="cov_robust", title="robust CoV", unit="%"),
+        Column(key="verdict", title="verdict"),
+    ]
+    short = sorted({i.refusal for s in some for _, i in s.quantiles if i.refusal})
+    refused = f" No interval: {listing(short[:4])}." if short else ""
+    level = percent(audit.question.confidence)
+    return Table(
+        title=f"Every series: {metric}",
+        columns=tuple(columns),
+        rows=tuple(_series_row(s) for s in some),
+        confidence=audit.question.confidence,
+        note=f"{level} intervals: exact order statistics for quantiles, widened where trials "
+        "remember those before them; percentile bootstrap for mean and SD, beside it how often "
+        f"that covers for values like these, simulated.{refused}",
+    )
+
+
+def _with_interval(key: str, title: str, unit: str) -> tuple[Column, Column, Column]:
+    return (
+        Column(key=key, title=title, unit=unit),
+        Column(key=f"{key} low", title="from", unit=unit),
+        Column(key=f"{key} high", title="to", unit=unit),
+    )
+
+
+def _series_row(s: SeriesAudit) -> dict[str, Any]:
+    row: dict[str, Any] = {"series": s.name, "n": s.n, "verdict": s.trust.verdict}
+    found = [*((quantile_name(q), i) for q, i in s.quantiles), ("mean", s.mean), ("sd", s.sd)]
+    for key, interval in found:
+        known = s.n > 0 and (key != "sd" or s.n > 1)
+        row[key] = interval.estimate if known else None
+        row[f"{key} low"], row[f"{key} high"] = interval.low, interval.high
+    row["covered"] = s.coverage and ", ".join(percent(c) for c in s.coverage)
+    row["cov"] = None if s.cov is None else 100 * s.cov
+    row["cov_robust"] = None if s.cov_robust is None else 100 * s.cov_robust
+    return row
+
+
+def _runs(audit: Audit) -> Finding:
+    target = words.told_precision(audit.question.precision)
+    enough = [s for s in audit.series if s.repetitions.n is not None]
+    total = len(audit.series)
+    needed = [s.repetitions.n for s in enough if s.repetitions.n is not None]
+    if not enough:
+        answer = f"More than there are, for {target}: no series has enough runs to say how many."
+    else:
+        span = f"{min(needed):,}" if min(needed) == max(needed) else (
+            f"{min(needed):,} to {max(needed):,}"
+        )  # fmt: skip
+        some = "All" if len(enough) == total else f"{len(enough)} of {total}"
+        which = "It has" if total == 1 else f"{some} series have"
+        answer = f"{which} as many as {target} takes: {span}."
+    restless = [s.name for s in audit.series if not s.repetitions.converges]
+    caveats = []
+    if restless:
+        who = listing(restless[:6]) + (
+            f" and {len(restless) - 6} more" if len(restless) > 6 else ""
+        )
+        caveats.append(
+            f"The intervals of {who} do not narrow as they should when runs are added in their "
+            "order: what holds back is not chance, and more of such runs do not help."
+        )
+    caveats.append(
+        "With as many runs as expected only about a third of samples are within the target; with "
+        "as many as assured, 90 % are. It tells what would have been enough, and is no rule for "
+        "when to stop."
+    )
+    return Finding(
+        name="repetitions",
+        question="How many runs are enough?",
+        answer=answer,
+        verdict="told",
+        tables=(_runs_table(audit, target),),
+        caveats=tuple(caveats),
+    )
+
+
+def _runs_table(audit: Audit, target: str) -> Table:
+    rows = tuple(
+        {
+            "series": s.name,
+            "n": s.n,
+            "needed": s.repetitions.n,
+            "assured": s.repetitions.n_assured,
+            "reached": None if s.median.half_width is None else 100 * s.median.half_width,
+            "converges": s.repetitions.converges if s.n else None,
+        }
+        for s in audit.series
+    )
+    return Table(
+        title=f"Runs for {target} of the median",
+        columns=(
+            Column(key="series", title="series"),
+            Column(key="n", title="n"),
+            Column(key="needed", title="runs expected to be enough"),
+            Column(key="assured", title="runs with which 90 % of samples are"),
+            Column(key="reached", title="reached: ±", unit="%"),
+            Column(key="converges", title="intervals narrow as they should"),
+        ),
+        rows=rows,
+        note="CONFIRM in closed form: the interval expected of every number of these runs. "
+        "–: more than there are, or too far beyond them to say.",
+    )
+
+
+def _assumptions(audit: Audit) -> Finding:
+    total = len(audit.series)
+    if total == 1:
+        told = [getattr(audit.series[0].assumptions, part).sentence for part, _ in PARTS]
+        answer, caveats = told[0], tuple(told[1:])
+    else:
+        answer = f"Of {total:,} series: {listing(_part_counts(audit))}."
+        caveats = tuple(_part_sentences(audit))
+    rows = tuple(
+        {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
+        for s in audit.series
+    )
+    return Finding(
+        name="assumptions",
+        question="What do the values look like, and in which order did they come?",
+        answer=answer,
+        verdict="told",
+        caveats=caveats,
+        tables=(
+            Table(
+                title="What conclusions take for granted",
+                columns=(
+                    Column(key="series", title="series"),
+                    *(Column(key=part, title=title) for part, title in PARTS),
+                ),
+                rows=rows,
+                note="Each errs in about 5 % of series in which it holds, so that one often says "
+                "no by chance. Shape, modes and outliers never lower a verdict. –: too few "
+                "values to say.",
+            ),
+        ),
+    )
+
+
+def _part_counts(audit: Audit) -> list[str]:
+    told = []
+    for part, title in PARTS:
+        oks = [getattr(s.assumptions, part).ok for s in audit.series]
+        told.append(f"{sum(ok is True for ok in oks):,} {title}")
+    return told
+
+
+def _part_sentences(audit: Audit) -> list[str]:
+    told = []
+    for part, _ in PARTS:
+        some = [s for s in audit.series if getattr(s.assumptions, part).ok is False]
+        told_of = {id(s): (getattr(s.assumptions, part).sentence,) for s in some}
+        groups = words.shared(some, _lookup(told_of), lambda s: s.name)
+        told += [g.told("series", len(audit.series)) for g in groups[:2]]
+    return told[:_MOST_CAVEATS]
+
+
+def _lookup(told: Mapping[int, Sequence[str]]) -> Callable[[SeriesAudit], Sequence[str]]:
+    return lambda s: told[id(s)]
+
+
+def _variance(v: VarianceAudit) -> Finding:
+    d = v.decomposition
+    caveats = []
+    if d.spread_ratio is not None and d.spread_ratio > 3:
+        caveats.append(
+            f"The SD of one cell is {d.spread_ratio:.0f} times that of another, so that the cells "
+            "which spread most weigh most: read the ranks."
+        )
+    if d.left_out:
+        caveats.append(f"Left out, as it has one level or too many: {listing(d.left_out)}.")
+    rows = tuple(
+        {
+            "effect": " with ".join(e.factors),
+            "share": 100 * e.share,
+            "ranks": 100 * e.rank_share,
+            "degrees": e.degrees,
+            "f": float(e.f) if np.isfinite(e.f) else None,
+            "p": e.p,
+            "p_ranks": e.rank_p,
+        }
+        for e in d.effects
+    )
+    within = {"effect": "between trials of a cell", "share": 100 * d.within}
+    return Finding(
+        name=f"variance of {v.metric}",
+        question=f"What explains the variance of {v.metric}?",
+        answer=words.variance_told(v),
+        verdict="told",
+        caveats=tuple(caveats),
+        tables=(
+            Table(
+                title=f"Shares of the variance, {d.n:,} trials in {d.cells:,} cells",
+                columns=(
+                    Column(key="effect", title="effect"),
+                    Column(key="share", title="share (omega²)", unit="%"),
+                    Column(key="ranks", title="share of the ranks", unit="%"),
+                    Column(key="degrees", title="degrees of freedom"),
+                    Column(key="f", title="F", unit="1"),
+                    Column(key="p", title="p", unit="1"),
+                    Column(key="p_ranks", title="p of the ranks", unit="1"),
+                ),
+                rows=(*rows, within),
+                note="Type II: each effect after all others that do not contain it. p of the "
+                "ranks by permutation, which needs no normal distribution.",
+            ),
+        ),
+    )
+
+
+def _specification(audit: Audit) -> Finding:
+    full = all(not f.score.missing for f in audit.files)
+    told = [f"{f.path.name} {words.specification_told(f)}" for f in audit.files]
+    return Finding(
+        name="specification",
+        question="Does the file say how its numbers came about?"
+        if len(audit.files) == 1
+        else "Do the files say how their numbers came about?",
+        answer=f"{listing(told[:6])}{' and others' if len(told) > 6 else ''}.",
+        verdict="yes" if full else "no",
+        caveats=tuple(
+            f"Without its {name}, {why}."
+            for name, _, why in CRITERIA
+            if any(name in f.score.missing for f in audit.files)
+        ),
+        tables=(
+            Table(
+                title="Criteria of CLOUDNET's survey, and the environment",
+                columns=(
+                    Column(key="file", title="file"),
+                    *(Column(key=name, title=f"{name}: {what}") for name, what, _ in CRITERIA),
+                    Column(key="score", title="score"),
+                ),
+                rows=tuple(
+                    {
+                        "file": f.path.name,
+                        **dict(f.score.said),
+                        "score": f"{f.score.points} of {f.score.of}",
+                    }
+                    for f in audit.files
+                ),
+            ),
+        ),
+    )

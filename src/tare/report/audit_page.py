@@ -1,0 +1,144 @@
+"""The page of an audit: the same as an experiment's, of what others measured."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import tare
+from tare.audit import Audit
+from tare.audit import telling as words
+from tare.audit.answers import findings
+from tare.errors import StoreError
+from tare.findings.phrasing import counted, listing, percent
+from tare.report.audit_figures import figures
+from tare.report.origin import Origin
+from tare.report.page import Page, Section
+from tare.report.tables import lay
+
+#: Files larger than this are not read again for a digest.
+_MOST_DIGESTED = 1 << 30
+#: Ending of a file to the format that is written into it.
+FORMATS = {".html": "html", ".htm": "html", ".md": "markdown"}
+
+
+def write(audit: Audit, destination: Path, command: str) -> list[Path]:
+    """Write the page of an audit: HTML, or Markdown with its charts beside it.
+
+    Parameters
+    ----------
+    audit : Audit
+    destination : Path
+        Its ending, ``.html`` or ``.md``, tells the format.
+    command : str
+        That makes the same audit again.
+
+    Returns
+    -------
+    list of Path
+        What was written, the page itself first.
+
+    Raises
+    ------
+    StoreError
+        If the ending is another, or the page cannot be written.
+    """
+    from tare.report import put
+
+    format = FORMATS.get(destination.suffix.lower())
+    if format is None:
+        raise StoreError(f"{destination} ends neither in .html nor in .md", "--out audit.html")
+    return put(make(audit, command), format, destination)
+
+
+def make(audit: Audit, command: str) -> Page:
+    """Lay the page of an audit out."""
+    drawn = figures(audit)
+    sections = tuple(
+        Section(
+            anchor=f.name.replace(" ", "-"),
+            finding=f,
+            figures=drawn.get(f.name, ()),
+            tables=tuple(lay(t) for t in f.tables if t.rows),
+        )
+        for f in findings(audit)
+    )
+    names = [f.path.name for f in audit.files]
+    return Page(
+        name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
+        question="Can these numbers be trusted?",
+        lead=sections[0],
+        headline=_headline(audit),
+        strip=_strip(audit),
+        sections=sections,
+        overview=(),
+        stops=None,
+        doubts=_noted(audit),
+        machine=(),
+        origin=_origin(audit, command),
+        doubtful="Noted while reading",
+        calm="Nothing was left out while reading.",
+        rest=f"{command} --json -",
+    )
+
+
+def _headline(audit: Audit) -> tuple[str, ...]:
+    told = [words.headline(audit)]
+    told += [r.told("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
+    if audit.comparisons:
+        told.append(words.comparisons_told(audit.comparisons))
+    told += [words.variance_told(v) for v in audit.variance]
+    return tuple(told)
+
+
+def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
+    counts = [s.n for s in audit.series]
+    span = f"{min(counts):,}" if min(counts) == max(counts) else (
+        f"{min(counts):,} to {max(counts):,}"
+    )  # fmt: skip
+    formats = dict.fromkeys(f.imported.format for f in audit.files)
+    known = all(s.trials.known for s in audit.series)
+    strip = [
+        ("series", f"{len(audit.series):,}"),
+        ("trials of each" if known else "values of each", span),
+        ("format", ", ".join(formats)),
+        ("target", f"{words.told_precision(audit.question.precision)} of the median"),
+        ("intervals", percent(audit.question.confidence)),
+    ]
+    if audit.comparisons:
+        strip.append(("compared", f"{counted(len(audit.comparisons), 'pair')}, one family"))
+    return tuple(strip)
+
+
+def _noted(audit: Audit) -> tuple[str, ...]:
+    told = [f"{f.path.name}: {note}" for f in audit.files for note in f.imported.notes]
+    noted = words.shared(audit.series, lambda s: s.series.notes, lambda s: s.name)
+    told += [n.told("series", len(audit.series)) for n in noted]
+    thin = [s for s in audit.series if s.used < s.n]
+    if thin:
+        told.append(
+            f"{thin[0].name if len(thin) == 1 else f'{len(thin):,} series'}: mean, SD and CONFIRM "
+            f"rest on {thin[0].used:,} values at even distances; quantiles on all."
+        )
+    return tuple(told[:40])
+
+
+def _origin(audit: Audit, command: str) -> Origin:
+    return Origin(
+        file=None,
+        commands=(command,),
+        digests=tuple((f.path.name, _digest(f.path)) for f in audit.files[:40]),
+        versions=(tare.__version__,),
+        seed=audit.question.seed,
+        title="How to audit the same again",
+    )
+
+
+def _digest(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MOST_DIGESTED:
+            return "not computed, for its size"
+        with path.open("rb") as source:
+            return hashlib.file_digest(source, "sha256").hexdigest()
+    except OSError:
+        return "not readable any more"
