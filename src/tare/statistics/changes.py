@@ -13,6 +13,7 @@ from tare.registry import Description, Parameter
 from tare.statistics.course import Course, fences, sample
 from tare.statistics.order import Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.telling import chosen, percent
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5
@@ -86,7 +87,7 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
     x, block = order.course.values, order.course.block
     scale = abs(float(np.median(sample(values)))) or 1.0
     points = _find(order) if order.matters else []
-    drift = _line(x) if order.beyond(_tau(order))[1] else None
+    drift = _line(x) if order.beyond(_tau_beside_line(order))[1] else None
     if drift is not None and points and _steps_fit_better(x, points):
         drift = None
     if drift is not None:
@@ -149,7 +150,7 @@ def _find(order: Order) -> list[int]:
     one = float(np.mean(np.diff(x) ** 2))
     if one == 0:
         return []
-    tau = _tau(order)
+    tau = _tau_beside_step(order)
     variance = one * (1 + tau) / 4  # (1 − φ) is 2 / (1 + tau)
     shortest = _SHORTEST_SEGMENT if len(x) >= _SHORT_SERIES else 2
     search = ruptures.KernelCPD(kernel="linear", min_size=shortest)
@@ -158,12 +159,20 @@ def _find(order: Order) -> list[int]:
     return found or ([order.at] if order.beyond(tau)[0] else [])
 
 
-def _tau(order: Order) -> float:
+def _tau_beside_step(order: Order) -> float:
     """Short dependence of a course beside its clearest step; 1 where no memory is shown."""
     if not order.remembers:
         return 1.0
     x, at = _draw_in(order.course.values), order.at
     return short_dependence(np.concatenate([x[:at] - x[:at].mean(), x[at:] - x[at:].mean()]))
+
+
+def _tau_beside_line(order: Order) -> float:
+    """Short dependence of a course beside its line; 1 where no memory is shown."""
+    if not order.remembers:
+        return 1.0
+    x = order.course.values
+    return short_dependence(x - _line(x) * np.linspace(-0.5, 0.5, len(x)))
 
 
 def short_dependence(values: FloatArray) -> float:
@@ -173,7 +182,7 @@ def short_dependence(values: FloatArray) -> float:
     """
     one, two = np.diff(values), values[2:] - values[:-2]
     nearest = float(np.mean(one**2))
-    if nearest == 0 or len(two) == 0:
+    if nearest <= 1e-18 * float(np.mean(values**2)) or len(two) == 0:
         return 1.0
     phi = float(np.mean(two**2)) / nearest - 1
     phi = min(phi, 0.95) if phi > 2.5 / math.sqrt(len(values)) else 0.0
@@ -195,7 +204,8 @@ def remaining(order: Order, found: Changes) -> Order:
         bounds = [0, *(p // course.block for p in found.points), len(x)]
         left = x - np.repeat(np.array(found.levels), np.diff(bounds))
     variance = max(course.variance - float(np.var(x)) + float(np.var(left)), 1e-300)
-    again = order_of(Course(left, course.block, variance))
+    flat = float(np.ptp(left)) <= 1e-9 * float(np.ptp(x))
+    again = None if flat else order_of(Course(left, course.block, variance))
     return again or replace(order, memory=0.0, remembers=False, tau=1.0)
 
 
@@ -234,12 +244,14 @@ def _sentence(drift: float | None, largest: float | None, at: int, precision: fl
     if drift is None and largest is None:
         return "No drift and no change of level is shown."
     if drift is not None:
-        text = f"From the first trial to the last the values drift by {drift:+.1%}"
+        text = f"From the first trial to the last the values drift by {percent(drift, sign=True)}"
     else:
-        text = f"At trial {at + 1} the level changes by {largest:+.1%}"
+        text = f"At trial {at + 1} the level changes by {percent(largest or 0, sign=True)}"
     if max(abs(drift or 0), abs(largest or 0)) > precision:
-        return f"{text}, more than the {precision:.1%} that matter: no one number stands for all."
-    return f"{text}, which is less than the {precision:.1%} that matter."
+        return (
+            f"{text}, more than the {chosen(precision)} that matter: no one number stands for all."
+        )
+    return f"{text}, which is less than the {chosen(precision)} that matter."
 
 
 UNIT = Statistic(

@@ -82,43 +82,52 @@ def modes(values: FloatArray) -> Modes:
         why = "All values are equal" if n >= FEWEST else f"{n} values are too few"
         return Modes((), None, n, None, f"{why}: modes cannot be told.")
     ordered = spread_ties(np.sort(x))
-    parts = _split(ordered, _MOST_MODES)
+    depth = dip(ordered)
+    parts = _split(ordered, depth, _MOST_MODES)
     found = tuple(Mode(float(np.median(part)), len(part) / n) for part in parts)
-    return Modes(found, dip(ordered)[0], n, len(found) == 1, _sentence(found, n))
+    return Modes(found, depth, n, len(found) == 1, _sentence(found, n))
 
 
-def dip(ordered: FloatArray) -> tuple[float, int, int]:
-    """Return Hartigan's dip of sorted values, with the ends of the modal interval (indices)."""
+def dip(ordered: FloatArray) -> float:
+    """Compute Hartigan's dip: the distance to the nearest unimodal distribution function.
+
+    Parameters
+    ----------
+    ordered : array, shape (n,)
+        Sorted values.
+
+    Notes
+    -----
+    The modal interval shrinks until the convex minorant left of it, the concave majorant right of
+    it and the gap between both inside it agree on the largest distance.
+    """
     n = len(ordered)
-    low, high, depth = 0, n - 1, 1.0 / n
+    low, high, depth = 0, n - 1, 1.0
     while high > low:
-        minorant = _hull(ordered, low, high, 1.0)
-        majorant = _hull(ordered, low, high, -1.0)
         place = np.arange(low, high + 1)
+        minorant, majorant = _hull(ordered, low, high, 1), _hull(ordered, low, high, -1)
         below = np.interp(ordered[place], ordered[minorant], minorant.astype(float))
         above = np.interp(ordered[place], ordered[majorant], majorant.astype(float) + 1)
-        gap_at_minorant = (above - below)[minorant - low]
-        gap_at_majorant = (above - below)[majorant - low]
-        if gap_at_minorant.max() >= gap_at_majorant.max():
-            gap = gap_at_minorant.max()
-            left = int(minorant[gap_at_minorant.argmax()])
+        gaps = above - below
+        at_minorant, at_majorant = gaps[minorant - low], gaps[majorant - low]
+        gap = float(max(at_minorant.max(), at_majorant.max()))
+        if gap <= depth:
+            break
+        if at_minorant.max() >= at_majorant.max():
+            left = int(minorant[at_minorant.argmax()])
             right = int(majorant[majorant >= left][0])
         else:
-            gap = gap_at_majorant.max()
-            right = int(majorant[len(majorant) - 1 - gap_at_majorant[::-1].argmax()])
+            right = int(majorant[len(majorant) - 1 - at_majorant[::-1].argmax()])
             left = int(minorant[minorant <= right][-1])
-        if gap / n <= depth:
-            break
-        to_left = np.abs(place + 1 - below)[: left - low + 1].max() / n
-        to_right = np.abs(above - place)[right - low :].max() / n
-        depth = max(depth, to_left, to_right)
+        beside = np.append((place + 1 - below)[: left - low + 1], (above - place)[right - low :])
+        depth = max(depth, float(np.abs(beside).max()))
         if (left, right) == (low, high):
             break
         low, high = left, right
-    return depth / 2, low, high
+    return depth / (2 * n)
 
 
-def _hull(ordered: FloatArray, low: int, high: int, sign: float) -> np.ndarray:
+def _hull(ordered: FloatArray, low: int, high: int, sign: int) -> np.ndarray:
     """Find the indices of the greatest convex minorant (sign 1) or least concave majorant (−1)."""
     x = ordered.tolist()
     kept: list[int] = []
@@ -147,19 +156,17 @@ def spread_ties(ordered: FloatArray) -> FloatArray:
     return np.asarray(np.repeat(distinct, counts) + tick * (within - 0.5))
 
 
-def _split(ordered: FloatArray, most: int) -> list[FloatArray]:
-    """Split at the widest gap of density while the dip of a part is larger than by chance."""
+def _split(ordered: FloatArray, depth: float, most: int) -> list[FloatArray]:
+    """Split at the deepest valley, again and again, while the dip exceeds what chance makes."""
     n = len(ordered)
-    if most < 2 or n < FEWEST // 2:
-        return [ordered]
-    depth, *_ = dip(ordered)
-    if depth * np.sqrt(n) <= np.interp(np.log(n), np.log(_SIZES), _DIP):
-        return [ordered]
-    cut = _valley(ordered)
+    cut = None
+    if most > 1 and depth * np.sqrt(n) > np.interp(np.log(n), np.log(_SIZES), _DIP):
+        cut = _valley(ordered)
     if cut is None:
         return [ordered]
-    left = _split(ordered[:cut], most - 1)
-    return left + _split(ordered[cut:], most - len(left))
+    lower, upper = ordered[:cut], ordered[cut:]
+    left = _split(lower, dip(lower), most - 1)
+    return left + _split(upper, dip(upper), most - len(left))
 
 
 def _valley(ordered: FloatArray) -> int | None:
@@ -181,7 +188,7 @@ def _sentence(found: tuple[Mode, ...], n: int) -> str:
     if len(found) == 1:
         few = " (so few values would show only clearly separate ones)" if n < 50 else ""
         return f"One mode: no second way of behaving is seen{few}."
-    told = ", ".join(f"{m.at:.4g} ({m.share:.0%})" for m in found)
+    told = ", ".join(f"{m.at:.4g} ({100 * m.share:.0f} %)" for m in found)
     return (
         f"{len(found)} modes, at {told}: the program or the machine behaves in several ways. Tell "
         "them apart (input, placement, frequency) before one number stands for all."

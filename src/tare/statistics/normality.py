@@ -11,6 +11,7 @@ from statsmodels.stats.diagnostic import normal_ad
 from tare.registry import Description
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.telling import p_value
 
 #: Shapiro's p-values are not accurate beyond; longer series are sampled evenly.
 MOST = 5000
@@ -73,7 +74,7 @@ def normality(values: FloatArray) -> Normality:
         why = (
             f"{n} values are too few to tell whether they are normally distributed"
             if n < FEWEST
-            else "All values are equal, so that there is no distribution to look at"
+            else "All values are equal: the clock may be coarser than the spread"
         )
         return Normality(None, None, None, None, None, n, None, f"{why}; rely on the median.")
     standard = (x - x.mean()) / x.std()
@@ -88,7 +89,7 @@ def _sentence(ok: bool, p: float, skew: float, n: int) -> str:
     if ok:
         caution = " (though few values would hardly show it)" if n < 30 else ""
         return (
-            f"A normal distribution would give such values (Shapiro p = {p:.2g}){caution}: "
+            f"A normal distribution would give such values (Shapiro {p_value(p)}){caution}: "
             "mean ± SD describes them as well as the median's interval."
         )
     tail = (
@@ -99,7 +100,7 @@ def _sentence(ok: bool, p: float, skew: float, n: int) -> str:
         else "a symmetric shape that is not the normal one"
     )
     return (
-        f"The values are not normally distributed (Shapiro p = {p:.2g}, skew {skew:+.1f}): they "
+        f"The values are not normally distributed (Shapiro {p_value(p)}, skew {skew:+.1f}): they "
         f"have {tail}. Use the median's interval, not mean ± SD."
     )
 

@@ -10,11 +10,12 @@ from statsmodels.stats.stattools import medcouple
 from tare.registry import Description
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.telling import percent
 
 #: Trials below which the quartiles themselves are too uncertain.
 FEWEST = 8
 #: Quantiles that the skew of the middle is taken from: the medcouple takes n² steps.
-_QUANTILES = 201
+_QUANTILES = 101
 _SAMPLE = 100_000
 
 
@@ -25,7 +26,7 @@ class Outliers:
     Attributes
     ----------
     low, high : float or None
-        Fences: three interquartile ranges beyond the quartiles, shifted for skew; None below
+        Fences: three interquartile ranges beyond the quartiles, further where skewed; None below
         8 values or where the quartiles are equal.
     below, above : int
         Values beyond each fence; of long series, estimated from an even sample.
@@ -85,8 +86,10 @@ def _fences(x: FloatArray) -> tuple[float, float] | None:
     middle = np.quantile(x, np.linspace(0, 1, _QUANTILES)) if len(x) > _QUANTILES else x
     skew = float(medcouple(middle))
     small, large = (-4.0, 3.5) if skew >= 0 else (-3.5, 4.0)
+    # Only ever wider than Tukey's: two modes look like skew, and would cut each other off.
+    below, above = (max(1.0, float(np.exp(side * skew))) for side in (small, large))
     reach = 3 * (upper - lower)
-    return lower - reach * np.exp(small * skew), upper + reach * np.exp(large * skew)
+    return lower - reach * below, upper + reach * above
 
 
 def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) -> str:
@@ -94,7 +97,7 @@ def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) ->
     if count == 0:
         return "No outliers: all values lie within reach of the middle half."
     where = f"{above} above and {below} below" if above and below else "above" if above else "below"
-    verb = "lies" if count == 1 else "lie"
+    verb, pull = ("lies", "moves") if count == 1 else ("lie", "move")
     text = f"{count} of {n} values {verb} far from the others ({where})"
     if effect is None:
         return f"{text}; the median does not feel them."
@@ -103,7 +106,7 @@ def _sentence(below: int, above: int, effect: float | None, ok: bool, n: int) ->
         if ok
         else "report the median, and look for what happened in those trials"
     )
-    return f"{text} and move the mean by {effect:+.2%}: {advice}."
+    return f"{text} and {pull} the mean by {percent(effect, sign=True)}: {advice}."
 
 
 UNIT = Statistic(

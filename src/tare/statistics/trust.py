@@ -13,6 +13,7 @@ from tare.statistics.changes import Changes, changes, remaining
 from tare.statistics.independence import MOST_TAU
 from tare.statistics.order import FEWEST, order_of
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.telling import chosen, percent
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
 
@@ -38,7 +39,7 @@ class Trust:
     verdict : {"TRUST", "DOUBT", "REJECT"}
     reasons : tuple of str
         Each a sentence with the figure and what to do; of a TRUST what is to be known all the
-        same, or none.
+        same.
     """
 
     verdict: Verdict
@@ -93,15 +94,15 @@ def trust(
         )
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts = _doubts(values, precision)
+    doubts, remarks = _look(values, precision)
     if not trials_known:
         doubts.append(
             "Nothing says which execution each value comes from, so that they may be iterations "
             "of one: name the column with --trial, or measure separate executions."
         )
     if doubts:
-        return Trust("DOUBT", tuple(doubts))
-    return Trust("TRUST", _remarks(values))
+        return Trust("DOUBT", (*doubts, *remarks))
+    return Trust("TRUST", tuple(remarks))
 
 
 def _rejection(defect: Defect) -> str:
@@ -118,30 +119,31 @@ def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
     )
 
 
-def _doubts(values: FloatArray, precision: float) -> list[str]:
+def _look(values: FloatArray, precision: float) -> tuple[list[str], list[str]]:
+    """Look at the order of the values: what lowers the verdict, what is only to be known."""
     order = order_of(values)
     if order is None:
-        return []
+        return [], ["All values are equal: the clock may be coarser than the spread."]
     found = changes(values, precision, order)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
     if left.remembers and left.tau > MOST_TAU:
         doubts.append(_memory_doubt(left.tau, len(values), bool(doubts)))
-    return doubts
+    changed = found.drift is not None or found.largest is not None
+    return doubts, [found.sentence] if changed and not doubts else []
 
 
 def _change_doubt(found: Changes, precision: float) -> str:
+    size = percent(found.drift or found.largest or 0.0, sign=True)
+    beyond = f"by {size}, more than the target of {chosen(precision)}"
     if found.drift is not None:
         return (
-            f"From the first trial to the last the values drift by {found.drift:+.1%}, more than "
-            f"the target of {precision:.1%}: let the machine settle, or spread the trials over "
-            "blocks in random order, and measure again."
+            f"From the first trial to the last the values drift {beyond}: let the machine settle, "
+            "or spread the trials over blocks in random order, and measure again."
         )
-    assert found.at is not None
     return (
-        f"At trial {found.at + 1} the level changes by {found.largest:+.1%}, more than the "
-        f"target of {precision:.1%}: find out what happened then, or conclude from the trials on "
-        "one side of it."
+        f"At trial {(found.at or 0) + 1} the level changes {beyond}: find out what happened then, "
+        "or conclude from the trials on one side of it."
     )
 
 
@@ -152,12 +154,6 @@ def _memory_doubt(tau: float, n: int, changed: bool) -> str:
         f"that {n} are worth about {n / tau:.0f}: rest between trials or reset what they leave "
         f"behind, or take intervals {np.sqrt(tau):.1f} times as wide."
     )
-
-
-def _remarks(values: FloatArray) -> tuple[str, ...]:
-    if np.min(values) == np.max(values):
-        return ("All values are equal: the clock may be coarser than the spread.",)
-    return ()
 
 
 UNIT = Statistic(

@@ -13,6 +13,7 @@ from tare.registry import Description, Parameter
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.course import MOST, fences, sample
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.telling import percent
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 
@@ -156,9 +157,10 @@ def warm_up(values: FloatArray, precision: float = 0.01, found: Changes | None =
         return WarmUp(shape, (), level, None if few else 0, None if few else True, _told(shape, 0))
     found = found or changes(values, precision)
     if found.drift is not None and abs(found.drift) > precision:
+        size = percent(found.drift, sign=True)
         sentence = (
-            f"No steady state: the values drift by {found.drift:+.1%} until the end. Measure "
-            "longer, or find what changes."
+            f"No steady state: the values drift by {size} until the end. Measure longer, or find "
+            "what changes."
         )
         return WarmUp("no steady state", (), (float(np.mean(values)),), None, False, sentence)
     settled = _classify(values, found.points, precision)
