@@ -169,7 +169,7 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            holds = text is not None and (folder / "plan.json").exists()
+            holds = (folder / plan.FILE).exists()
             raise StoreError(
                 f"{folder} is not empty, so nothing was measured",
                 "add --resume to go on with it, or choose another --out"

@@ -4,45 +4,23 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tare.cli import output
-from tare.cli.command_line import (
-    COMMAND_LINE,
-    as_option,
-    factors,
-    folder_in_memory,
-    given,
-    metric_name,
-    split,
-    workload,
-)
-from tare.errors import ExperimentError, InterruptError, TrialError
+from tare.cli.against import Stored, against
+from tare.cli.command_line import factors, given, split, workload
+from tare.cli.comparing import Execution, Wanted, measure, prepare, tell
+from tare.errors import ExperimentError, TrialError
 
 if TYPE_CHECKING:
-    from tare.conclude import Prepared
     from tare.findings.judgement import Difference
     from tare.results import Results
 
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
-
-
-@dataclass(frozen=True)
-class _Wanted:
-    """Where the answer goes."""
-
-    gate: float | None
-    out: Path | None
-    report: Path | None
-    json: str | None
-    junit: Path | None
-    markdown: str | None
 
 
 def compare(
@@ -74,6 +52,14 @@ def compare(
     budget: Annotated[
         str | None,
         typer.Option(help="Measure no longer than this.  [default: 60 s; with -n: no limit]"),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR|FILE", help="Compare one command with stored sessions instead."),
+    ] = None,
+    baseline_name: Annotated[
+        str | None,
+        typer.Option("--baseline-name", help="Which command of the baseline, if it has several."),
     ] = None,
     platform: Annotated[
         str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
@@ -143,45 +129,84 @@ def compare(
         if out is None:
             raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
         seed = plan.read(out).experiment.seed if seed is None else seed
+        if baseline is not None:
+            raise ExperimentError(
+                "--resume and --baseline exclude each other: the new session is what is compared",
+                "leave --resume out, and choose another --out",
+            )
     words = [split(command) for command in commands]
     names = _names(commands, words, name or [])
-    if len(commands) < 2:
+    _check_number(names, baseline)
+    table: dict[str, Any] = {
+        "experiment": {
+            "name": "compare",
+            "question": f"Is {' or '.join(names[1:] or names)} different from "
+            f"{names[0] if baseline is None else 'the baseline'}?",
+            "metric": metric,
+            "margin": margin,
+            "warmup": warmup,
+            "linger": linger,
+            "seed": secrets.randbits(48) if seed is None else seed,
+            **given({"inputs": inputs, "budget": budget}),
+        },
+        "workload": [
+            workload(
+                label,
+                some,
+                platform,
+                capture=capture,
+                timeout=timeout,
+                input=input,
+                placeholders=inputs is not None,
+            )
+            for label, some in zip(names, words, strict=True)
+        ],
+        **factors(platform, workers, pinning, image),
+    }
+    wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
+    execution = Execution(resume=resume, as_root=as_root, capture=capture)
+    if baseline is not None:
+        stored = Stored(baseline, baseline_name)
+        raise typer.Exit(against(table, stored, trials, execution, wanted))
+    table["experiment"] |= {
+        "compare": "workload",
+        **given({"trials": trials, "gate": gate}),
+        **({} if trials or budget else {"budget": "60 s"}),
+    }
+    raise typer.Exit(_interleaved(table, execution, wanted))
+
+
+def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
+    prepared = prepare(table)
+    with wanted.folder() as folder:
+        ended = measure(prepared, folder, execution)
+        results, found = _differences(folder, execution)
+        return tell(found, results, ended, folder, wanted)
+
+
+def _check_number(names: Sequence[str], baseline: Path | None) -> None:
+    if baseline is None and len(names) < 2:
         raise ExperimentError(
             "there is only one command, and nothing to compare it with",
             "tare compare './old' './new'   (each command in quotes)",
         )
-    prepared = _prepare(
-        {
-            "experiment": {
-                "name": "compare",
-                "question": f"Is {' or '.join(names[1:])} different from {names[0]}?",
-                "compare": "workload",
-                "metric": metric,
-                "margin": margin,
-                "warmup": warmup,
-                "linger": linger,
-                "seed": secrets.randbits(48) if seed is None else seed,
-                **given({"trials": trials, "gate": gate, "inputs": inputs}),
-                **given({"budget": budget or (None if trials else "60 s")}),
-            },
-            "workload": [
-                workload(
-                    label, some, platform, capture=capture, timeout=timeout, input=input,
-                    placeholders=inputs is not None,
-                )
-                for label, some in zip(names, words, strict=True)
-            ],
-            **factors(platform, workers, pinning, image),
-        }
-    )  # fmt: skip
-    gated = prepared.experiment.stopping.gate
-    wanted = _Wanted(gated, out, report, json, junit, markdown)
-    with ExitStack() as stack:
-        folder = out or stack.enter_context(folder_in_memory())
-        ended = _measure(prepared, folder, resume=resume, as_root=as_root, capture=capture)
-        results, found = _differences(folder, capture)
-        code = _tell(found, results, ended, folder, wanted)
-    raise typer.Exit(code)
+    if baseline is not None and len(names) > 1:
+        raise ExperimentError(
+            f"there are {len(names)} commands, and one is compared with a baseline",
+            "leave --baseline out: commands measured together are compared better",
+        )
+
+
+def _share(text: str | None, option: str) -> float | None:
+    from tare.experiment_file import kinds
+
+    kind = kinds.share(0, 10)
+    try:
+        return None if text is None else float(kind.read(text))
+    except ValueError:
+        raise ExperimentError(
+            f"{option}: {text!r} is not possible; expected {kind.expected}"
+        ) from None
 
 
 def _names(commands: Sequence[str], words: Sequence[Sequence[str]], asked: list[str]) -> list[str]:
@@ -203,52 +228,7 @@ def _names(commands: Sequence[str], words: Sequence[Sequence[str]], asked: list[
     return [f"{program} ({number})" for number, program in enumerate(programs, 1)]
 
 
-def _prepare(table: dict[str, Any]) -> Prepared:
-    from tare import conclude, experiment_file
-    from tare.catalogue import catalogue
-
-    known = catalogue()
-    asked = table["experiment"]
-    asked["metric"] = metric_name(asked["metric"], known.metrics)
-    try:
-        return conclude.check(experiment_file.from_table(table, COMMAND_LINE, known))
-    except ExperimentError as error:
-        raise ExperimentError(as_option(error.message), error.hint) from error
-
-
-def _measure(
-    prepared: Prepared, folder: Path, *, resume: bool, as_root: bool, capture: bool
-) -> str:
-    from tare import conclude
-    from tare.cli.progress import Bar
-
-    try:
-        with Bar() as bar:
-            return conclude.execute(
-                prepared, folder, bar, resume=resume, as_root=as_root, teardown=True
-            )
-    except KeyboardInterrupt as error:
-        raise InterruptError(
-            f"interrupted; what was measured is in {folder}, where --out was given",
-            "the same line with --out DIR --resume goes on with it",
-        ) from error
-    except TrialError as error:
-        _say_evidence(folder)
-        raise TrialError(
-            error.message, None if capture else "--capture shows what it said"
-        ) from error
-
-
-def _say_evidence(folder: Path) -> None:
-    from tare import store
-    from tare.cli.verdict import evidence
-
-    said = evidence(store.load(folder))
-    if said:
-        output.err.print(said)
-
-
-def _differences(folder: Path, capture: bool) -> tuple[Results, tuple[Difference, ...]]:
+def _differences(folder: Path, execution: Execution) -> tuple[Results, tuple[Difference, ...]]:
     from tare import store
     from tare.cli.verdict import evidence, problems
     from tare.findings.judgement import differences
@@ -261,60 +241,10 @@ def _differences(folder: Path, capture: bool) -> tuple[Results, tuple[Difference
         said = evidence(results)
         if said:
             output.err.print(said)
-        hint = "--metric wall" if capture else "--capture shows what a command that failed said"
+        hint = (
+            "--metric wall"
+            if execution.capture
+            else "--capture shows what a command that failed said"
+        )
         raise TrialError(found, hint)
     return results, found
-
-
-def _tell(
-    found: tuple[Difference, ...], results: Results, ended: str, folder: Path, wanted: _Wanted
-) -> int:
-    """Print, write what was asked for, and return the exit code."""
-    from tare.cli import verdict
-    from tare.findings.judgement import GATE_CODES, worst
-    from tare.report import comment, junit
-
-    if wanted.json is not None:
-        output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
-    if wanted.junit is not None:
-        output.write_text(junit.render(found, wanted.gate), str(wanted.junit), "--junit")
-    if wanted.markdown is not None:
-        output.write_text(
-            comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
-        )
-    if "-" not in (wanted.json, wanted.markdown):
-        verdict.show(found, results)
-        for line in verdict.problems(results):
-            output.out.print(line)
-        if wanted.gate is not None:
-            output.out.print(verdict.gate_line(found, wanted.gate))
-        page = _page(folder, wanted)
-        output.out.print(_next(found, page, wanted), style="dim", soft_wrap=True)
-    else:
-        _page(folder, wanted)
-    if wanted.gate is None:
-        return 0
-    return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
-
-
-def _page(folder: Path, wanted: _Wanted) -> Path | None:
-    """Write the report where one was asked for, or where the folder stays."""
-    from tare import conclude
-    from tare import report as pages
-
-    if wanted.report is None and wanted.out is None:
-        return None
-    with output.err.status("drawing the page"):
-        answers = conclude.answers(folder)
-        return pages.write(folder, "html", wanted.report, answers.findings)[0]
-
-
-def _next(found: Sequence[Difference], page: Path | None, wanted: _Wanted) -> str:
-    waiting = [d for d in found if d.further and d.comparison.more_pairs]
-    if waiting:
-        more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
-        kept = f" --out {wanted.out} --resume" if wanted.out else ""
-        return f"Next     tare compare --budget '{output.seconds(max(1.0, 1.5 * more))}'{kept} …"
-    if page is not None:
-        return f"Report   {page}"
-    return "Next     tare compare --out DIR …   (keeps the trials, draws the page)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from tare.cli.command_line import (
     workload,
 )
 from tare.errors import ExperimentError, TrialError
+
+if TYPE_CHECKING:
+    from tare.experiment import Experiment
 
 
 def run(
@@ -80,6 +83,15 @@ def run(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Keep journal and output here."),
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Add a session to the one in --out DIR.")
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Add the session to this file, for tare compare --baseline FILE."
+        ),
+    ] = None,
     json: Annotated[
         str | None,
         typer.Option(
@@ -97,6 +109,7 @@ def run(
     from tare.cli.summary import show, summarize
 
     known = catalogue()
+    earlier = _so_far(out) if resume else 0
     table = {
         "experiment": {
             "name": "run",
@@ -105,7 +118,8 @@ def run(
             "linger": linger,
             "quantile": quantile,
             "anytime": anytime,
-            **({"trials": trials} if trials else {"budget": "60 s"}),
+            # A fixed n is that of this session.
+            **({"trials": trials + earlier} if trials else {"budget": "60 s"}),
             **({"precision": precision} if precision else {}),
             **({"budget": budget} if budget else {}),
             **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
@@ -129,7 +143,9 @@ def run(
         ended = "failed"
         try:
             with Bar() as bar:
-                ended = conclude.execute(prepared, folder, bar, as_root=as_root, teardown=True)
+                ended = conclude.execute(
+                    prepared, folder, bar, resume=resume, as_root=as_root, teardown=True
+                )
         except TrialError as error:
             # What failed, and how, is a result too.
             failure = error
@@ -143,6 +159,30 @@ def run(
             if said:
                 output.err.print(said)
             raise TrialError(failure.message, _hint(command, capture))
+        if save is not None:
+            _save(folder, save, prepared.experiment)
+
+
+def _save(folder: Path, file: Path, experiment: Experiment) -> None:
+    """Add what was measured to a baseline, and say how many sessions it has."""
+    from tare import baseline, plan, store
+    from tare.statistics.sessions import FEWEST_SESSIONS
+
+    whole = baseline.save(file, baseline.of(store.load(folder), plan.metric(experiment)))
+    n = len(whole.sessions)
+    wanting = FEWEST_SESSIONS - n
+    more = f"; a comparison with it needs {wanting} more" if wanting > 0 else ""
+    output.err.print(f"Saved   {file} has {n} session{'s' * (n != 1)}{more}")
+
+
+def _so_far(folder: Path | None) -> int:
+    """Count the trials that a folder to go on with has."""
+    from tare import journal
+    from tare.execute.past import past
+
+    if folder is None:
+        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+    return max(past(journal.read_all(folder)).ended.values(), default=0)
 
 
 def _hint(command: list[str], capture: bool) -> str | None:

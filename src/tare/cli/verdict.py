@@ -20,17 +20,19 @@ NOTABLE = 0.01
 _WIDTH, _INDENT = 61, 9
 
 
-def show(found: Sequence[Difference], results: Results) -> None:
+def show(found: Sequence[Difference], results: Results, gate: float | None = None) -> None:
     """Print every verdict with its evidence."""
     say = output.out.print
     for d in found:
         c, (first, second) = d.comparison, d.medians
-        sentence = d.sentence[:1].upper() + d.sentence[1:] if d.further else d.sentence
+        undecided = c.verdict == "not decided"
+        further = d.further if gate is None or d.gate(gate) == "undecided" else None
+        sentence = d.sentence[:1].upper() + d.sentence[1:] if undecided else d.sentence
         say(f"Verdict  {sentence}.")
         sure = f"{share(c.confidence)} over all looks" if d.looks else share(c.confidence)
         say(f"         {sure}; {d.counted}.", style="dim")
-        if d.further:
-            say(f"         {d.further[:1].upper()}{d.further[1:]}.")
+        if further:
+            say(f"         {further[:1].upper()}{further[1:]}.")
         for line in picture(d):
             say(line, no_wrap=True, crop=False)
         name = max(len(d.first), len(d.second))

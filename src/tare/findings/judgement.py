@@ -143,10 +143,12 @@ class Difference:
     def steadiness(self) -> str:
         """The spread of both compared, in a few words."""
         s = self.spread
-        if s is None or s.low is None:
+        if s is None:
+            return "not compared, since sessions differ in it as well"
+        if s.low is None:
             return (
                 f"which is more stable is not decided: a spread needs at least "
-                f"{FEWEST_FOR_RANGE} {'pairs' if self.paired else 'trials of each'}"
+                f"{FEWEST_FOR_RANGE} pairs"
             )
         ratio = change_interval(s.ratio or 1, s.low, s.high)
         word = "whether it is as stable is not decided" if s.verdict == "not decided" else s.verdict
@@ -271,14 +273,15 @@ def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
     (str, float)
         Of waiting, stolen time and throttling the largest; share 0 where none was seen.
     """
-    total = float(np.sum(results.values(metric)["value"]))
+    values = results.values(metric)["value"]
+    total = float(np.sum(values))
     s = results.sample_table[results.sample_table["phase"] == "measured"]
     good = results.trial_table.loc[results.trial_table["status"] == "ok", "trial"]
     s = s[s["trial"].isin(set(good))]
     found = {
         name: float(s.loc[(s["metric"] == m) & (s["source"] == source), "value"].sum()) / total
-        for name, (m, source) in _DISTURBANCES.items()
-        if total > 0
+        for name, (m, source, least) in _DISTURBANCES.items()
+        if total > 0 and float(values.median()) >= least
     }
     if not found:
         return "nothing", 0.0
@@ -286,8 +289,9 @@ def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
     return most, found[most]
 
 
+#: Metric, source, and the shortest trial that its ticks can say anything of.
 _DISTURBANCES = {
-    "waiting for a CPU": ("wait_ns", "schedstat"),
-    "time stolen by the hypervisor": ("steal_ns", "stat"),
-    "throttling": ("throttled_ns", "cgroup"),
+    "waiting for a CPU": ("wait_ns", "schedstat", 0.0),
+    "time stolen by the hypervisor": ("steal_ns", "stat", 1e8),
+    "throttling": ("throttled_ns", "cgroup", 0.0),
 }

@@ -1,0 +1,105 @@
+"""Whether a session was measured where, how and by what a baseline was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.errors import StoreError
+from tare.experiment import Experiment
+
+if TYPE_CHECKING:
+    from tare.baseline.stored import Baseline, Session
+
+#: Facts that say how a session was, not where: what is measured anew, and who was busy.
+_PASSING = frozenset({"load_average"})
+_MEASURED = ("_ns",)
+#: Memory that the kernel keeps for itself changes from boot to boot.
+_ABOUT = {"memory_bytes": 0.01}
+#: What decides about a trial beside its command, and what it is called.
+_SETTINGS = ("iterations", "warmup", "process", "instances", "fresh")
+LEVELS = ("platform", "workers", "pinning", "load", "size")
+#: Differences that one message names.
+_MOST_TOLD = 5
+
+
+def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
+    """Return what decides about the trials of a cell, beside its workload."""
+    return {
+        **{name: levels.get(name, "") for name in LEVELS},
+        **{name: str(getattr(experiment, name)) for name in _SETTINGS},
+    }
+
+
+def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
+    """Name facts given as (name, platform or None, value), without what is measured anew."""
+    return {
+        f"{name} ({platform})" if isinstance(platform, str) else name: value
+        for name, platform, value in facts
+        if name not in _PASSING and not name.endswith(_MEASURED)
+    }
+
+
+def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> None:
+    """Refuse a baseline that was measured elsewhere, by another tare, or in another way.
+
+    Raises
+    ------
+    StoreError
+        Says what differs.
+    """
+    unlike = [*unlike_settings(stored.settings, asked), *disagreements(stored, now)]
+    if unlike:
+        raise refusal(
+            path, unlike, "measure both versions here, interleaved: tare compare './old' './new'"
+        )
+
+
+def refusal(path: Path, unlike: list[str], hint: str) -> StoreError:
+    """Say what differs."""
+    more = f"; and {len(unlike) - _MOST_TOLD} more" if len(unlike) > _MOST_TOLD else ""
+    return StoreError(
+        f"{path} was measured under other conditions: {'; '.join(unlike[:_MOST_TOLD])}{more}", hint
+    )
+
+
+def disagreements(stored: Baseline, now: Session) -> list[str]:
+    """Say which facts of the stored sessions differ from those of a session now.
+
+    Facts of platforms count only where both know them: before a session, none is known.
+    """
+    found: dict[str, str] = {}
+    for session in stored.sessions:
+        then, here = session.facts, now.facts
+        pairs: dict[str, tuple[Any, Any]] = {
+            name: (then.get(name), here.get(name))
+            for name in {**then, **here}
+            if "(" not in name or (name in then and name in here)
+        }
+        pairs["tare"] = (session.tare, now.tare)
+        pairs["agent"] = (session.agent[:12], now.agent[:12])
+        for name, (was, value) in pairs.items():
+            if not _agree(name, was, value):
+                found.setdefault(name, f"{name} was {_shown(was)} and is {_shown(value)}")
+    return list(found.values())
+
+
+def _agree(name: str, was: Any, value: Any) -> bool:
+    about = _ABOUT.get(name)
+    if about is not None and isinstance(was, int | float) and isinstance(value, int | float):
+        return abs(was - value) <= about * max(abs(was), abs(value))
+    return bool(was == value)
+
+
+def _shown(value: Any) -> str:
+    return "unknown" if value is None else str(value)
+
+
+def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Say which settings differ."""
+    return [
+        f"{name} was {then.get(name)} and is {now.get(name)}"
+        for name in now
+        if then.get(name) != now.get(name)
+    ]

@@ -1,0 +1,82 @@
+"""A new session beside a baseline, as a difference with its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tare.baseline.stored import Baseline
+from tare.errors import StoreError
+from tare.findings.cells import Basis
+from tare.findings.judgement import Difference
+from tare.findings.phrasing import counted, percent
+from tare.metrics import SOURCES
+from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
+from tare.statistics.statistic import FloatArray
+
+#: Trials below which a median has no interval.
+_FEWEST = 6
+
+
+def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> Difference:
+    """Compare the one session of a baseline-to-be with a stored baseline.
+
+    Parameters
+    ----------
+    stored, new : Baseline
+        ``new`` has one session.
+    margin : float
+        Relative difference of practical importance.
+    seconds : float
+        What one more trial would take.
+
+    Raises
+    ------
+    StoreError
+        If no source of the metric is common to all sessions.
+    """
+    session = new.sessions[-1]
+    common = set(session.values).intersection(*(set(s.values) for s in stored.sessions))
+    source = next((name for name in SOURCES if name in common), None)
+    if source is None:
+        raise StoreError(
+            f"no source of {stored.metric} is common to the baseline and this session",
+            "measure both versions here, interleaved: tare compare './old' './new'",
+        )
+    sessions: list[FloatArray] = [np.array(s.values[source]) for s in stored.sessions]
+    values = np.array(session.values[source])
+    c = compare_with_sessions(sessions, values, margin)
+    return Difference(
+        first="the baseline",
+        second=new.workload,
+        factor="workload",
+        levels={"workload": new.workload, **new.settings},
+        comparison=c,
+        looks=(),
+        spread=None,
+        first_values=np.concatenate(sessions),
+        second_values=values,
+        trials=(),
+        seconds=seconds,
+        basis=Basis(stored.metric, source),
+        margin=margin,
+        method="Student's prediction interval of one more session's log-median",
+        counted=f"{counted(len(sessions), 'session')} of the baseline, "
+        f"{counted(len(values), 'new trial')}",
+        paired=False,
+        remedy=_remedy(sessions, values, known=c.low is not None),
+    )
+
+
+def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) -> str:
+    interleaved = "measure both versions interleaved: tare compare './old' './new'"
+    if len(sessions) < FEWEST_SESSIONS:
+        return (
+            f"the baseline has {counted(len(sessions), 'session')}, and how much sessions differ "
+            f"is known from {FEWEST_SESSIONS} on; {interleaved}"
+        )
+    if not known:
+        return f"{counted(len(values), 'trial')} are too few to know a median; add -n {_FEWEST}"
+    sd = float(np.std(np.log([np.median(s) for s in sessions]), ddof=1))
+    return f"sessions of the baseline differ by {percent(sd)} (SD), so {interleaved}"

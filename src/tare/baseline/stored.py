@@ -1,0 +1,134 @@
+"""What a baseline holds, and how it comes out of results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tare.baseline.agreement import LEVELS, lasting, settings
+from tare.errors import StoreError
+from tare.findings.phrasing import listing
+from tare.results import Results
+
+#: Version of the file; one of another version is refused.
+VERSION = 1
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One uninterrupted stretch: its trial values by source, and its facts."""
+
+    started: str
+    tare: str
+    agent: str
+    #: By name; those of a platform's instances as ``name (platform)``.
+    facts: dict[str, bool | int | float | str]
+    values: dict[str, tuple[float, ...]]
+
+
+class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+    """Trial values of one cell, session by session."""
+
+    version: int = VERSION
+    workload: str
+    metric: str
+    #: Levels and settings under which every trial was made.
+    settings: dict[str, str]
+    sessions: tuple[Session, ...]
+
+    @property
+    def trials(self) -> int:
+        """Trials of a typical session."""
+        return int(np.median([len(next(iter(s.values.values()))) for s in self.sessions]))
+
+
+def of(
+    results: Results, metric: str, workload: str | None = None, like: dict[str, str] | None = None
+) -> Baseline:
+    """Take a baseline out of results.
+
+    Parameters
+    ----------
+    results : Results
+        Of any experiment, or of ``tare run``.
+    metric : str
+        What is to be compared.
+    workload : str, optional
+        Which of several.
+    like : dict, optional
+        Settings that its cell must have; without it there must be one cell only.
+
+    Raises
+    ------
+    StoreError
+        If it holds no such cell, several, or no good trial of it.
+    """
+    trials = results.trial_table
+    cells = trials.drop_duplicates("cell").to_dict("records")
+    fitting = [
+        row
+        for row in cells
+        if (workload is None or row["workload"] == workload)
+        and (like is None or all(str(row[name]) == like[name] for name in LEVELS))
+    ]
+    if len(fitting) != 1:
+        raise _choice(fitting or cells, some=bool(fitting))
+    levels = {f: str(fitting[0][f]) for f in results.factors}
+    sessions = [
+        made
+        for row in results.sessions.to_dict("records")
+        if (made := _session(results, row, int(fitting[0]["cell"]), metric)) is not None
+    ]
+    if not sessions:
+        raise StoreError(
+            f"no session of the baseline has a good trial with {metric}", "choose another --metric"
+        )
+    return Baseline(
+        workload=levels["workload"],
+        metric=metric,
+        settings=settings(results.experiment, levels),
+        sessions=tuple(sessions),
+    )
+
+
+def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
+    names = listing(dict.fromkeys(str(row["workload"]) for row in cells))
+    where = listing(dict.fromkeys(str(row["platform"]) for row in cells))
+    if some:
+        return StoreError(
+            f"the baseline holds {len(cells)} cells that this could be compared with: {names}",
+            "--baseline-name NAME says which",
+        )
+    return StoreError(
+        f"the baseline holds no cell like this one: it has {names} on {where}",
+        "ask for the same platform, workers and pinning, or name the workload by --baseline-name",
+    )
+
+
+def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -> Session | None:
+    number = row["session"]
+    trials = results.trial_table
+    own = trials[
+        (trials["session"] == number) & (trials["cell"] == cell) & (trials["status"] == "ok")
+    ]["trial"]
+    s = results.sample_table
+    s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(set(own))]
+    means = s.groupby(["source", "trial"])["value"].mean()
+    by_source = {
+        str(source): tuple(float(v) for v in some)
+        for source, some in means.groupby(level="source")
+        if len(some) == len(own)
+    }
+    if not by_source:
+        return None
+    facts = results.facts[results.facts["session"] == number]
+    told = zip(facts["name"], facts["platform"], facts["value"], strict=True)
+    return Session(
+        started=str(row["started"]),
+        tare=str(row.get("tare", "")),
+        agent=str(row.get("agent_digest", "")),
+        facts=lasting(told),
+        values=by_source,
+    )

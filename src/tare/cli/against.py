@@ -1,0 +1,68 @@
+"""``tare compare --baseline``: one command beside sessions that were stored before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.cli.comparing import Execution, Wanted, measure, prepare, tell
+
+if TYPE_CHECKING:
+    from tare.baseline import Session
+    from tare.conclude import Prepared
+
+#: Trials of a new session where the baseline's are fewer still: a median has an interval then.
+_FEWEST = 6
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The baseline that was named."""
+
+    path: Path
+    #: Which of its workloads; None: it has one.
+    name: str | None
+
+
+def against(
+    table: dict[str, Any],
+    stored: Stored,
+    trials: int | None,
+    execution: Execution,
+    wanted: Wanted,
+) -> int:
+    """Measure one command, compare it with the baseline, and return the exit code."""
+    from tare import baseline, plan, store
+
+    prepared = prepare(_with_trials(table, trials or 1))
+    asked = baseline.settings(prepared.experiment, prepared.cells[0].levels())
+    metric = plan.metric(prepared.experiment)
+    found = baseline.read(stored.path, metric, stored.name, asked)
+    baseline.check(stored.path, found, _before(prepared), asked)
+    if trials is None:
+        # A new session is like the stored ones if it is as long as they are.
+        prepared = prepare(_with_trials(table, max(_FEWEST, found.trials)))
+    with wanted.folder() as folder:
+        ended = measure(prepared, folder, execution)
+        results = store.load(folder)
+        new = baseline.of(results, metric)
+        baseline.check(stored.path, found, new.sessions[-1], asked)
+        seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
+        difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
+        return tell((difference,), results, ended, folder, wanted)
+
+
+def _with_trials(table: dict[str, Any], trials: int) -> dict[str, Any]:
+    return {**table, "experiment": {**table["experiment"], "trials": trials}}
+
+
+def _before(prepared: Prepared) -> Session:
+    """Return what is known of the session before it begins."""
+    import tare
+    from tare import agent, baseline
+
+    facts = baseline.lasting((f.name, f.platform, f.value) for f in prepared.facts)
+    return baseline.Session(
+        started="", tare=tare.__version__, agent=agent.digest(), facts=facts, values={}
+    )

@@ -1,0 +1,156 @@
+"""What every ``tare compare`` does: measure as asked, tell what came out wherever it was wanted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.cli import output
+from tare.cli.command_line import COMMAND_LINE, as_option, folder_in_memory, metric_name
+from tare.errors import ExperimentError, InterruptError, TrialError
+
+if TYPE_CHECKING:
+    from tare.conclude import Prepared
+    from tare.findings.judgement import Difference
+    from tare.results import Results
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How trials are executed."""
+
+    resume: bool
+    as_root: bool
+    capture: bool
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where the answer goes, and whether a gate is to be answered."""
+
+    gate: float | None
+    out: Path | None
+    report: Path | None
+    json: str | None
+    junit: Path | None
+    markdown: str | None
+
+    @contextlib.contextmanager
+    def folder(self) -> Iterator[Path]:
+        """Give the folder of the results; one that nobody keeps where none was named."""
+        if self.out is not None:
+            yield self.out
+            return
+        with folder_in_memory() as folder:
+            yield folder
+
+
+def prepare(table: dict[str, Any]) -> Prepared:
+    """Read the question, complaining of options rather than of keys."""
+    from tare import conclude, experiment_file
+    from tare.catalogue import catalogue
+
+    known = catalogue()
+    asked = table["experiment"]
+    asked["metric"] = metric_name(asked["metric"], known.metrics)
+    try:
+        return conclude.check(experiment_file.from_table(table, COMMAND_LINE, known))
+    except ExperimentError as error:
+        raise ExperimentError(as_option(error.message), error.hint) from error
+
+
+def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
+    """Measure a session, and return why it ended."""
+    from tare import conclude
+    from tare.cli.progress import Bar
+
+    try:
+        with Bar() as bar:
+            return conclude.execute(
+                prepared,
+                folder,
+                bar,
+                resume=execution.resume,
+                as_root=execution.as_root,
+                teardown=True,
+            )
+    except KeyboardInterrupt as error:
+        raise InterruptError(
+            f"interrupted; what was measured is in {folder}, where --out was given",
+            "the same line with --out DIR --resume goes on with it",
+        ) from error
+    except TrialError as error:
+        _say_evidence(folder)
+        raise TrialError(
+            error.message, None if execution.capture else "--capture shows what it said"
+        ) from error
+
+
+def _say_evidence(folder: Path) -> None:
+    from tare import store
+    from tare.cli.verdict import evidence
+
+    said = evidence(store.load(folder))
+    if said:
+        output.err.print(said)
+
+
+def tell(
+    found: tuple[Difference, ...], results: Results, ended: str, folder: Path, wanted: Wanted
+) -> int:
+    """Print, write what was asked for, and return the exit code."""
+    from tare.cli import verdict
+    from tare.findings.judgement import GATE_CODES, worst
+    from tare.report import comment, junit
+
+    if wanted.json is not None:
+        output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
+    if wanted.junit is not None:
+        output.write_text(junit.render(found, wanted.gate), str(wanted.junit), "--junit")
+    if wanted.markdown is not None:
+        output.write_text(
+            comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
+        )
+    if "-" not in (wanted.json, wanted.markdown):
+        verdict.show(found, results, wanted.gate)
+        for line in verdict.problems(results):
+            output.out.print(line)
+        if wanted.gate is not None:
+            output.out.print(verdict.gate_line(found, wanted.gate))
+        page = _page(folder, wanted)
+        output.out.print(_next(found, page, wanted), style="dim", soft_wrap=True)
+    else:
+        _page(folder, wanted)
+    if wanted.gate is None:
+        return 0
+    return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
+
+
+def _page(folder: Path, wanted: Wanted) -> Path | None:
+    """Write the report where one was asked for, or where the folder stays."""
+    from tare import conclude
+    from tare import report as pages
+
+    if wanted.report is None and wanted.out is None:
+        return None
+    with output.err.status("drawing the page"):
+        answers = conclude.answers(folder)
+        return pages.write(folder, "html", wanted.report, answers.findings)[0]
+
+
+def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:
+    waiting = [
+        d
+        for d in found
+        if d.comparison.more_pairs and (wanted.gate is None or d.gate(wanted.gate) == "undecided")
+    ]
+    if waiting:
+        more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
+        kept = f" --out {wanted.out} --resume" if wanted.out else ""
+        return f"Next     tare compare --budget '{output.seconds(max(1.0, 1.5 * more))}'{kept} …"
+    if page is not None:
+        return f"Report   {page}"
+    return "Next     tare compare --out DIR …   (keeps the trials, draws the page)"
