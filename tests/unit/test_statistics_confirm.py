@@ -53,6 +53,17 @@ def test_curve_is_that_of_all_subsets(q: float) -> None:
         assert median == pytest.approx(np.mean([i.estimate for i in every]))
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("q", [0.5, 0.3, 0.99, 0.001])
+def test_ranks_of_many_sizes_are_those_of_each(q: float, confidence: float) -> None:
+    sizes = np.concatenate([np.arange(1, 200), [1_000, 12_345, 50_000_000]])
+    low, high = interval_ranks(sizes, q, confidence)
+    for s, one, other in zip(sizes, low, high, strict=True):
+        expected = quantile_ranks(int(s), q, confidence)
+        valid = one >= 1 and other <= s
+        assert ((int(one), int(other)) if valid else None) == expected
+
+
 def weighted(ordered: np.ndarray, s: int, r: int) -> float:
     """Expectation by the weights of all values, by log-gamma."""
     n = len(ordered)

