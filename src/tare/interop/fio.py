@@ -90,7 +90,9 @@ def read(file: Path, columns: Columns) -> Imported:
     """Read one value a run of each job and direction; ``columns.value`` names its field."""
     named = columns.value or "bw_bytes"
     if named not in _METRICS:
-        raise InputError(f"fio's jobs have no {named!r}", f"--value takes {', '.join(_METRICS)}")
+        raise InputError(
+            f"{file}: fio's jobs have no {named!r}", f"--value takes {', '.join(_METRICS)}"
+        )
     documents, notes = json_file.load_each(file)
     runs = _last_of_each_run(documents)
     found: dict[tuple[tuple[str, str], ...], list[_Value]] = {}

@@ -76,7 +76,7 @@ def read(file: Path, columns: Columns) -> Imported:
     metric = named or (first.text() if first else "time_wall_clock")
     if metric not in _METRICS:
         raise InputError(
-            f"hyperfine knows no metric {metric!r}", f"--value takes {', '.join(_METRICS)}"
+            f"{file}: hyperfine has no metric {metric!r}", f"--value takes {', '.join(_METRICS)}"
         )
     series = told_apart(_series(result, metric) for result in results)
     if metric == "memory_peak_resident" and first is None:

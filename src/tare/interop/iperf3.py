@@ -61,7 +61,8 @@ def read(file: Path, columns: Columns) -> Imported:
     metric = columns.value or "bits_per_second"
     if metric not in _METRICS:
         raise InputError(
-            f"intervals of iperf3 have no {metric!r}", f"--value takes {', '.join(_METRICS)}"
+            f"{file}: intervals of iperf3 have no {metric!r}",
+            f"--value takes {', '.join(_METRICS)}",
         )
     parts: dict[tuple[tuple[str, str], ...], list[_Part]] = {}
     for run in runs:

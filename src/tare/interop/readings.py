@@ -109,7 +109,7 @@ def per_operation(text: str) -> tuple[str, float, bool | None]:
         return ("1/s", 1 / time.factor, False) if time and time.base == "s" else (text, 1.0, None)
     found = units.unit(spelt.removesuffix("/op"))
     if found is None:
-        return text, 1.0, True if spelt.endswith("/op") else None
+        return text, 1.0, True if spelt == "allocs/op" else None
     return found.base, found.factor, not found.base.endswith("/s")
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
-import zlib
 from pathlib import Path
 
 from tare.errors import InputError
+from tare.interop.packed import take, unpacked
 
+_STEP = 1 << 20
 #: Windows PowerShell redirects into UTF-16; nothing else is guessed without a mark.
-_GZIP = b"\x1f\x8b"
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -26,27 +24,17 @@ def read_text(file: Path, most_bytes: int) -> str:
     ----------
     file : Path
     most_bytes : int
-        More is refused before it is decoded; of what is packed with gzip, its content counts.
+        More is refused before it is decoded; of what is packed, its content counts.
 
     Raises
     ------
     InputError
         If it cannot be read, is too large, or is neither UTF-8 nor marked UTF-16.
     """
-    try:
-        with file.open("rb") as source:
-            data = source.read(most_bytes + 1)
-        if data.startswith(_GZIP):
-            data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most_bytes + 1)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"{file} is packed with gzip, and damaged: {error}",
-            "let the tool that wrote it write it again",
-        ) from error
-    except OSError as error:
-        raise InputError(
-            f"cannot read {file}: {error.strerror}", "name a file of results"
-        ) from error
+    data = bytearray()
+    with unpacked(file) as source:
+        while len(data) <= most_bytes and (more := take(file, source, _STEP)):
+            data += more
     if len(data) > most_bytes:
         raise InputError(
             f"{file} is larger than {most_bytes >> 20} MiB, the most that is read of this format",
@@ -65,11 +53,6 @@ def read_text(file: Path, most_bytes: int) -> str:
 
 def head_text(head: bytes) -> str:
     """Decode the beginning of a file to recognise it by; what cannot be decoded is replaced."""
-    if head.startswith(_GZIP):
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, 1 << 16)
-        except zlib.error:
-            return ""
     return head.decode(_encoding(head), "replace")
 
 
@@ -94,5 +77,5 @@ def shown(value: object, most: int = 60) -> str:
     return label(quoted if len(quoted) <= most + 2 else quoted[:most] + "…")
 
 
-def _encoding(data: bytes) -> str:
+def _encoding(data: bytes | bytearray) -> str:
     return next((name for mark, name in _MARKS.items() if data.startswith(mark)), "utf-8")

@@ -1,0 +1,119 @@
+"""Reading what go test -bench prints: lines of one process are no trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tare import interop
+from tare.errors import InputError
+from tare.interop import Columns, Imported
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "go_benchmark"
+
+
+def parsed(folder: Path, text: str, value: str | None = None) -> Imported:
+    file = folder / "bench.txt"
+    file.write_text(text)
+    return interop.read(file, Columns(value=value))
+
+
+def test_lines_of_one_process_are_no_trials() -> None:
+    found = interop.read(DATA / "count.txt")
+    assert found.format == "go-benchmark"
+    names = [one.key["benchmark"] for one in found.series]
+    assert names == ["Sort/n=100-2", "Sort/n=10000-2", "Nothing-2"]
+    one = found.series[0]
+    assert (one.metric, one.unit, one.lower_is_better) == ("time", "s", True)
+    assert one.trial is None
+    assert one.values[0] == pytest.approx(2728e-9)
+    assert len(one.values) == 6
+    assert one.notes[0].startswith("Each value is the mean of 3,332 to 6,370 iterations")
+    assert found.specification.repetitions == "6 values a benchmark in 1 process"
+    assert found.specification.environment == "AMD EPYC, linux/amd64"
+    assert found.notes[0].endswith("(--value): MB/s, items/op, B/op, allocs/op.")
+
+
+def test_processes_in_one_file_are_trials() -> None:
+    found = interop.read(DATA / "three_runs.txt")
+    assert len(found.series) == 2
+    for one in found.series:
+        assert one.trial is not None
+        assert list(one.trial) == [0, 0, 1, 1, 2, 2]
+    assert found.specification.repetitions == "6 values a benchmark in 3 processes"
+
+
+def test_events_say_the_same() -> None:
+    found = interop.read(DATA / "events.json")
+    (one,) = found.series
+    assert one.key == {"benchmark": "Nothing-2"}
+    assert len(one.values) == 2
+
+
+def test_a_line_may_be_cut_into_events(tmp_path: Path) -> None:
+    event = '{{"Action":"output","Package":"p","Output":"{}"}}\n'
+    text = event.format(r"BenchmarkA  \t") + event.format(r"  100\t 5 ns/op\n")
+    (one,) = parsed(tmp_path, text).series
+    assert list(one.values) == [5e-9]
+
+
+@pytest.mark.parametrize(
+    ("unit", "said"),
+    [
+        ("B/op", ("memory", "bytes", True, 896)),
+        ("allocs/op", ("allocations", "allocs/op", True, 1)),
+        ("MB/s", ("throughput", "bytes/s", False, 293.28e6)),
+        ("items/op", ("items/op", "items/op", None, 100)),
+    ],
+)
+def test_other_metrics_are_had_by_their_unit(unit: str, said: tuple[object, ...]) -> None:
+    one = interop.read(DATA / "count.txt", Columns(value=unit)).series[0]
+    assert (one.metric, one.unit, one.lower_is_better, pytest.approx(one.values[0])) == said
+
+
+def test_the_file_may_say_what_is_better(tmp_path: Path) -> None:
+    text = "Unit hits/op better=higher\nBenchmarkA 1 5 hits/op\n"
+    (one,) = parsed(tmp_path, text).series
+    assert one.lower_is_better is False
+    assert one.metric == "hits/op"
+
+
+def test_settings_that_differ_tell_series_apart(tmp_path: Path) -> None:
+    text = "goos: linux\ncommit: a\nBenchmarkX 9 5 ns/op\ncommit: b\nBenchmarkX 9 6 ns/op\n"
+    found = parsed(tmp_path, text)
+    assert [dict(one.key) for one in found.series] == [
+        {"benchmark": "X", "commit": "a"},
+        {"benchmark": "X", "commit": "b"},
+    ]
+
+
+def test_what_is_printed_between_is_passed_over(tmp_path: Path) -> None:
+    text = (
+        "BenchmarkA\nBenchmarkA-2 10 1 ns/op\r\nhello: World\nBenchmarkB-2 loading model\n"
+        "--- FAIL: BenchmarkC-2\nBenchmarkA-2 10 2 ns/op\nPASS\n"
+    )
+    found = parsed(tmp_path, text)
+    assert [list(one.values) for one in found.series] == [[1e-9], [2e-9]]
+    assert found.series[1].key["hello"] == "World"
+    assert found.notes == (
+        "Left out, since only their beginning is that of a result: 1 line (line 4).",
+        "Benchmarks that failed: 'BenchmarkC-2'.",
+    )
+
+
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path) -> None:
+    found = parsed(tmp_path, "BenchmarkA 1 NaN ns/op\nBenchmarkA 1 -5 ns/op\nBenchmarkA 1 7 ns/op")
+    (one,) = found.series
+    assert list(one.values) == pytest.approx([7e-9])
+    told = " ".join(d.message for d in one.defects)
+    assert "line 1, ns/op is 'NaN'" in told
+    assert "line 2, ns/op is -5.0" in told
+    with pytest.raises(InputError, match="has no line of results"):
+        parsed(tmp_path, "goos: linux\nPASS\n")
+    with pytest.raises(InputError, match="no values in heat"):
+        parsed(tmp_path, "BenchmarkA 1 7 ns/op", value="heat")
+    file = tmp_path / "latin.txt"
+    file.write_bytes(b"goos: linux\nBenchmark\xe4 1 7 ns/op\n")
+    with pytest.raises(InputError, match="line 2: byte"):
+        interop.read(file)

@@ -1,0 +1,201 @@
+"""Whatever is done to a file of results: it is read, or told what is wrong with it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tare import interop
+from tare.errors import InputError
+from tare.interop import Columns, Imported
+from tare.registry import scan
+
+DATA = Path(__file__).parents[1] / "data" / "interop"
+#: The formats that are read whole, and what else is to be read of each.
+FORMATS = {
+    "hyperfine": [None, "memory_peak_resident"],
+    "pyperf": [None],
+    "google-benchmark": [None, "cpu_time"],
+    "jmh": [None, "gc.alloc.rate"],
+    "criterion": [None],
+    "pytest-benchmark": [None],
+    "go-benchmark": [None, "B/op"],
+    "iperf3": [None, "retransmits"],
+    "fio": [None, "clat_ns"],
+}
+FILES = [
+    pytest.param(name, file, id=f"{name}/{file.name}")
+    for name in FORMATS
+    for file in sorted((DATA / name.replace("-", "_")).rglob("*.*"))
+    if file.name not in ("README.md", "benchmark.json")
+]
+JSON_FILES = [param for param in FILES if param.values[1].suffix in (".json", ".jsonl")]
+NASTY: list[Any] = [
+    None, True, [], {}, "", "text", "\ud800\x1b[2J", 0, -1, 10**400, 1e308, math.nan, math.inf,
+    -math.inf, [[]], {"": {}}, [None], [[-1, "x"]], {"value": []},
+]  # fmt: skip
+KEEP = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def read_or_refuse(file: Path, name: str) -> None:
+    for value in FORMATS[name]:
+        for format in (name, None):
+            complaint = ""
+            try:
+                sound(interop.read(file, Columns(value=value), format))
+            except InputError as error:
+                complaint = error.message
+            assert not complaint or (complaint.isprintable() and file.name in complaint)
+
+
+def sound(found: Imported) -> None:
+    """Hold what was read against what ``Imported`` promises."""
+    assert found.series
+    keys = [(one.metric, *sorted(one.key.items())) for one in found.series]
+    assert len(set(keys)) == len(keys)
+    for one in found.series:
+        assert one.values.dtype == np.float64
+        assert np.isfinite(one.values).all()
+        assert one.trial is None or one.trial.shape == one.values.shape
+        assert all(math.isfinite(value) for value in one.reported.values())
+        assert {d.kind for d in one.defects} <= {"corrupt", "mixed units", "summary only"}
+        told = [*one.key, *one.key.values(), *one.notes, *(d.message for d in one.defects)]
+        assert all(text.isprintable() for text in told)
+    said = found.specification
+    words = [said.repetitions, said.statistic, said.spread, said.environment, *found.notes]
+    assert all(word is None or word.isprintable() for word in words)
+
+
+def place(value: Any, data: st.DataObject) -> tuple[Any, ...]:
+    """Walk to a value: as likely into a short list as into a long one."""
+    path: tuple[Any, ...] = ()
+    while isinstance(value, dict | list) and value:
+        if path and data.draw(st.integers(0, 4)) == 0:
+            break
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        path = (*path, data.draw(st.sampled_from(keys)))
+        value = value[path[-1]]
+    return path
+
+
+def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    """Replace what is at a path, or delete it where ``new`` is Ellipsis."""
+    if not path:
+        return value if new is ... else new
+    whole = copy.deepcopy(value)
+    holder = whole
+    for key in path[:-1]:
+        holder = holder[key]
+    if new is ...:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = new
+    return whole
+
+
+@pytest.mark.parametrize(("name", "file"), FILES)
+def test_what_a_tool_wrote_is_recognised_by_its_format_alone(name: str, file: Path) -> None:
+    head = file.read_bytes()[:4096]
+    takers = [unit for unit, format in scan("interop").items() if format.recognises(head, file)]
+    assert [taker for taker in takers if taker != "table"] == [name]
+    read_or_refuse(file, name)
+
+
+@pytest.mark.parametrize(("name", "file"), JSON_FILES)
+@given(data=st.data())
+@KEEP
+def test_a_changed_value_never_breaks_the_reader(
+    tmp_path: Path, name: str, file: Path, data: st.DataObject
+) -> None:
+    text = file.read_text()
+    start = text.index("{") if name == "fio" else 0
+    lines = text[start:].splitlines() if file.suffix == ".jsonl" else [text[start:]]
+    documents = []
+    for line in lines:
+        rest = line
+        while rest.strip():
+            value, end = json.JSONDecoder().raw_decode(rest.lstrip())
+            rest = rest.lstrip()[end:]
+            documents.append(value)
+    for _ in range(data.draw(st.integers(1, 3))):
+        path = place(documents, data)
+        documents = changed(documents, path, data.draw(st.sampled_from([*NASTY, ...])))
+        if not documents:
+            break
+    broken = tmp_path / file.name
+    # Surrogates are escaped, as the tools escape them.
+    broken.write_text("\n".join(json.dumps(document) for document in documents) or "{}")
+    read_or_refuse(broken, name)
+
+
+@pytest.mark.parametrize(("name", "file"), FILES)
+@given(data=st.data())
+@KEEP
+def test_changed_bytes_never_break_the_reader(
+    tmp_path: Path, name: str, file: Path, data: st.DataObject
+) -> None:
+    raw = bytearray(file.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(raw)))
+        length = data.draw(st.integers(0, 20))
+        raw[at : at + length] = data.draw(st.binary(max_size=8))
+    if data.draw(st.booleans()):
+        del raw[data.draw(st.integers(0, len(raw))) :]
+    broken = tmp_path / file.name
+    broken.write_bytes(raw or b" ")
+    read_or_refuse(broken, name)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b" \n",
+        b"{}",
+        b"[]",
+        b"null",
+        b"0",
+        b'"text"',
+        b"[[]]",
+        b"[{}]",
+        b"{" * 10_000,
+        b"[" * 1_000_000,
+        b'{"a":' * 100_000,
+        b'{"results": ' + b"9" * 10_000 + b"}",
+        b'{"benchmarks": [1e999, -1e999, NaN]}',
+        b"\xff\xfe\x00",
+        b"\x1f\x8b\x08\x00garbage",
+        b"\x00" * 5000,
+        b"Benchmark" * 1000,
+        "{}".encode("utf-32"),
+    ],
+    ids=range(19),
+)
+def test_what_is_no_result_of_any_tool_is_refused(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    file = tmp_path / "results.json"
+    file.write_bytes(content)
+    with pytest.raises(InputError) as told:
+        interop.read(file, format=name)
+    assert "results.json" in told.value.message
+
+
+def test_a_folder_and_a_missing_file_are_told(tmp_path: Path) -> None:
+    for file in (tmp_path, tmp_path / "missing.json"):
+        for name in (None, *FORMATS):
+            with pytest.raises(InputError, match=file.name):
+                interop.read(file, format=name)
