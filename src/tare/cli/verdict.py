@@ -189,6 +189,7 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "gate": None if gate is None else d.gate(gate),
         "metric": d.basis.metric,
         "source": d.basis.source,
+        "unit": d.basis.unit,
         "ratio": c.ratio,
         "ratio_ci": [c.low, c.high],
         "confidence": c.confidence,
@@ -205,5 +206,5 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         ],
         "spread": None if d.spread is None else asdict(d.spread),
         "looks": [asdict(look) for look in d.looks],
-        "values": [list(d.first_values), list(d.second_values)],
+        "values": [d.first_values.tolist(), d.second_values.tolist()],
     }
