@@ -90,7 +90,7 @@ def read(file: Path, columns: Columns) -> Imported:
         series=series,
         specification=Specification(
             repetitions=f"{counted(counts, 'run')} a command" if any(counts) else None,
-            statistic="mean, median, minimum and maximum",
+            statistic="mean and median" if any(one.reported for one in series) else None,
             spread="SD of the runs" if any("sd" in one.reported for one in series) else None,
             environment=_environment(root),
         ),

@@ -51,7 +51,9 @@ class _Part:
 def recognises(head: bytes, file: Path) -> bool:
     """Whether it begins as iperf3's do, with a start or as a stream of events."""
     found = json_file.outline(head)
-    return {"start.connected", "start.version"} <= found or {"event", "data"} <= found
+    if {"start.connected", "start.version"} <= found or {"event", "data"} <= found:
+        return True
+    return {"end.cpu_utilization_percent", "end.streams"} & found != set()  # sorted by another tool
 
 
 def read(file: Path, columns: Columns) -> Imported:
