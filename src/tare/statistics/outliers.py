@@ -13,7 +13,7 @@ from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.telling import percent
 
 #: Trials below which the quartiles themselves are too uncertain.
-FEWEST = 8
+FEWEST = 10
 #: Quantiles that the skew of the middle is taken from: the medcouple takes n² steps.
 _QUANTILES = 101
 _SAMPLE = 100_000
@@ -27,7 +27,7 @@ class Outliers:
     ----------
     low, high : float or None
         Fences: three interquartile ranges beyond the quartiles, further where skewed; None below
-        8 values or where the quartiles are equal.
+        10 values or where the quartiles are equal.
     below, above : int
         Values beyond each fence; of long series, estimated from an even sample.
     effect : float or None

@@ -1,0 +1,338 @@
+"""Each assumption against its reference, and as a sentence that a reader can use."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.signal import lfilter
+from statsmodels.sandbox.stats.runs import runstest_1samp
+from statsmodels.stats.diagnostic import acorr_ljungbox
+from statsmodels.tsa.stattools import adfuller
+
+from tare.statistics.assumptions import assumptions
+from tare.statistics.changes import changes
+from tare.statistics.course import MOST, course_of
+from tare.statistics.independence import independence, ljung_box, runs_p
+from tare.statistics.modes import dip, modes, spread_ties
+from tare.statistics.normality import normality
+from tare.statistics.order import order_of
+from tare.statistics.outliers import outliers
+from tare.statistics.stationarity import dickey_fuller, stationarity
+from tare.statistics.warmup import warm_up
+
+PARTS = ("normality", "independence", "stationarity", "modes", "outliers", "changes", "warmup")
+
+#: Size of a standard normal sample, which is also its seed, to its dip as diptest 0.12 has it.
+DIPS = {6: 0.08333333333333333, 20: 0.04805843604427482, 100: 0.028309356907856204,
+        500: 0.011401673933530447}  # fmt: skip
+
+
+def steady(n: int = 100, seed: int = 1) -> np.ndarray:
+    return 100 + np.random.default_rng(seed).standard_normal(n)
+
+
+def remembering(n: int, rho: float, seed: int = 1) -> np.ndarray:
+    noise = np.random.default_rng(seed).standard_normal(n + 300)
+    return 100 + np.asarray(lfilter([1], [1, -rho], noise)[300:])
+
+
+def test_a_steady_normal_series_is_well_in_every_respect() -> None:
+    found = assumptions(steady())
+    assert found.n == 100
+    assert not found.constant
+    assert {part: getattr(found, part).ok for part in PARTS} == dict.fromkeys(PARTS, True)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0], [1.0, 2.0], [2.0] * 5, [2.0] * 40, list(range(6)), [0.0] * 20 + [1.0]],
+    ids=["none", "one", "two", "five equal", "equal", "six", "one differs"],
+)
+def test_every_part_says_something_of_every_series(values: list[float]) -> None:
+    found = assumptions(np.array(values, dtype=float))
+    for part in PARTS:
+        sentence = getattr(found, part).sentence
+        assert sentence[0].isupper() or sentence[0].isdigit()
+        assert sentence.endswith(".")
+
+
+def test_equal_values_are_told_apart_from_steady_ones() -> None:
+    found = assumptions(np.full(30, 2.0))
+    assert found.constant
+    assert found.normality.ok is None
+    assert "clock may be coarser" in found.normality.sentence
+
+
+@given(st.integers(0, 1000), st.floats(1e-9, 1e9), st.integers(6, 60))
+def test_the_unit_of_the_values_does_not_matter(seed: int, scale: float, n: int) -> None:
+    x = np.random.default_rng(seed).lognormal(0, 0.5, n)
+    one, other = assumptions(x), assumptions(x * scale)
+    for part in PARTS:
+        assert getattr(one, part).ok == getattr(other, part).ok
+
+
+def test_figures_are_plain_numbers() -> None:
+    plain = dataclasses.asdict(assumptions(remembering(200, 0.8)))
+    for part in PARTS:
+        for figure in plain[part].values():
+            assert type(figure) in (float, int, bool, str, tuple, type(None)), (part, figure)
+
+
+# Normality
+
+
+def test_normality_is_scipys() -> None:
+    x = np.random.default_rng(1).lognormal(0, 0.3, 80)
+    found = normality(x)
+    expected = stats.shapiro(x)
+    assert found.shapiro == pytest.approx(expected.statistic)
+    assert found.shapiro_p == pytest.approx(expected.pvalue, rel=1e-6)
+    assert found.skew == pytest.approx(stats.skew(x))
+    assert found.ok is False
+    assert "median's interval" in found.sentence
+    assert "large values" in found.sentence
+
+
+def test_anderson_has_the_published_critical_value() -> None:
+    """Stephens 1974: 0.752 / (1 + 0.75/n + 2.25/n²) is exceeded in 5 %."""
+    rng, n = np.random.default_rng(2), 50
+    found = [normality(rng.standard_normal(n)) for _ in range(1000)]
+    critical = 0.752 / (1 + 0.75 / n + 2.25 / n**2)
+    assert all(f.anderson is not None and f.anderson_p is not None for f in found)
+    for f in found:
+        if abs(f.anderson - critical) > 0.01:
+            assert (f.anderson > critical) == (f.anderson_p < 0.05)
+
+
+def test_long_series_are_sampled_for_shapiro() -> None:
+    found = normality(steady(20_000))
+    assert found.used <= 5000
+    assert found.ok
+
+
+# Independence
+
+
+def test_ljung_box_and_runs_are_statsmodels() -> None:
+    x = remembering(60, 0.3)
+    q, p = ljung_box(x, 10)
+    expected = acorr_ljungbox(x, [10])
+    assert q == pytest.approx(expected["lb_stat"].iloc[0])
+    assert p == pytest.approx(expected["lb_pvalue"].iloc[0])
+    # statsmodels corrects for continuity below 50 values only
+    assert runs_p(x[:40]) == pytest.approx(runstest_1samp(x[:40], "median")[1])
+
+
+def test_memory_is_found_with_its_cost() -> None:
+    found = independence(remembering(1000, 0.8))
+    assert found.ok is False
+    assert found.tau == pytest.approx(9, rel=0.4)
+    assert found.effective == pytest.approx(1000 / found.tau)
+    assert found.lags == 10
+    assert found.ljung_box_p < 1e-6
+    assert found.runs_p < 1e-6
+    assert f"about {1000 / found.tau:.0f} independent" in found.sentence
+
+
+def test_a_step_is_not_called_memory() -> None:
+    found = assumptions(steady(200) + 5 * (np.arange(200) >= 100))
+    assert found.independence.ok
+    assert found.changes.points == (100,)
+
+
+def test_alternation_is_no_memory() -> None:
+    assert independence(np.tile([1.0, 2.0], 50) + 0.01 * steady()).ok
+
+
+# Stationarity
+
+
+@pytest.mark.parametrize("n", [12, 30, 300])
+def test_dickey_fuller_is_statsmodels(n: int) -> None:
+    x = np.random.default_rng(n).standard_normal(n).cumsum()
+    x = (x - x.mean()) / x.std()
+    lags = int((n - 1) ** (1 / 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of the form that it returns
+        expected = adfuller(x, maxlag=lags, autolag=None)
+    assert dickey_fuller(x, lags) == pytest.approx(float(expected[0]), rel=1e-6)
+
+
+def test_both_tests_make_one_verdict() -> None:
+    assert stationarity(steady(200)).verdict == "stationary"
+    assert stationarity(np.random.default_rng(1).standard_normal(500).cumsum()).ok is False
+    assert stationarity(steady(15)).ok is None or stationarity(steady(15)).ok
+    stepping = stationarity(steady(1000) + 1.5 * (np.arange(1000) >= 500))
+    assert stepping.verdict in ("contradictory", "not stationary")
+    assert stepping.clipped
+    assert "KPSS p ≤ 0.01" in stepping.sentence
+
+
+# Modes
+
+
+def test_the_dip_is_that_of_the_reference_implementation() -> None:
+    for n, expected in DIPS.items():
+        x = np.random.default_rng(n).standard_normal(n)
+        assert dip(np.sort(x)) == pytest.approx(expected, abs=1e-12)
+    x = np.random.default_rng(1).standard_normal(60)
+    x[:25] += 5
+    assert dip(np.sort(x)) == pytest.approx(0.10723012540610698, abs=1e-12)
+    assert dip(np.arange(40.0)) == pytest.approx(1 / 80)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=12, max_size=60, unique=True))
+def test_the_dip_of_the_mirror_image_is_the_same(values: list[float]) -> None:
+    x = np.sort(np.array(values))
+    if np.diff(x).min() < 1e-6:
+        return
+    assert dip(x) == pytest.approx(dip(np.sort(-x)), abs=1e-9)
+
+
+def test_modes_are_found_where_they_are() -> None:
+    rng = np.random.default_rng(1)
+    x = np.where(rng.random(200) < 0.4, 110.0, 100.0) + rng.standard_normal(200)
+    found = modes(x)
+    assert found.ok is False
+    assert [m.at for m in found.modes] == [pytest.approx(100, abs=1), pytest.approx(110, abs=1)]
+    assert [m.share for m in found.modes] == [
+        pytest.approx(0.6, abs=0.08),
+        pytest.approx(0.4, abs=0.08),
+    ]
+    three = modes(np.choose(rng.integers(0, 3, 300), [0, 8, 16]) + rng.standard_normal(300))
+    assert len(three.modes) == 3
+
+
+@pytest.mark.parametrize("n", [20, 100, 1000])
+@pytest.mark.parametrize("draw", ["normal", "lognormal", "t3", "rounded", "counts"])
+def test_one_mode_is_not_called_two(draw: str, n: int) -> None:
+    rng, replicates = np.random.default_rng(3), 200
+    draws = {
+        "normal": lambda: rng.standard_normal(n),
+        "lognormal": lambda: rng.lognormal(0, 0.5, n),
+        "t3": lambda: rng.standard_t(3, n),
+        "rounded": lambda: np.round(2 * rng.standard_normal(n)) / 2,
+        "counts": lambda: rng.poisson(3, n).astype(float),
+    }
+    alarms = sum(modes(draws[draw]()).ok is False for _ in range(replicates))
+    assert alarms <= stats.binom.ppf(0.99, replicates, 0.05)
+
+
+def test_ties_are_spread_within_one_tick() -> None:
+    spread = spread_ties(np.array([1.0, 1, 1, 2, 2, 4]))
+    assert np.all(np.diff(spread) > 0)
+    assert np.abs(spread - [1, 1, 1, 2, 2, 4]).max() <= 0.5
+
+
+# Outliers
+
+
+def test_outliers_are_counted_and_weighed() -> None:
+    x = steady(100)
+    x[[3, 50]] = 200
+    found = outliers(x)
+    assert (found.below, found.above) == (0, 2)
+    rest = np.delete(x, [3, 50]).mean()
+    assert found.effect == pytest.approx(x.mean() / rest - 1)
+    assert found.ok is False
+    assert outliers(x, precision=0.05).ok
+
+
+def test_a_long_tail_is_no_outlier() -> None:
+    rng = np.random.default_rng(4)
+    assert sum(outliers(rng.lognormal(0, 0.4, 200)).above for _ in range(50)) < 10
+
+
+# Changes and warm-up
+
+
+def test_a_drift_and_a_step_are_told_apart() -> None:
+    drifting = changes(steady(200) + np.linspace(0, 8, 200))
+    assert drifting.drift == pytest.approx(0.08 / 1.04, abs=0.01)
+    assert drifting.points == ()
+    stepping = changes(steady(200) + 5 * (np.arange(200) >= 120))
+    assert stepping.drift is None
+    assert stepping.points == (120,)
+    assert stepping.at == 120
+    assert stepping.largest == pytest.approx(0.05, abs=0.005)
+    assert "At trial 121" in stepping.sentence
+
+
+def test_sizes_are_beside_the_target() -> None:
+    x = 100 + 0.1 * (steady(100) - 100) + 0.5 * (np.arange(100) >= 50)
+    assert changes(x, precision=0.01).ok
+    assert changes(x, precision=0.002).ok is False
+
+
+@pytest.mark.parametrize(("n", "slow"), [(20, 2), (40, 4), (100, 10)])
+def test_short_warm_ups_are_found(n: int, slow: int) -> None:
+    rng, found = np.random.default_rng(5), 0
+    for _ in range(100):
+        x = 100 + rng.standard_normal(n) + 5 * (np.arange(n) < slow)
+        found += warm_up(x).shape == "warm-up"
+    assert found >= 80
+
+
+def test_a_single_slow_start_is_a_warm_up() -> None:
+    x = steady(30)
+    x[0] = 150
+    found = warm_up(x)
+    assert found.shape == "warm-up"
+    assert found.steady_from == 1
+    assert (
+        "The first trial is slower" in found.sentence or "first trial is slower" in found.sentence
+    )
+    x[[0, 7]] = x[[7, 0]]
+    assert warm_up(x).shape == "flat"
+
+
+def test_a_drift_has_no_steady_state() -> None:
+    found = warm_up(steady(100) + np.linspace(0, 10, 100))
+    assert found.shape == "no steady state"
+    assert found.ok is False
+
+
+# Order and course
+
+
+def test_order_does_not_see_the_distribution() -> None:
+    x = steady(50)
+    one, other = order_of(x), order_of(np.exp(x - 100))
+    assert one is not None
+    assert other is not None
+    assert (one.memory, one.step, one.drift) == (other.memory, other.step, other.drift)
+
+
+@pytest.mark.parametrize("n", [20, 100, 1000])
+def test_shuffled_series_show_order_in_less_than_five_per_cent(n: int) -> None:
+    rng, replicates = np.random.default_rng(6), 1000
+    found = [order_of(rng.standard_normal(n)) for _ in range(replicates)]
+    alarms = sum(o is not None and o.matters for o in found)
+    assert alarms <= stats.binom.ppf(0.99, replicates, 0.05)
+    assert alarms > 0
+
+
+def test_long_series_are_condensed_in_one_reading() -> None:
+    x = steady(100_000)
+    x[7] = 1e9
+    course = course_of(x)
+    assert course.block == 25
+    assert len(course.values) == 4000
+    assert course.values.max() < 105
+    assert course_of(x[:MOST]).block == 1
+
+
+def test_memory_of_long_series_is_as_that_of_short_ones() -> None:
+    order = order_of(remembering(100_000, 0.8))
+    assert order is not None
+    assert order.remembers
+    assert order.tau == pytest.approx(9, rel=0.25)
+    clean = order_of(steady(100_000))
+    assert clean is not None
+    assert clean.tau < 1.2
