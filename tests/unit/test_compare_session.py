@@ -1,0 +1,231 @@
+"""Comparisons against scripted agents: when they stop, what is compared, going on later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scripted import Behaviour, BlindObserver, Stage
+
+from tare import execute, journal, plan, record, store
+from tare.execute.past import past
+from tare.experiment import Experiment, Stopping, WorkloadSpec
+from tare.findings.judgement import Difference, differences, earlier_ends
+from tare.findings.pairing import compared_cells, stopping_rule
+
+MACHINE = plan.Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
+)
+WALL = ("wall_ns", "around")
+
+
+class Listener:
+    """Progress of which only the running estimate is kept."""
+
+    def __init__(self) -> None:
+        self.estimates: list[str] = []
+
+    def stage(self, what: str) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+    def planned(self, trials: int | None, seconds: float | None) -> None: ...
+
+    def running(self, estimate: str) -> None:
+        self.estimates.append(estimate)
+
+    def ended(self, *_: Any) -> None: ...
+
+
+def commands(*names: str) -> tuple[WorkloadSpec, ...]:
+    return tuple(WorkloadSpec(name=name, command=(name,)) for name in names)
+
+
+def experiment(**changes: Any) -> Experiment:
+    given: dict[str, Any] = {
+        "name": "test",
+        "question": "?",
+        "workloads": commands("old", "new"),
+        "factors": {"platform": ("bare",)},
+        "stopping": Stopping(compare="workload", budget_s=60.0),
+    }
+    return Experiment(**(given | changes))
+
+
+def taking(spread: float, **factors: float) -> Behaviour:
+    """Let each command take so many times 10 ms, give or take the spread."""
+    rng = np.random.default_rng(1)
+
+    def behave(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        assert isinstance(job.workload, record.Command)
+        factor = factors.get(job.workload.argv[0], 1.0)
+        if factor == 0:
+            return "exit 3"
+        return {WALL: 1e7 * factor * float(np.exp(spread * rng.standard_normal()))}
+
+    return behave
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Conduct a session and return its journal, its differences, and what progress was told."""
+    monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
+    monkeypatch.setattr("tare.execute.session.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.execute.session.MEMORY", tmp_path)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    folder = tmp_path / "results"
+    folder.mkdir()
+
+    def conduct(asked: Experiment, behaviour: Behaviour) -> Any:
+        monkeypatch.setattr("tare.execute.pool.platforms.start", Stage(behaviour, ()).start)
+        made = plan.make(asked, plan.cells(asked, MACHINE))
+        plan.write(made, folder)
+        listener = Listener()
+        execute.conduct(
+            execute.Request(
+                folder=folder,
+                plan=made,
+                machine=MACHINE,
+                facts=[],
+                decide=stopping_rule(made, listener.running),
+                progress=listener,
+                past=past(journal.read_all(folder), made.metric),
+                first_look=0,
+            )
+        )
+        lines = list(journal.read_all(folder))
+        return lines, differences(store.load(folder)), listener.estimates
+
+    return conduct
+
+
+def stops(lines: list[journal.Line]) -> list[journal.Stop]:
+    return [line for line in lines if isinstance(line, journal.Stop)]
+
+
+def test_a_clear_difference_stops_at_the_first_looks(session: Any) -> None:
+    lines, found, told = session(experiment(), taking(0.01, new=1.2))
+    assert {stop.reason for stop in stops(lines)} == {"decided"}
+    assert len({stop.trials for stop in stops(lines)}) == 1
+    assert stops(lines)[0].trials < 12
+    assert stops(lines)[0].target is None
+    (d,) = found
+    assert d.comparison.verdict == "slower"
+    assert d.comparison.n == stops(lines)[0].trials
+    assert told
+    assert told[-1].startswith("new +")
+
+
+def test_what_was_safe_for_the_rule_is_what_is_read(session: Any) -> None:
+    lines, (d,), told = session(experiment(), taking(0.03, new=1.001))
+    assert stops(lines)[-1].reason == "decided"
+    assert d.comparison.verdict != "not decided"
+    assert d.comparison.more_pairs is None
+    assert told[-1].split(" ", 1)[1] == d.ratio
+
+
+def test_the_same_program_twice_ends_as_the_same(session: Any) -> None:
+    _, (d,), _ = session(experiment(), taking(0.01))
+    assert d.comparison.verdict == "same"
+    assert d.gate(0.03) == "pass"
+
+
+def test_a_budget_that_ends_is_an_answer_with_what_is_missing(session: Any) -> None:
+    asked = experiment(stopping=Stopping(compare="workload", budget_s=0.2))
+    lines, (d,), _ = session(asked, taking(0.8))
+    assert {stop.reason for stop in stops(lines)} == {"budget"}
+    assert d.comparison.verdict == "not decided"
+    assert d.comparison.more_pairs
+    assert d.comparison.more_pairs > d.comparison.n
+    assert "more pairs would decide" in d.further
+
+
+def test_a_gate_stops_where_it_is_answered(session: Any) -> None:
+    gated = experiment(stopping=Stopping(compare="workload", gate=0.5))
+    lines, (d,), _ = session(gated, taking(0.2))
+    assert {stop.reason for stop in stops(lines)} == {"decided"}
+    assert d.gate(0.5) == "pass"
+    assert stops(lines)[0].trials < 100
+
+
+def test_a_command_that_always_fails_ends_the_other(session: Any) -> None:
+    lines, found, _ = session(experiment(), taking(0.01, new=0))
+    assert {stop.cell: stop.reason for stop in stops(lines)} == {0: "alone", 1: "failed"}
+    assert isinstance(found, str)
+    assert "old shares no good block" in found
+
+
+def test_a_reference_that_always_fails_is_not_replaced(session: Any) -> None:
+    asked = experiment(workloads=commands("old", "new", "newer"))
+    _, found, _ = session(asked, taking(0.01, old=0))
+    assert isinstance(found, str)
+
+
+def test_several_commands_share_the_error_and_stop_together(session: Any) -> None:
+    asked = experiment(workloads=commands("old", "new", "newer"))
+    lines, found, _ = session(asked, taking(0.01, newer=1.1))
+    assert [d.second for d in found] == ["new", "newer"]
+    assert {d.first for d in found} == {"old"}
+    assert {d.comparison.confidence for d in found} == {0.975}
+    assert [d.comparison.verdict for d in found] == ["same", "slower"]
+    assert len({stop.trials for stop in stops(lines)}) == 1
+
+
+def test_a_fixed_number_of_pairs_is_not_peeked_at(session: Any) -> None:
+    asked = experiment(stopping=Stopping(compare="workload", trials=12, budget_s=None))
+    lines, (d,), _ = session(asked, taking(0.01, new=1.5))
+    assert {stop.reason for stop in stops(lines)} == {"fixed"}
+    assert d.comparison.n == 12
+    assert d.looks == ()
+    assert "fixed beforehand" in d.counted
+
+
+def test_going_on_counts_the_pairs_of_before(session: Any) -> None:
+    short = experiment(stopping=Stopping(compare="workload", budget_s=0.05))
+    _, (before,), _ = session(short, taking(0.25))
+    longer = experiment(stopping=Stopping(compare="workload", gate=0.2, budget_s=60.0))
+    _, (after,), _ = session(longer, taking(0.25))
+    assert before.comparison.verdict == "not decided"
+    assert after.gate(0.2) == "pass"
+    assert after.comparison.n >= before.comparison.n
+
+
+def test_going_on_after_an_end_says_what_it_costs(session: Any, tmp_path: Path) -> None:
+    short = experiment(stopping=Stopping(compare="workload", budget_s=0.05))
+    session(short, taking(0.8))
+    session(short, taking(0.8))
+    results = store.load(tmp_path / "results")
+    assert earlier_ends(results) == 1
+    from tare.findings.difference import find
+
+    finding = find(results)
+    assert finding is not None
+    assert any("10 %" in caveat for caveat in finding.caveats)
+
+
+def test_any_factor_can_be_compared() -> None:
+    asked = experiment(
+        workloads=commands("one"),
+        factors={"platform": ("unshare", "bare"), "workers": (1, 2)},
+        stopping=Stopping(compare="platform"),
+    )
+    cells = plan.cells(asked, MACHINE)
+    pairs = [(a.levels(), b.levels()) for a, b in compared_cells(cells, "platform")]
+    assert [(a["platform"], b["platform"]) for a, b in pairs] == [("bare", "unshare")] * 2
+    assert [a["workers"] for a, _ in pairs] == [b["workers"] for _, b in pairs] == ["1", "2"]
+
+
+def test_values_of_zero_are_refused_in_words(session: Any) -> None:
+    asked = experiment(stopping=Stopping(compare="workload", trials=7, budget_s=None))
+    _, found, _ = session(asked, lambda job, worker: {WALL: 0.0})
+    assert isinstance(found, str)
+    assert "0, which has no ratio" in found
+
+
+def test_a_difference_is_told_in_words(session: Any) -> None:
+    _, (d,), _ = session(experiment(), taking(0.01, new=1.2))
+    assert isinstance(d, Difference)
+    assert d.sentence.startswith("new is slower than old: +")

@@ -1,0 +1,356 @@
+"""What ``tare compare`` reads, prints and writes for other programs, from made-up comparisons."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import numpy as np
+import pytest
+from synthetic import Behaviour, make
+from typer.testing import CliRunner
+
+from tare.cli import verdict
+from tare.cli.app import app
+from tare.cli.command_line import as_option, shell_syntax, split
+from tare.cli.compare import _names
+from tare.errors import ExperimentError
+from tare.experiment import Stopping
+from tare.findings.cells import Basis
+from tare.findings.difference import find
+from tare.findings.judgement import Difference, differences, worst
+from tare.report import comment, junit
+from tare.report.charts import difference as chart
+from tare.statistics.comparison import Comparison, Verdict
+
+
+def comparison(
+    low: float | None, high: float | None, verdict: Verdict = "not decided", **changes: Any
+) -> Comparison:
+    given: dict[str, Any] = {
+        "ratio": math.sqrt(low * high) if low and high else 1.0,
+        "low": low,
+        "high": high,
+        "confidence": 0.95,
+        "p": 0.5,
+        "p_adjusted": 0.5,
+        "n": 20,
+        "verdict": verdict,
+        "more_pairs": 100 if verdict == "not decided" else None,
+        "detectable": None,
+        "cliffs_delta": 0.2,
+        "median_ratio": 1.0,
+    }
+    return Comparison(**(given | changes))
+
+
+def difference(c: Comparison, **changes: Any) -> Difference:
+    values = np.linspace(1e7, 1.1e7, 20)
+    given: dict[str, Any] = {
+        "first": "old",
+        "second": "new",
+        "factor": "workload",
+        "levels": {"workload": "new"},
+        "comparison": c,
+        "looks": (),
+        "spread": None,
+        "first_values": values,
+        "second_values": values,
+        "trials": (1, 2),
+        "seconds": 0.02,
+        "basis": Basis("wall_ns", "perf_cpu"),
+        "margin": 0.02,
+        "method": "a method",
+        "counted": "20 pairs, after 3 looks",
+    }
+    return Difference(**(given | changes))
+
+
+SLOWER = difference(comparison(1.03, 1.05, "slower"))
+SAME = difference(comparison(0.99, 1.01, "same"))
+OPEN = difference(comparison(0.97, 1.06))
+
+
+@pytest.mark.parametrize(
+    ("c", "unit", "words"),
+    [
+        (comparison(1.03, 1.05, "slower"), "wall_ns", "new is slower than old: +4.0 %"),
+        (comparison(0.95, 0.97, "faster"), "wall_ns", "new is faster than old: −4.0 %"),
+        (comparison(0.99, 1.01, "same"), "wall_ns", "new is the same as old within 2 %"),
+        (
+            comparison(1.001, 1.01, "slower by less than the margin"),
+            "wall_ns",
+            "new is slower than old, by less than 2 %",
+        ),
+        (comparison(0.97, 1.06), "wall_ns", "not decided whether new is slower or faster than old"),
+        (comparison(1.03, 1.05, "slower"), "memory_bytes", "new is larger than old"),
+        (comparison(None, None), "wall_ns", "(no interval)"),
+    ],
+)
+def test_every_verdict_has_its_sentence(c: Comparison, unit: str, words: str) -> None:
+    assert words in difference(c, basis=Basis(unit, "x")).sentence
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (0.99, 1.029, "pass"),
+        (0.5, 0.6, "pass"),
+        (1.031, 1.2, "fail"),
+        (1.02, 1.04, "undecided"),
+        (0.9, 1.03, "undecided"),
+        (1.03, 1.2, "undecided"),
+        (None, None, "undecided"),
+    ],
+)
+def test_a_gate_asks_where_the_whole_interval_is(
+    low: float | None, high: float | None, answer: str
+) -> None:
+    assert difference(comparison(low, high)).gate(0.03) == answer
+
+
+def test_of_several_comparisons_the_worst_answers_the_gate() -> None:
+    assert worst(["pass", "undecided", "fail"]) == "fail"
+    assert worst(["pass", "undecided"]) == "undecided"
+    assert worst(["pass", "pass"]) == "pass"
+
+
+def test_the_gate_is_told_in_one_line() -> None:
+    line = verdict.gate_line([SAME, SLOWER], 0.02)
+    assert line.startswith("Gate     2 % fails: new is slower than old by more than 2 %")
+    assert "the worst of 2" in line
+    assert "passes" in verdict.gate_line([SAME], 0.03)
+    assert "undecided" in verdict.gate_line([OPEN], 0.03)
+
+
+def test_the_picture_has_the_interval_where_it_is() -> None:
+    _, axis, bar = verdict.picture(SLOWER)
+    assert axis.count("┼") == 1
+    assert axis.index("├") < axis.index("┼") < axis.index("┤")
+    # Beyond the margin, to the right.
+    assert bar.index("┣") > axis.index("┤")
+    assert bar.index("┣") < bar.index("●") < bar.index("┫")
+    _, axis, bar = verdict.picture(SAME)
+    assert axis.index("├") < bar.index("┣") < axis.index("┼") < bar.index("┫") < axis.index("┤")
+    assert verdict.picture(difference(comparison(None, None))) == []
+
+
+def test_a_picture_of_a_wide_interval_keeps_to_its_width() -> None:
+    rows = verdict.picture(difference(comparison(0.01, 90.0)), width=40)
+    assert all(len(row) <= 40 + 9 for row in rows)
+
+
+def test_medians_that_tell_something_else_are_told() -> None:
+    apart = difference(comparison(0.99, 1.01, "same", median_ratio=1.4))
+    assert apart.medians_apart is not None
+    assert "+40 %" in apart.medians_apart
+    assert SAME.medians_apart is None
+
+
+# Commands
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("./prog --size 3", ["./prog", "--size", "3"]),
+        ("grep '|' 'a file'", ["grep", "|", "a file"]),
+        (r"echo \$HOME a\;b", ["echo", "$HOME", "a;b"]),
+        ("awk '{print $1}' \"a<b\"", ["awk", "{print $1}", "a<b"]),
+    ],
+)
+def test_a_command_is_divided_into_words(command: str, words: list[str]) -> None:
+    assert split(command) == words
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "hint"),
+    [
+        ("cat x | sort", "shell, for |", "sh -c"),
+        ("cd /tmp && ls", "shell, for &", "sh -c"),
+        ("sort < x", "shell, for <", "sh -c"),
+        ('echo "$HOME"', "shell, for $", "sh -c"),
+        ("echo `date`", "shell, for `", "sh -c"),
+        ("A=1 ./prog", "variable", "env A=1 ./prog"),
+        ("echo 'a", "cannot divide", "quote"),
+        ("", "empty", "tare compare"),
+        ("   ", "empty", "tare compare"),
+    ],
+)
+def test_what_needs_a_shell_is_refused_with_the_line_to_type(
+    command: str, words: str, hint: str
+) -> None:
+    with pytest.raises(ExperimentError) as raised:
+        split(command)
+    assert words in raised.value.message
+    assert hint in (raised.value.hint or "")
+
+
+def test_the_line_to_type_means_what_was_meant() -> None:
+    """The shell that reads the hint gives sh the very line that was typed."""
+    import shlex
+
+    with pytest.raises(ExperimentError) as raised:
+        split("cat 'a b' | sort")
+    assert raised.value.hint is not None
+    _, _, argument, _ = shlex.split(raised.value.hint)
+    assert shlex.split(argument) == ["sh", "-c", "cat 'a b' | sort"]
+    assert split(argument) == ["sh", "-c", "cat 'a b' | sort"]
+    assert shell_syntax(argument) is None
+
+
+@pytest.mark.parametrize(
+    ("commands", "names"),
+    [
+        (["./old -x", "/usr/bin/new -x"], ["old", "new"]),
+        (["./prog --old", "./prog  --new"], ["./prog --old", "./prog --new"]),
+        (["./prog", "./prog"], ["prog (1)", "prog (2)"]),
+        (["./prog " + "a" * 90, "./prog b"], ["prog (1)", "prog (2)"]),
+    ],
+)
+def test_commands_are_called_as_briefly_as_tells_them_apart(
+    commands: list[str], names: list[str]
+) -> None:
+    assert _names(commands, [split(c) for c in commands], []) == names
+
+
+def test_complaints_name_the_command_or_the_option() -> None:
+    assert as_option("the command line: workload[2].command: {x}") == "command 2: {x}"
+    assert as_option("the command line: experiment.margin: 'x'") == "--margin: 'x'"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["true"], 11, "only one command"),
+        (["true", "true", "--name", "a"], 11, "1 names for 2 commands"),
+        (["true", "true", "--name", "a", "--name", "a"], 11, "same --name"),
+        (["true", "true", "--metric", "wal"], 11, "there is no metric 'wal'"),
+        (["true", "true", "--margin", "2"], 11, "--margin"),
+        (["true", "true", "--gate", "x"], 11, "--gate"),
+        (["true", "true", "--budget", "3"], 11, "--budget"),
+        (["true", "true | cat"], 11, "needs a shell"),
+        (["true", "true {x}", "--inputs", "3"], 11, "command 2"),
+        (["true", "true", "--resume"], 11, "what a folder holds"),
+        (["true", "true", "--baseline", "x"], 11, "one is compared with a baseline"),
+        (["true", "--baseline", "/nowhere"], 14, "/nowhere"),
+        (["true", "true", "--resume", "--out", "/nowhere"], 14, "/nowhere"),
+        (["true", "true", "--input", "/nowhere"], 11, "/nowhere"),
+        (["true", "true", "--platform", "bar"], 11, "bar"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_measured(
+    words: list[str], code: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tare.errors import TareError
+
+    def measure(*_: Any, **__: Any) -> None:
+        pytest.fail("something was measured")
+
+    monkeypatch.setattr("tare.conclude.execute", measure)
+    done = CliRunner().invoke(app, ["compare", *words])
+    assert isinstance(done.exception, TareError), done.exception
+    assert done.exception.exit_code == code
+    assert told in done.exception.message
+
+
+# For other programs
+
+
+def test_junit_has_a_case_a_comparison_and_counts_them() -> None:
+    root = Xml.fromstring(junit.render([SAME, SLOWER, OPEN], 0.02))
+    assert root.tag == "testsuites"
+    (suite,) = root
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "3", "failures": "1", "errors": "0", "skipped": "1"}
+    failure, skipped = suite.find("testcase/failure"), suite.find("testcase/skipped")
+    assert failure is not None
+    assert "by more than 2 %" in (failure.get("message") or "")
+    assert skipped is not None
+    assert "100 more pairs" in (skipped.get("message") or "")
+    assert all(case.get("name") == "new beside old" for case in suite.iter("testcase"))
+
+
+def test_junit_without_a_gate_fails_nothing() -> None:
+    root = Xml.fromstring(junit.render([SLOWER, OPEN], None))
+    assert root.get("failures") == "0"
+    assert root.get("skipped") == "1"
+
+
+HOSTILE = 'a|b <script>@all</script> [x](http://e) `c` & "q" \x1b\x00'
+
+
+def test_what_people_typed_is_text_in_every_format() -> None:
+    d = difference(comparison(1.03, 1.05, "slower"), second=HOSTILE)
+    case = Xml.fromstring(junit.render([d], 0.02)).find("testsuite/testcase")
+    assert case is not None
+    assert "<script>@all" in (case.get("name") or "")
+    results = make(trials=5)
+    written = comment.render([d], results, 0.02)
+    assert "<script" not in written.replace("\\<script", "")
+    assert "@all" not in written
+    rows = [line for line in written.splitlines() if line.startswith("| ")]
+    cells = [line.replace("\\|", "").count("|") for line in rows]
+    assert len(set(cells)) == 1
+    assert "](http" not in written.replace("\\]", "")
+
+
+def test_a_comment_begins_with_the_answer() -> None:
+    results = make(trials=5)
+    assert comment.render([SLOWER], results, 0.02).startswith("### Gate 2 % ❌ fails")
+    assert comment.render([OPEN], results, 0.02).startswith("### Gate 2 % ❔ undecided")
+    assert comment.render([SAME], results, None).startswith("### new is the same as old")
+    assert "<details>" in comment.render([SAME], results, None)
+
+
+# From results to page
+
+
+def compared(**changes: Any) -> Any:
+    slow = {"new": 1.1, "newer": 1.0}
+
+    def behave(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(mean_ns=1e8 * slow.get(levels["workload"], 1.0), spread=0.01)
+
+    given: dict[str, Any] = {
+        "workloads": ("old", "new", "newer"),
+        "platforms": ("bare",),
+        "workers": (1,),
+        "stopping": Stopping(compare="workload", **changes.pop("stopping", {})),
+    }
+    return make(behave, **(given | changes))
+
+
+def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
+    finding = find(compared())
+    assert finding is not None
+    assert finding.question == "Is new or newer different from old?"
+    assert finding.verdict == "yes"
+    assert finding.summary is not None
+    assert "new is slower than old: +10" in finding.summary
+    assert "newer is the same as old within 2 %" in finding.summary
+    assert [e.levels["workload"] for e in finding.estimates] == ["new", "newer"]
+    assert all(e.low is not None and e.low < (e.value or 0) < (e.high or 0)
+               for e in finding.estimates)  # fmt: skip
+    assert finding.charts == ("difference",)
+
+
+def test_without_compare_there_is_no_such_finding() -> None:
+    assert find(make(trials=5)) is None
+
+
+def test_the_chart_shows_looks_and_pairs_of_every_comparison() -> None:
+    results = compared(stopping={"gate": 0.05})
+    drawn = chart.draw(results, [])
+    assert drawn is not None
+    panels = drawn.to_dict()["vconcat"]
+    found = differences(results)
+    assert len(panels) == 2 * len(found)
+    assert "gate at 5 %" in chart.alternative(results, [])
+    assert chart.draw(make(trials=5), []) is None
+
+
+def test_a_fixed_number_has_no_looks_to_draw() -> None:
+    results = compared(stopping={"trials": 40})
+    assert len(chart.draw(results, []).to_dict()["vconcat"]) == 2
