@@ -79,6 +79,7 @@ def styled(
     label: int = 0,
     least: int = 64,
     most: int | None = None,
+    stack: bool = False,
 ) -> Any:
     """Give a chart the page's look, and tell the page how to fit it to its width.
 
@@ -94,10 +95,12 @@ def styled(
         Those of them that are row labels, which a narrow screen shortens.
     least, most : int, optional
         Narrowest and widest that a panel may become.
+    stack : bool
+        Whether the panels are a list that a narrow screen puts below each other.
     """
     fit = {
         "columns": columns, "gutter": gutter, "label": label, "gap": GAP, "least": least,
-        "most": most,
+        "most": most, "stack": stack,
         "panel": panel_width(columns, gutter),
     }  # fmt: skip
     return chart.properties(usermeta={"fit": fit}).configure(**_CONFIG)

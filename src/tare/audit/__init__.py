@@ -9,16 +9,13 @@ from pathlib import Path
 from tare.audit.comparison import ComparisonAudit, compare_series
 from tare.audit.naming import named, varied
 from tare.audit.question import Question
-from tare.audit.series import SeriesAudit, audit_series
+from tare.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.audit.specification import Score, score
 from tare.audit.variance import VarianceAudit, explain
 from tare.interop import Imported, Series, read
 from tare.statistics.trust import Verdict
 
-__all__ = ["Audit", "FileAudit", "Question", "audit"]
-
-#: Verdicts from the best to the worst; the place is the exit code.
-VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
+__all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "audit"]
 
 #: Told what is done, how much of it, and of how much.
 Tell = Callable[[str, int, int], None]

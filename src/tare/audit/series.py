@@ -19,8 +19,10 @@ from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.quantiles import quantiles
 from tare.statistics.statistic import FloatArray
-from tare.statistics.trust import Trust, trust
+from tare.statistics.trust import Trust, Verdict, trust
 
+#: Verdicts from the best to the worst; the place is the exit code.
+VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
 #: Values beyond which what depends on order, and what is resampled, rests on a part of them.
 MOST = 20_000
 
@@ -100,6 +102,17 @@ class SeriesAudit:
     def part(self) -> FloatArray:
         """The trials' values, thinned evenly where there are very many."""
         return thinned(self.trials.values)
+
+
+def worst(some: Sequence[SeriesAudit], most: int) -> list[SeriesAudit]:
+    """Choose the series that ask most for a look, in their order: by verdict, reasons, spread."""
+
+    def weight(i: int) -> tuple[int, int, float]:
+        s = some[i]
+        place = VERDICTS.index(s.trust.verdict)
+        return -place, -len(s.trust.reasons), -(s.cov_robust or 0.0)
+
+    return [some[i] for i in sorted(sorted(range(len(some)), key=weight)[:most])]
 
 
 def thinned(values: FloatArray, most: int = MOST) -> FloatArray:

@@ -18,6 +18,8 @@ from tare.statistics.factorial import Effect
 
 #: Shares below which an effect is not worth a word.
 _LEAST_SHARE = 0.01
+#: Half of an interval's width below which it is told as next to nothing.
+_LEAST_HALF = 1e-4
 #: Numbers, signs included, by which two sentences that say the same differ.
 _NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
 
@@ -46,7 +48,7 @@ def told_median(s: SeriesAudit) -> str:
     half = s.median.half_width
     if half is None:
         return f"{value} (no interval)"
-    return f"{value} ±{percent(half)}"
+    return f"{value} ±{percent(half)}" if half >= _LEAST_HALF else f"{value} ±< 0.01 %"
 
 
 def told_precision(precision: float) -> str:

@@ -95,7 +95,7 @@ def audit(
     if out is not None:
         page.write(found, out, shlex.join(["tare", *sys.argv[1:]]))
     if json != "-":
-        output.out.print(follow_up(found, files, out), style="dim", soft_wrap=True)
+        output.out.print(follow_up(found, sys.argv[1:], out), style="dim", soft_wrap=True)
     return found.exit_code
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
 from tare.audit.comparison import ComparisonAudit
-from tare.audit.series import SeriesAudit
+from tare.audit.series import worst
 from tare.cli import output
 from tare.findings.phrasing import change_interval, counted, percent
 
@@ -49,7 +49,7 @@ def _show_file(audit: Audit, file: FileAudit) -> None:
 
 
 def _show_series(audit: Audit) -> None:
-    shown = _chosen(audit.series)
+    shown = worst(audit.series, _MOST_ROWS)
     runs = f"runs for {words.told_precision(audit.question.precision)}"
     rows = [
         [
@@ -84,14 +84,6 @@ def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str)
             line.append("  ")
         line.rstrip()
         output.out.print(line, soft_wrap=True)
-
-
-def _chosen(series: Sequence[SeriesAudit]) -> list[SeriesAudit]:
-    """Take the worst where not all fit, in their order."""
-    if len(series) <= _MOST_ROWS:
-        return list(series)
-    worst = sorted(range(len(series)), key=lambda i: (-VERDICTS.index(series[i].trust.verdict), i))
-    return [series[i] for i in sorted(worst[:_MOST_ROWS])]
 
 
 def _show_reasons(audit: Audit) -> None:
@@ -163,12 +155,12 @@ def _spread(c: ComparisonAudit) -> str:
     return "–" if c.spread is None or c.spread.low is None else c.spread.verdict
 
 
-def follow_up(audit: Audit, files: Sequence[Path], page: Path | None) -> str:
-    """Return the next command worth typing."""
-    names = shlex.join(str(f) for f in files)
+def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:
+    """Return the next command worth typing; ``asked`` are the words of this one."""
+    again = shlex.join(["tare", *asked])
     if page is None:
-        return f"Next    tare audit {names} --out audit.html   (the same as a page, with charts)"
+        return f"Next    {again} --out audit.html   (the same as a page, with charts)"
     keys = dict.fromkeys(k for s in audit.series for k in s.key)
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
-        return f"Next    tare audit {names} --compare {shlex.quote(next(iter(keys)))}"
+        return f"Next    {again} --compare {shlex.quote(next(reversed(keys)))}   (what differs?)"
     return "Next    tare compare 'CMD A' 'CMD B'   (measure both, interleaved)"

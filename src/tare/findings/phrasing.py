@@ -72,7 +72,8 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return f"{change(ratio)} (no interval)"
     if any(_is_factor(x) for x in (ratio, low, high)):
-        return f"× {ratio:.2f} [{low:.2f}, {high:.2f}]"
+        places = 2 if low >= 0.1 or low <= 0 else min(6, 1 - math.floor(math.log10(low)))
+        return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
     width = high - low
     places = 0 if width >= 0.2 else 1 if width >= 0.01 else 2
     one, start, end = (_minus(f"{100 * (x - 1):+.{places}f}") for x in (ratio, low, high))

@@ -11,9 +11,9 @@ from tare.audit import VERDICTS, Audit
 from tare.audit import telling as words
 from tare.audit.answers import kinds
 from tare.audit.comparison import ComparisonAudit
-from tare.audit.series import SeriesAudit
+from tare.audit.series import SeriesAudit, worst
 from tare.audit.variance import VarianceAudit
-from tare.findings.phrasing import change_interval, counted, listing, percent
+from tare.findings.phrasing import change_interval, counted, listing
 from tare.report.page import Figure
 from tare.report.scales import scale_for
 from tare.statistics import charts
@@ -60,7 +60,7 @@ def _medians_of(
 ) -> Figure | None:
     if not some:
         return None
-    shown = _chosen(some, _MOST_MEDIANS)
+    shown = worst(some, _MOST_MEDIANS)
     medians = [s.median.estimate for s in shown]
     scale, shown_unit = scale_for(medians, unit or "1")
     ranges = [_p10_p90(s) for s in shown]
@@ -100,12 +100,6 @@ def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value / scale
 
 
-def _chosen(some: Sequence[SeriesAudit], most: int) -> list[SeriesAudit]:
-    """Take the worst where not all have room, in their order."""
-    worst = sorted(range(len(some)), key=lambda i: (-VERDICTS.index(some[i].trust.verdict), i))
-    return [some[i] for i in sorted(worst[:most])]
-
-
 def _left_out(some: Sequence[SeriesAudit], shown: Sequence[SeriesAudit]) -> str:
     left = len(some) - len(shown)
     return f" {left:,} more series, none worse, are in the table." if left else ""
@@ -115,7 +109,7 @@ def _convergence(audit: Audit) -> tuple[Figure, ...]:
     some = [s for s in audit.series if len(s.repetitions.curve.s) > 1 and s.median.estimate]
     if not some:
         return ()
-    shown = _chosen(some, _MOST_PANELS)
+    shown = worst(some, _MOST_PANELS)
     chart = charts.convergence(_named((s, s.repetitions) for s in shown))
     text = (
         "Interval of the median expected of so many of these runs (across), relative to the "
@@ -144,7 +138,7 @@ def _shapes(audit: Audit) -> tuple[Figure, ...]:
         known = [s for s in some if s.n > 1]
         if not known:
             continue
-        shown = _chosen(known, _MOST_PANELS)
+        shown = worst(known, _MOST_PANELS)
         scale, shown_unit = scale_for([s.median.estimate for s in shown], unit or "1")
         values = _named((s, s.part / scale) for s in shown)
         left = _left_out(known, shown)
@@ -220,8 +214,8 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
     ends = list(dict.fromkeys(_told(*one) for one in (least, most)))
     text = (
         f"Ratios of {counted(len(known), 'comparison')}, from {' to '.join(ends)}. Marks are "
-        f"estimates with intervals; the band is ±{percent(margin)}; rings are not decided, "
-        "circles the same, triangles point to where it differs."
+        f"estimates with intervals; the band is {words.told_precision(margin)}; rings are not "
+        "decided, circles the same, triangles point to where it differs."
     )
     if len(known) > len(shown):
         text += f" The first {len(shown)} are drawn; the table has all."

@@ -3,8 +3,14 @@
   // Panels side by side are made as wide as the screen allows; the page never scrolls sideways,
   // only a chart with too many panels does, in its own box.
   const SHARE_OF_LABELS = 0.36;
+  // Below this width lists of panels stand in one column.
+  const NARROW = 560;
   const fitted = (spec, room) => {
-    const fit = spec.usermeta.fit;
+    const fit = { ...spec.usermeta.fit };
+    if (fit.stack && room < NARROW && fit.columns > 1) {
+      fit.gutter = fit.gutter / fit.columns;
+      fit.columns = 1;
+    }
     const label = Math.min(fit.label, Math.floor(room * SHARE_OF_LABELS));
     const share = Math.floor((room - fit.gutter + fit.label - label) / fit.columns - fit.gap);
     const sizes = {
@@ -20,7 +26,8 @@
           : key === "data" ? value : walk(value);
       return copy;
     };
-    return walk(spec);
+    const whole = walk(spec);
+    return fit.stack && "columns" in spec ? { ...whole, columns: fit.columns } : whole;
   };
   const draw = async (box) => {
     const room = box.clientWidth;

@@ -15,8 +15,8 @@ from tare.statistics.statistic import FloatArray
 _MOST_BINS = 60
 #: Rows above the bars in which the quantiles stand, as a share of the panel's height.
 _ROW = 0.13
-#: Share of the panel's width that a quantile's name may take.
-_LEFT = 0.2
+#: Pixels for the quantiles' names.
+_BESIDE = 36
 
 
 def distribution(
@@ -46,7 +46,8 @@ def distribution(
         [
             (name, _panel(values, quantiles, confidence, unit))
             for name, values in by_name(series).items()
-        ]
+        ],
+        beside=_BESIDE,
     )
 
 
@@ -73,7 +74,7 @@ def _panel(values: FloatArray, quantiles: Sequence[float], confidence: float, un
             tooltip=[alt.Tooltip("from:Q"), alt.Tooltip("to:Q"), alt.Tooltip("count:Q")],
         )
     )  # fmt: skip
-    return alt.layer(bars, *_quantiles(found, float(counts.max()), (float(edges[0]), float(edges[-1])), x))
+    return alt.layer(bars, *_quantiles(found, float(counts.max()), x))
 
 
 def bins(values: FloatArray) -> FloatArray:
@@ -104,13 +105,9 @@ def _bars(edges: FloatArray, counts: np.ndarray) -> list[dict[str, Any]]:
 def _quantiles(
     found: Sequence[tuple[float, Interval]],
     most: float,
-    ends: tuple[float, float],
     x: dict[str, Any],
 ) -> Any:
     import altair as alt
-
-    # A name stands left of its line, or right of it where there is no room.
-    aside = ends[0] + _LEFT * (ends[1] - ends[0])
 
     records = [
         {
@@ -121,7 +118,6 @@ def _quantiles(
             "row": most * (1 + _ROW * (len(found) - k)),
             "told": i.refusal or f"{number(i.estimate)} [{number(i.low)}, {number(i.high)}]",
             "closed": i.low is not None,
-            **_label(i, aside),
         }
         for k, (q, i) in enumerate(found)
     ]
@@ -134,17 +130,11 @@ def _quantiles(
     points = base.mark_point(
         filled=True, size=34, opacity=1, stroke=colour("mark"), strokeWidth=1.3
     ).encode(x=alt.X("at:Q", **x), fill=fill)
-    left = base.transform_filter("!datum.right").mark_text(align="right", dx=-7, fontSize=10)
-    right = base.transform_filter("datum.right").mark_text(align="left", dx=7, fontSize=10)
-    words = {"x": alt.X("label:Q", **x), "text": "name:N"}
-    return lines, points, left.encode(**words), right.encode(**words)
-
-
-def _label(interval: Interval, aside: float) -> dict[str, Any]:
-    start = interval.estimate if interval.low is None else interval.low
-    end = interval.estimate if interval.high is None else interval.high
-    right = bool(start < aside)
-    return {"right": right, "label": number(end if right else start)}
+    # Names stand outside, where no line crosses them.
+    words = base.mark_text(align="left", dx=5, fontSize=10).encode(
+        x=alt.value("width"), text="name:N"
+    )
+    return lines, points, words
 
 
 def quantile_name(q: float) -> str:

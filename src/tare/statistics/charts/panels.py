@@ -13,8 +13,9 @@ from tare.statistics.statistic import FloatArray
 #: One series, or several by name.
 Named = FloatArray | Mapping[str, FloatArray]
 
-#: Pixels that a panel's axes take beside it.
+#: Pixels that a panel's axes take beside it, and those above and below.
 GUTTER = 66
+_ROWS = 68
 HEIGHT = 120
 _MOST_TITLE = 60
 
@@ -26,24 +27,32 @@ def by_name(series: Any) -> dict[str, Any]:
     return {"": series}
 
 
-def arrange(panels: Sequence[tuple[str, Any]], height: int = HEIGHT) -> Any:
+def arrange(panels: Sequence[tuple[str, Any]], height: int = HEIGHT, beside: int = 0) -> Any:
     """Put panels into one chart: one by itself, two side by side where there are more.
 
     Parameters
     ----------
     panels : sequence of (str, altair chart)
         Title and content of each.
+    height : int
+        Of each, in pixels.
+    beside : int
+        Pixels for what stands at the right of a panel.
     """
     import altair as alt
 
     columns = 1 if len(panels) == 1 else 2
-    width = panel_width(columns, columns * GUTTER)
+    gutter = columns * (GUTTER + beside)
+    width = panel_width(columns, gutter)
     sized = [
         panel.properties(width=width, height=height, title=shorten(title))
         for title, panel in panels
     ]
-    rows = [alt.hconcat(*sized[i : i + columns], spacing=14) for i in range(0, len(sized), columns)]
-    return styled(alt.vconcat(*rows, spacing=16), columns=columns, gutter=columns * GUTTER)
+    # Frames are aligned, whatever the labels beside them take.
+    grid = alt.concat(
+        *sized, columns=columns, bounds="flush", spacing={"row": _ROWS, "column": GUTTER + beside}
+    )
+    return styled(grid, columns=columns, gutter=gutter, stack=True)
 
 
 def shorten(title: str) -> str:
