@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tare.audit.comparison import ComparisonAudit, compare_series
 from tare.audit.naming import named, varied
-from tare.audit.question import Question
+from tare.audit.question import Question, Tell, silent
 from tare.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.audit.specification import Score, score
 from tare.audit.variance import VarianceAudit, explain
@@ -16,13 +16,6 @@ from tare.interop import Imported, Series, read
 from tare.statistics.trust import Verdict
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "audit"]
-
-#: Told what is done, how much of it, and of how much.
-Tell = Callable[[str, int, int], None]
-
-
-def _silent(what: str, done: int, of: int) -> None:
-    pass
 
 
 @dataclass(frozen=True)
@@ -75,7 +68,7 @@ class Audit:
         return sum(s.trust.verdict == verdict for s in self.series)
 
 
-def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = _silent) -> Audit:
+def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = silent) -> Audit:
     """Audit files of results.
 
     Parameters
@@ -106,8 +99,8 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         name = named(key, apart) or s.metric
         series.append(audit_series(file, s, key, name, question))
     columns = question.columns
-    tell("comparing", len(found), len(found))
-    compared = compare_series(series, columns.compare, question) if columns.compare else []
+    compared = compare_series(series, columns.compare, question, tell) if columns.compare else []
+    tell("decomposing the variance", 0, 1)
     factors = tuple(dict.fromkeys((*columns.group, *columns.compare)))
     return Audit(
         question=question,

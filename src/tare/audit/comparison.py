@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.audit.naming import named, varied
 from tare.audit.pairing import Matched, match
-from tare.audit.question import Question
+from tare.audit.question import Question, Tell, silent
 from tare.audit.series import SeriesAudit, thinned
 from tare.errors import InputError
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
@@ -105,7 +105,10 @@ def worded(verdict: str, lower_is_better: bool | None, margin: float) -> str:
 
 
 def compare_series(
-    series: Sequence[SeriesAudit], columns: Sequence[str], question: Question
+    series: Sequence[SeriesAudit],
+    columns: Sequence[str],
+    question: Question,
+    tell: Tell = silent,
 ) -> list[ComparisonAudit]:
     """Compare all pairs of series that differ in some columns only.
 
@@ -116,6 +119,8 @@ def compare_series(
     columns : sequence of str
         Keys whose levels are compared.
     question : Question
+    tell : callable, optional
+        Told of progress.
 
     Returns
     -------
@@ -137,7 +142,10 @@ def compare_series(
     family = _Family(
         columns, varied(s.key for s in series), _stability_intervals(pairs, question), len(pairs)
     )
-    single = [_compare(a, b, family, question) for a, b in pairs]
+    single = []
+    for i, (a, b) in enumerate(pairs):
+        tell("comparing", i, len(pairs))
+        single.append(_compare(a, b, family, question))
     return _judge_family(single, question.margin)
 
 

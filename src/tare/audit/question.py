@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tare.errors import InputError
 from tare.interop import Columns
 
+#: Told what is done, how much of it, and of how much.
+Tell = Callable[[str, int, int], None]
 #: Quantiles beside the median that are always told.
 QUANTILES = (0.9, 0.95, 0.99)
 
@@ -53,3 +56,7 @@ class Question:
                 raise InputError(
                     f"a quantile is to be between 0 and 1, not {q:g}", "--quantile p99"
                 )
+
+
+def silent(what: str, done: int, of: int) -> None:
+    """Tell nobody."""

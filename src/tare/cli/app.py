@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,8 @@ INTERRUPTED = InterruptError.exit_code
 _ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 #: Usage errors; 0 to 2 are verdicts.
 USAGE = 10
+#: What nobody foresaw; Python's own 1 would read as a verdict.
+CRASH = 70
 
 app = typer.Typer(
     name="tare",
@@ -69,4 +72,8 @@ def enter() -> int:
         # The reader of our output has gone; nothing is left to tell it.
         sys.stderr.close()
         return 0
+    except Exception:
+        traceback.print_exc()
+        print("tare: this is a fault of tare's own; please report it", file=sys.stderr)
+        return CRASH
     return code if isinstance(code, int) else 0

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tare.cli import output
+from tare.cli.audit_progress import Progress
 from tare.errors import InputError
 
 
@@ -50,6 +51,12 @@ def audit(
         list[str] | None,
         typer.Option("--quantile", metavar="p99", help="Beside the median; may be repeated."),
     ] = None,
+    kappa: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            "--kappa", metavar="A.csv B.csv", help="Instead: how far two raters agree (Cohen)."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -76,6 +83,8 @@ def audit(
     from tare.interop import Columns
     from tare.report import audit_page as page
 
+    if kappa is not None:
+        return _agree(kappa, files, _share(confidence, "--confidence"), json)
     if not files:
         raise InputError("no file was named", "tare audit results.json")
     columns = Columns(value, _names(group), _names(compare), order, trial, block)
@@ -87,16 +96,35 @@ def audit(
         quantiles=tuple(_quantile(q) for q in quantile) if quantile else QUANTILES,
         seed=seed,
     )
-    found = look(files, question)
+    with Progress() as progress:
+        found = look(files, question, progress)
+        if out is not None:
+            progress("drawing the page", 0, 1)
+            page.write(found, out, shlex.join(["tare", *sys.argv[1:]]))
     if json is not None:
         output.write_json(as_json(found), json)
     if json != "-":
         show(found)
-    if out is not None:
-        page.write(found, out, shlex.join(["tare", *sys.argv[1:]]))
     if json != "-":
         output.out.print(follow_up(found, sys.argv[1:], out), style="dim", soft_wrap=True)
     return found.exit_code
+
+
+def _agree(
+    files: tuple[Path, Path], others: list[Path] | None, confidence: float, json: str | None
+) -> int:
+    """Tell how far two raters agree; the exit code is 0, as agreement is no verdict on numbers."""
+    from tare.audit.raters import agreements, as_json
+
+    if others:
+        raise InputError("--kappa takes two files and no other", "tare audit --kappa A.csv B.csv")
+    found = agreements(*files, confidence)
+    if json is not None:
+        output.write_json(as_json(found), json)
+    if json != "-":
+        for one in found:
+            output.out.print(one.sentence, soft_wrap=True)
+    return 0
 
 
 def _names(given: list[str] | None) -> tuple[str, ...]:
