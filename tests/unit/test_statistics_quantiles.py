@@ -88,7 +88,7 @@ def test_a_bracket_that_misses_is_widened(monkeypatch: pytest.MonkeyPatch) -> No
     looks = []
     look = selection._look
 
-    def counted(*arguments: object) -> np.ndarray:
+    def counted(*arguments: object) -> list[np.ndarray]:
         looks.append(arguments)
         return look(*arguments)  # type: ignore[arg-type]
 
@@ -104,9 +104,10 @@ def test_keeps_hardly_anything(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = []
     look = selection._look
 
-    def weighed(*arguments: object) -> np.ndarray:
-        kept.append(look(*arguments))  # type: ignore[arg-type]
-        return kept[-1]
+    def weighed(*arguments: object) -> list[np.ndarray]:
+        found = look(*arguments)  # type: ignore[arg-type]
+        kept.extend(found)
+        return found
 
     monkeypatch.setattr(selection, "_look", weighed)
     rng = np.random.default_rng(4)

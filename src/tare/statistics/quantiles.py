@@ -36,7 +36,7 @@ def quantiles(
     -------
     list of Interval
         In the order of ``qs``; without bounds where n is too small. Up to a million values are
-        copied; of more, a few thousandths are kept.
+        copied; of more, some thousandths are kept.
 
     Raises
     ------

@@ -90,7 +90,7 @@ def survey(values: FloatArray | Parts, seed: int = 1) -> Survey:
     if n == 0:
         raise InputError("there are no values", "give a series of at least one")
     sample = np.concatenate(kept)
-    _refuse_nan(sample)
+    _ends(sample)
     sample.sort()
     return Survey(n, sample, stretch == 1)
 
@@ -99,7 +99,7 @@ def select(values: FloatArray | Parts, surveyed: Survey, ranks: Sequence[int]) -
     """Find the values of given ranks.
 
     Each rank is bracketed by two values of the sample. The second pass counts what lies below
-    the brackets, and keeps what lies inside, a few thousandths of the data. A rank that turns
+    the brackets, and keeps what lies inside, some thousandths of the data. A rank that turns
     out to lie outside of its bracket is looked for again in a wider one.
 
     Parameters
@@ -162,27 +162,34 @@ def _brackets(surveyed: Survey, ranks: Sequence[int], reach: float) -> list[_Bra
     return brackets
 
 
-def _look(values: FloatArray | Parts, brackets: Sequence[_Bracket]) -> FloatArray:
-    """Count for the brackets, and return all values inside of any."""
+def _look(values: FloatArray | Parts, brackets: Sequence[_Bracket]) -> list[FloatArray]:
+    """Count for the brackets, and return the values inside of any, chunk by chunk."""
     room = np.empty((3, _CHUNK), dtype=bool)
     kept = []
     for chunk in _chunks(values):
         n = len(chunk)
+        least, most = _ends(chunk)
         above, inside, wanted = room[:, :n]
-        _refuse_nan(chunk)
         wanted[:] = False
         for bracket in brackets:
+            if least > bracket.high:
+                continue
+            if most < bracket.low:
+                bracket.below_low += n
+                bracket.upto_low += n
+                bracket.upto_high += n
+                continue
             bracket.below_low += int(np.count_nonzero(np.less(chunk, bracket.low, inside)))
             bracket.upto_high += int(np.count_nonzero(np.less_equal(chunk, bracket.high, inside)))
             bracket.upto_low += n - int(np.count_nonzero(np.greater(chunk, bracket.low, above)))
             wanted |= np.logical_and(above, np.less(chunk, bracket.high, inside), inside)
         kept.append(chunk[wanted])
-    return np.concatenate(kept)
+    return kept
 
 
-def _resolve(bracket: _Bracket, kept: FloatArray) -> dict[int, float]:
+def _resolve(bracket: _Bracket, kept: Sequence[FloatArray]) -> dict[int, float]:
     """Values of those ranks that do lie in the bracket."""
-    inside = kept[(kept > bracket.low) & (kept < bracket.high)]
+    inside = np.concatenate([x[(x > bracket.low) & (x < bracket.high)] for x in kept])
     places = [r - bracket.upto_low - 1 for r in bracket.ranks]
     places = [p for p in places if 0 <= p < len(inside)]
     if places:
@@ -198,6 +205,8 @@ def _resolve(bracket: _Bracket, kept: FloatArray) -> dict[int, float]:
     return found
 
 
-def _refuse_nan(values: FloatArray) -> None:
-    if math.isnan(values.min()):
+def _ends(values: FloatArray) -> tuple[float, float]:
+    least, most = float(values.min()), float(values.max())
+    if math.isnan(least):
         raise InputError("a value is not a number", "leave out what was not measured")
+    return least, most
