@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.series import SeriesAudit
-from tare.audit.specification import CRITERIA
-from tare.audit.variance import VarianceAudit
 from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import listing, percent
 from tare.statistics.charts.distribution import quantile_name
@@ -32,6 +28,7 @@ PARTS = (
 
 def findings(audit: Audit) -> list[Finding]:
     """Answer the questions of an audit's page, in reading order."""
+    from tare.audit.background import specification_finding, variance_finding
     from tare.audit.beside import comparison_findings
 
     return [
@@ -39,8 +36,8 @@ def findings(audit: Audit) -> list[Finding]:
         _runs(audit),
         _assumptions(audit),
         *comparison_findings(audit),
-        *(_variance(v) for v in audit.variance),
-        _specification(audit),
+        *(variance_finding(v) for v in audit.variance),
+        specification_finding(audit),
     ]
 
 
@@ -242,88 +239,3 @@ def _part_sentences(audit: Audit) -> list[str]:
 
 def _lookup(told: Mapping[int, Sequence[str]]) -> Callable[[SeriesAudit], Sequence[str]]:
     return lambda s: told[id(s)]
-
-
-def _variance(v: VarianceAudit) -> Finding:
-    d = v.decomposition
-    caveats = []
-    if d.spread_ratio is not None and d.spread_ratio > 3:
-        caveats.append(
-            f"The SD of one cell is {d.spread_ratio:.0f} times that of another, so that the cells "
-            "which spread most weigh most: read the ranks."
-        )
-    if d.left_out:
-        caveats.append(f"Left out, as it has one level or too many: {listing(d.left_out)}.")
-    rows = tuple(
-        {
-            "effect": " with ".join(e.factors),
-            "share": 100 * e.share,
-            "ranks": 100 * e.rank_share,
-            "degrees": e.degrees,
-            "f": float(e.f) if np.isfinite(e.f) else None,
-            "p": e.p,
-            "p_ranks": e.rank_p,
-        }
-        for e in d.effects
-    )
-    within = {"effect": "between trials of a cell", "share": 100 * d.within}
-    return Finding(
-        name=f"variance of {v.metric}",
-        question=f"What explains the variance of {v.metric}?",
-        answer=words.variance_told(v),
-        verdict="told",
-        caveats=tuple(caveats),
-        tables=(
-            Table(
-                title=f"Shares of the variance, {d.n:,} trials in {d.cells:,} cells",
-                columns=(
-                    Column(key="effect", title="effect"),
-                    Column(key="share", title="share (omega²)", unit="%"),
-                    Column(key="ranks", title="share of the ranks", unit="%"),
-                    Column(key="degrees", title="degrees of freedom"),
-                    Column(key="f", title="F", unit="1"),
-                    Column(key="p", title="p", unit="1"),
-                    Column(key="p_ranks", title="p of the ranks", unit="1"),
-                ),
-                rows=(*rows, within),
-                note="Type II: each effect after all others that do not contain it. p of the "
-                "ranks by permutation, which needs no normal distribution.",
-            ),
-        ),
-    )
-
-
-def _specification(audit: Audit) -> Finding:
-    full = all(not f.score.missing for f in audit.files)
-    told = [f"{f.path.name} {words.specification_told(f)}" for f in audit.files]
-    return Finding(
-        name="specification",
-        question="Does the file say how its numbers came about?"
-        if len(audit.files) == 1
-        else "Do the files say how their numbers came about?",
-        answer=f"{listing(told[:6])}{' and others' if len(told) > 6 else ''}.",
-        verdict="yes" if full else "no",
-        caveats=tuple(
-            f"Without its {name}, {why}."
-            for name, _, why in CRITERIA
-            if any(name in f.score.missing for f in audit.files)
-        ),
-        tables=(
-            Table(
-                title="Criteria of CLOUDNET's survey, and the environment",
-                columns=(
-                    Column(key="file", title="file"),
-                    *(Column(key=name, title=f"{name}: {what}") for name, what, _ in CRITERIA),
-                    Column(key="score", title="score"),
-                ),
-                rows=tuple(
-                    {
-                        "file": f.path.name,
-                        **dict(f.score.said),
-                        "score": f"{f.score.points} of {f.score.of}",
-                    }
-                    for f in audit.files
-                ),
-            ),
-        ),
-    )

@@ -43,8 +43,8 @@ class Agreement:
             return f"{self.column}: no kappa, {k.refusal} (n = {k.n:,}{left})."
         ends = "(no interval)" if k.low is None else f"[{k.low:.2f}, {k.high:.2f}]"
         return (
-            f"{self.column}: kappa {k.kappa:.2f} {ends}, {k.word} agreement; "
-            f"they agree on {percent(k.observed)} of n = {k.n:,} items, by chance alone it would be "
+            f"{self.column}: kappa {k.kappa:.2f} {ends}, {k.word} agreement; they agree on "
+            f"{percent(k.observed)} of n = {k.n:,} items, by chance alone it would be "
             f"{percent(k.expected)}{left}."
         )
 

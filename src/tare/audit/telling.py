@@ -164,6 +164,18 @@ def told_comparison(c: ComparisonAudit) -> str:
     return f"{c.b} beside {c.a}" + (f" ({c.where})" if c.where else "")
 
 
+def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit]:
+    """Choose the comparisons that differ most clearly, in their order."""
+
+    def weight(i: int) -> tuple[bool, float]:
+        found = some[i].location
+        if found is None or found.verdict in ("not decided", "same"):
+            return True, 0.0
+        return False, -abs(math.log(found.ratio))
+
+    return [some[i] for i in sorted(sorted(range(len(some)), key=weight)[:most])]
+
+
 def comparisons_told(some: Sequence[ComparisonAudit]) -> str:
     """Count the verdicts of all comparisons."""
     found = Counter(c.verdict for c in some)

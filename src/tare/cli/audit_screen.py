@@ -111,11 +111,12 @@ def _show_comparisons(some: Sequence[ComparisonAudit], margin: float) -> None:
     out.print()
     out.print(f"Compared  {words.comparisons_told(some)}", soft_wrap=True)
     rows = [
-        [words.told_comparison(c), _ratio(c), _verdict(c), _spread(c)] for c in some[:_MOST_ROWS]
+        [words.told_comparison(c), _ratio(c), _verdict(c), _spread(c)]
+        for c in words.clearest(some, _MOST_ROWS)
     ]
     _show_table(["", "ratio", "verdict", "spread"], rows, "lrll")
     if len(some) > _MOST_ROWS:
-        out.print(f"… and {len(some) - _MOST_ROWS:,} more (--json, --out)", style="dim")
+        out.print(f"… and {len(some) - _MOST_ROWS:,} more, less clear (--json, --out)", style="dim")
     doubtful = sum(c.doubtful for c in some)
     if doubtful:
         out.print(

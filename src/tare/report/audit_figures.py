@@ -198,7 +198,8 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
     known = [(c, c.location) for c in some if c.location is not None]
     if not known:
         return ()
-    shown = known[:MOST_ROWS]
+    drawn = words.clearest([c for c, _ in known], MOST_ROWS)
+    shown = [(c, c.location) for c in drawn if c.location is not None]
     chart = charts.forest(
         _apart([words.told_comparison(c) for c, _ in shown]),
         [found.ratio for _, found in shown],
@@ -218,7 +219,7 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
         "decided, circles the same, triangles point to where it differs."
     )
     if len(known) > len(shown):
-        text += f" The first {len(shown)} are drawn; the table has all."
+        text += f" The {len(shown)} clearest are drawn; the table has all."
     return (_figure("comparisons", "Comparisons", chart, text),)
 
 

@@ -117,8 +117,9 @@ def _noted(audit: Audit) -> tuple[str, ...]:
     thin = [s for s in audit.series if s.used < s.n]
     if thin:
         told.append(
-            f"{thin[0].name if len(thin) == 1 else f'{len(thin):,} series'}: mean, SD and CONFIRM "
-            f"rest on {thin[0].used:,} values at even distances; quantiles on all."
+            f"{thin[0].name if len(thin) == 1 else f'{len(thin):,} series'}: CONFIRM, "
+            f"intervals of mean and SD rest on {thin[0].used:,} values at even distances; "
+            "quantiles, mean and SD on all."
         )
     return tuple(told[:40])
 
