@@ -32,6 +32,15 @@ def test_a_sample_is_time_by_iterations() -> None:
     assert "nanoseconds are taken for granted" in found.notes[0]
 
 
+def test_a_folder_is_all_of_its_benchmarks() -> None:
+    found = interop.read(DATA.parent)
+    assert [one.key["function"] for one in found.series] == ["flat", "recursive/plain"]
+    assert found.specification.repetitions == "30 samples in one process"
+    assert interop.read(DATA / "flat").series[0].key == found.series[0].key
+    with pytest.raises(InputError, match="has no samples of criterion"):
+        interop.read(DATA / "flat" / "new", format="criterion")
+
+
 def test_flat_sampling_needs_no_remark() -> None:
     (one,) = interop.read(DATA / "flat" / "new" / "sample.json").series
     assert one.notes == ()

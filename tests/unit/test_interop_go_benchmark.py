@@ -88,6 +88,13 @@ def test_settings_that_differ_tell_series_apart(tmp_path: Path) -> None:
     ]
 
 
+def test_a_log_is_not_taken_for_settings(tmp_path: Path) -> None:
+    log = "".join(f"key{i}: {i}\nBenchmarkX 9 5 ns/op\n" for i in range(2000))
+    found = parsed(tmp_path, log)
+    assert sum(len(one.values) for one in found.series) == 2000
+    assert len(found.series[-1].key) == 100  # key0 is the same in all
+
+
 def test_what_is_printed_between_is_passed_over(tmp_path: Path) -> None:
     text = (
         "BenchmarkA\nBenchmarkA-2 10 1 ns/op\r\nhello: World\nBenchmarkB-2 loading model\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from tare.errors import InputError
 from tare.interop import json_file
 from tare.interop.format import Format
 from tare.interop.json_file import Node
-from tare.interop.readings import number, readings, stated
+from tare.interop.readings import counted, number, readings, stated, told_apart
 from tare.interop.series import Columns, Defect, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
@@ -26,7 +27,9 @@ _ASSUMED = (
 
 
 def recognises(head: bytes, file: Path) -> bool:
-    """Whether it is one of criterion's files of samples or of estimates."""
+    """Whether it is a file of criterion's samples or estimates, or a folder of such."""
+    if file.is_dir():
+        return bool(_samples_below(file))
     found = json_file.outline(head)
     if {"iters", "times"} & found and {"sampling_mode", "iters"} & found:
         return True
@@ -36,7 +39,9 @@ def recognises(head: bytes, file: Path) -> bool:
 
 
 def read(file: Path, columns: Columns) -> Imported:
-    """Read the samples of one benchmark, or its estimates where the file has only these."""
+    """Read the samples of one benchmark, of all in a folder, or what estimates there are."""
+    if file.is_dir():
+        return _read_folder(file)
     root, notes = json_file.load(file)
     samples = isinstance(root.value, list) or root.find("times") is not None
     series, mode = _sampled(root) if samples else (_estimated(root), "")
@@ -54,6 +59,28 @@ def read(file: Path, columns: Columns) -> Imported:
             spread="SD of the samples" if "sd" in series.reported else None,
         ),
         notes=(*notes, _ASSUMED),
+    )
+
+
+def _samples_below(folder: Path) -> list[Path]:
+    """Return the samples of a folder such as ``target/criterion``, but for copies of the last."""
+    deep = [folder.glob("*/" * depth + "sample.json") for depth in range(1, 6)]
+    return sorted(file for files in deep for file in files if file.parent.name != "base")
+
+
+def _read_folder(folder: Path) -> Imported:
+    parts = [read(file, Columns()) for file in _samples_below(folder)]
+    if not parts:
+        raise InputError(f"{folder} has no samples of criterion", "name target/criterion")
+    counts = [len(one.values) for part in parts for one in part.series]
+    return Imported(
+        file=folder,
+        format="criterion",
+        series=told_apart(one for part in parts for one in part.series),
+        specification=replace(
+            parts[0].specification, repetitions=f"{counted(counts, 'sample')} in one process"
+        ),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
     )
 
 
@@ -158,7 +185,7 @@ def _key(file: Path) -> dict[str, str]:
 UNIT = Format(
     description=Description(
         name="criterion",
-        title="criterion.rs: sample.json or estimates.json of a benchmark",
+        title="criterion.rs: sample.json or estimates.json of a benchmark, or target/criterion",
         question="How long did an iteration take in each sample of a benchmark?",
         source="criterion.rs 0.2 to 0.8, src/analysis/mod.rs, src/estimate.rs",
     ),

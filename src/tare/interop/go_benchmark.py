@@ -21,6 +21,8 @@ _RESULT = re.compile(r"Benchmark\S*[ \t]+\d+[ \t]+\S+[ \t]+\S")
 #: As golang.org/x/perf/benchfmt has it: neither blanks nor capitals before the colon.
 _SETTING = re.compile(r"([a-z][^\sA-Z:]*):(?:[ \t]+(.*)|$)")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+#: Go prints five. What a benchmark prints itself may look like settings, whole logs of it.
+_MOST_SETTINGS = 100
 #: Go's own units by the metric that they are of.
 _METRICS = {"ns/op": "time", "sec/op": "time", "B/op": "memory", "allocs/op": "allocations",
             "MB/s": "throughput", "B/s": "throughput"}  # fmt: skip
@@ -102,13 +104,15 @@ def _lines(file: Path) -> Iterator[str]:
 def _printed(lines: Iterator[str]) -> _Printed:
     printed = _Printed()
     settings: dict[str, str] = {}
+    shared: dict[str, str] | None = None  # by all lines until a setting changes
     ended = False
     for number, line in enumerate((one.rstrip("\r") for one in lines), start=1):
         if line.startswith("Benchmark"):
             if ended:
                 printed.processes += 1
                 ended = False
-            _take(line, number, settings, printed)
+            shared = dict(settings) if shared is None else shared
+            _take(line, number, shared, printed)
         elif line.startswith("Unit "):
             unit, *facts = line.split()[1:] or [""]
             for fact in facts:
@@ -119,8 +123,9 @@ def _printed(lines: Iterator[str]) -> _Printed:
         elif line.lstrip().startswith("--- FAIL: "):
             printed.failed.append(line.split()[2])
         setting = _SETTING.match(line)
-        if setting:
-            settings = {**settings, setting[1]: setting[2] or ""}
+        if setting and (setting[1] in settings or len(settings) < _MOST_SETTINGS):
+            settings[setting[1]] = setting[2] or ""
+            shared = None
     return printed
 
 
@@ -141,8 +146,9 @@ def _take(line: str, number: int, settings: dict[str, str], printed: _Printed) -
 
 def _all_series(lines: Sequence[_Line], unit: str, printed: _Printed) -> tuple[Series, ...]:
     """Make series of what has the same name, and the same of those settings that differ."""
-    settings = dict.fromkeys(name for line in lines for name in line.settings)
-    differ = [n for n in settings if len({line.settings.get(n) for line in lines}) > 1]
+    shared = list({id(line.settings): line.settings for line in lines}.values())
+    names = dict.fromkeys(name for settings in shared for name in settings)
+    differ = [n for n in names if len({settings.get(n) for settings in shared}) > 1]
     grouped: dict[tuple[tuple[str, str], ...], list[_Line]] = {}
     for line in lines:
         levels = {label(n): label(line.settings.get(n, "")) for n in differ}

@@ -17,7 +17,7 @@ MOST_BYTES = 1 << 28
 #: From here on nesting is called too deep, where the parser gave up.
 DEEP = 200
 
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]', re.DOTALL)
+_TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}:,]', re.DOTALL)
 _LONG_INTEGER = re.compile(r"\d{4301}")  # Python refuses to convert more digits
 _SPACE = re.compile(r"[ \t\r\n]*")
 _REDO = "let the tool that wrote it write it again"
@@ -94,10 +94,6 @@ class Node:
         return label(self.value) if isinstance(self.value, str) else shown(self.value)
 
     def _found(self) -> str:
-        if isinstance(self.value, dict):
-            return "an object"
-        if isinstance(self.value, list):
-            return "a list"
         return ("the text " if isinstance(self.value, str) else "") + shown(self.value)
 
 

@@ -67,12 +67,16 @@ def label(text: str) -> str:
 
     Terminals obey escape sequences, and half a surrogate pair cannot be printed.
     """
+    if text.isprintable():
+        return text
     whole = text.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in whole)
 
 
 def shown(value: object, most: int = 60) -> str:
     """Quote what a file holds inside a message, cut where it is long."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
     quoted = repr(value[:most] if isinstance(value, str) else value)
     return label(quoted if len(quoted) <= most + 2 else quoted[:most] + "…")
 
