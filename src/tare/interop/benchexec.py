@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from tare.registry import Description
 
 #: The columns that BenchExec measures itself, as it has called them since 2014.
 _METRICS = {"cputime": "cputime", "walltime": "walltime", "memory": "memory", "memUsage": "memory"}
-#: How a tool ends whose run was as it should be; all else is an error, a limit or a crash.
-_GOOD = ("true", "false", "done", "unknown")
+#: How a run ends that was as it should be, where the file does not sort it into a category.
+_GOOD = ("true", "false", "done", "unknown", "sat", "unsat")
 
 
 @dataclass
@@ -35,18 +35,32 @@ class _Task:
     failed: dict[str, int] = field(default_factory=dict)
 
     def add(self, run: Element) -> None:
-        found = {column.attributes.get("title", ""): column for column in run.each("column")}
-        status = found["status"].attributes.get("value", "") if "status" in found else ""
+        found = {
+            column.attributes.get("title", ""): column.attributes.get("value", "").strip()
+            for column in run.each("column")
+        }
         self.runs += 1
-        if status and not status.startswith(_GOOD):
-            self.failed[status] = self.failed.get(status, 0) + 1
+        why = _why_failed(found)
+        if why is not None:
+            self.failed[why] = self.failed.get(why, 0) + 1
             return
         self.lines.append(run.line)
         for title, metric in _METRICS.items():
-            if title in found and found[title].attributes.get("value", "").strip():
+            if found.get(title):
                 cells = self.cells.setdefault(metric, [])
                 cells += [None] * (len(self.lines) - 1 - len(cells))
-                cells.append(found[title].attributes["value"])
+                cells.append(found[title])
+
+
+def _why_failed(found: Mapping[str, str]) -> str | None:
+    """Return how a run ended that has no proper time: killed at a limit, crashed, in error."""
+    status = found.get("status", "")
+    if found.get("terminationreason"):
+        return status or found["terminationreason"]
+    if "category" in found:
+        # A wrong answer is an answer; its time is what it is.
+        return (status or "error") if found["category"] == "error" else None
+    return None if not status or status.startswith(_GOOD) else status
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -123,18 +137,21 @@ def _series(file: Path, root: Element, task: _Task) -> list[Series]:
 
 
 def _values(cells: Sequence[str | None], lines: Sequence[int], unit: str) -> Readings:
-    """Read what has its unit behind it since 1.0, and had none before."""
-    raw: list[object] = []
-    for cell in cells:
-        found = parsed(cell) if cell is not None else None
-        number, written = found if found is not None else (cell, None)
-        fits = written is None or (units.unit(written) or units.SECONDS).base == unit
-        factor = units.unit(written) if written is not None and fits else None
-        raw.append(
-            number * factor.factor if isinstance(number, float) and factor is not None
-            else number if fits else cell
-        )  # fmt: skip
+    raw = [None if cell is None else _number(cell, unit) for cell in cells]
+    raw += [None] * (len(lines) - len(raw))
     return readings(raw, lambda index: f"the run in line {lines[index]}")
+
+
+def _number(cell: str, unit: str) -> float | str:
+    """Read what has its unit behind it since 1.0 and had none before; what has another is text."""
+    found = parsed(cell)
+    if found is None:
+        return cell
+    number, written = found
+    known = units.unit(written) if written else None
+    if written and (known is None or known.base != unit):
+        return cell
+    return number * known.factor if known else number
 
 
 def _failed(task: _Task) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class Block:
     Attributes
     ----------
     data : bytes
-        UTF-8; lines end with LF or CR LF.
+        UTF-8; lines end with LF.
     line : int
         The line of the file that it begins with, from 1.
     """
@@ -54,9 +54,9 @@ class Text:
         """Return the beginning, at most ``HEAD_BYTES`` of it."""
         with unpacked(self.file) as source:
             data = take(self.file, source, HEAD_BYTES)
-        decoder, newline, skip = self._decoder(data)
+        decoder, skip = self._decoder(data)
         text = decoder.decode(data[skip:]) if decoder else _utf8(data[skip:])
-        return text.replace("\r", "\n") if newline == b"\r" else text
+        return text.replace("\r\n", "\n").replace("\r", "\n")
 
     def blocks(self) -> Iterator[Block]:
         """Go through the whole file.
@@ -66,35 +66,50 @@ class Text:
         InputError
             If it cannot be read or unpacked, or a line is too long; names the line.
         """
-        with unpacked(self.file) as source:
-            line, rest, first = 1, b"", True
-            decoder = None
-            newline = b"\n"
-            while True:
-                raw = take(self.file, source, BLOCK_BYTES, line)
-                if first:
-                    decoder, newline, skip = self._decoder(raw)
-                    raw, first = raw[skip:], False
-                data = self._decoded(decoder, raw, line)
-                if newline == b"\r":
-                    data = data.replace(b"\r", b"\n")
-                data = rest + data
-                end = len(data) if not raw else _end(data)
-                if end:
-                    yield Block(data[:end], line)
-                    line += data.count(b"\n", 0, end)
-                rest = data[end:]
-                if not raw:
-                    return
-                if len(rest) > MOST_LINE_BYTES:
-                    raise InputError(
-                        f"{self.file}, line {line} is longer than {MOST_LINE_BYTES >> 20} MiB, or"
-                        " a quotation mark in it is never closed",
-                        "is it a table of lines?",
-                    )
+        line, rest = 1, b""
+        for data in self._decoded():
+            rest += data
+            end = _end(rest) if data else len(rest)
+            if end:
+                yield Block(rest[:end], line)
+                line += rest.count(b"\n", 0, end)
+                rest = rest[end:]
+            if len(rest) > MOST_LINE_BYTES:
+                raise InputError(
+                    f"{self.file}, line {line} is longer than {MOST_LINE_BYTES >> 20} MiB, or a"
+                    " quotation mark in it is never closed",
+                    "is it a table of lines?",
+                )
 
-    def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, bytes, int]:
-        """Return what turns the bytes into text (None: they are UTF-8), line ends, and BOM."""
+    def _decoded(self) -> Iterator[bytes]:
+        """Go through the file as UTF-8 with LF at the ends of lines; nothing comes at the end."""
+        with unpacked(self.file) as source:
+            raw = take(self.file, source, BLOCK_BYTES)
+            decoder, skip = self._decoder(raw)
+            raw = raw[skip:]
+            line, held = 1, b""
+            while True:
+                if decoder is not None:
+                    data = decoder.decode(raw, final=not raw).encode()
+                else:
+                    data = raw
+                    self._check_text(data, line)
+                data = held + data
+                # LF may come with what is read next.
+                held = b"\r" if raw and data.endswith(b"\r") else b""
+                data = data[: len(data) - len(held)]
+                if b"\r" in data:
+                    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                if data:
+                    yield data
+                    line += data.count(b"\n")
+                if not raw:
+                    yield b""
+                    return
+                raw = take(self.file, source, BLOCK_BYTES, line)
+
+    def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, int]:
+        """Return what turns the bytes into text (None: they are UTF-8), and the BOM's length."""
         skip, name = 0, "utf-8"
         if data.startswith(codecs.BOM_UTF8):
             skip = len(codecs.BOM_UTF8)
@@ -104,21 +119,15 @@ class Text:
             name = "utf-16"
         elif b"\0" in data[:4096]:
             name = _utf16_without_mark(self.file, data[:4096])
-        if name != "utf-8":
-            self.note(f"It is {name.upper()}, and is read as that.")
-            return codecs.getincrementaldecoder(name)("replace"), b"\n", 0
-        newline = b"\r" if b"\r" in data[:65536] and b"\n" not in data[:65536] else b"\n"
-        return None, newline, skip
+        if name == "utf-8":
+            return None, skip
+        self.note(f"It is {name.upper()}, and is read as that.")
+        return codecs.getincrementaldecoder(name)("replace"), 0
 
-    def _decoded(self, decoder: codecs.IncrementalDecoder | None, raw: bytes, line: int) -> bytes:
-        if decoder is None:
-            if b"\0" in raw:
-                at = line + raw.count(b"\n", 0, raw.index(b"\0"))
-                raise InputError(
-                    f"{self.file}, near line {at}: a zero byte, so it is no text", _REDO
-                )
-            return raw
-        return decoder.decode(raw, final=not raw).encode()
+    def _check_text(self, data: bytes, line: int) -> None:
+        if b"\0" in data:
+            at = line + data.count(b"\n", 0, data.index(b"\0"))
+            raise InputError(f"{self.file}, near line {at}: a zero byte, so it is no text", _REDO)
 
     def note(self, sentence: str) -> None:
         """Tell something once."""

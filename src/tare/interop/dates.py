@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tare.interop.cells import Cells
 from tare.interop.series import FloatArray
@@ -24,8 +25,8 @@ class Times:
         Returns
         -------
         array, shape (n,), or None
-            Numbers as they are, dates (ISO 8601) in seconds; NaN where there is neither. None
-            where no row has either.
+            Numbers as they are, dates (ISO 8601, or with slashes) in seconds; NaN where there is
+            neither. None where no row has either.
         """
         if pa.types.is_floating(column.type):
             return np.asarray(column.fill_null(np.nan), dtype=np.float64)
@@ -36,6 +37,8 @@ class Times:
         return self._dates(column)
 
     def _dates(self, column: pa.Array) -> FloatArray | None:
+        if pa.types.is_string(column.type):
+            column = pc.replace_substring_regex(column, r"^(\d{4})/(\d\d)/(\d\d)", r"\1-\2-\3")
         try:
             dates = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
         except (ValueError, TypeError, OverflowError):

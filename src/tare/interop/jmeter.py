@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +77,15 @@ def _has_header(first: str) -> bool:
 
 def _is_row(first: str) -> bool:
     try:
-        cells = next(csv.reader([first]), [])
+        return any(_as_written(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t|")
     except csv.Error:
         return False
+
+
+def _as_written(cells: Sequence[str]) -> bool:
     return (
         len(cells) >= len(_FIRST)
-        and cells[0].isdecimal()
-        and len(cells[0]) == 13
+        and bool(re.fullmatch(r"\d{13}|\d{2,4}[-/.]\d.*", cells[0]))
         and cells[1].isdecimal()
         and cells[7] in ("true", "false")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,11 @@ MOST_DESCENDANTS = 100_000
 _FEED_BYTES = 1 << 18
 #: Bytes without a start or an end of an element, such as one endless attribute.
 _MOST_SILENT_BYTES = 64 << 20
+#: What may stand before the root: declaration, comments, document type with what is in it.
+_BEFORE_ROOT = re.compile(
+    r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)", re.DOTALL
+)
+_ROOT = re.compile(r"\s*<([^\s/<>!?]+)")
 _REDO = "let the tool that wrote it write it again"
 
 
@@ -87,38 +93,19 @@ def elements(file: Path) -> Iterator[Element]:
                 )
             yield from builder.take()
             if not data:
-                return
+                break
+    if not builder.heard:
+        raise InputError(f"{file}, line 1: there is no element in it", _REDO)
 
 
 def root(head: bytes) -> str | None:
     """Return the name of the root, from the beginning of a file; None if there is none in it."""
-    text = head_text(head).lstrip("\ufeff \t\r\n")
-    if not text.startswith("<"):
-        return None
+    text = head_text(head).lstrip("\ufeff")
     at = 0
-    while at < len(text):
-        at = text.find("<", at)
-        if at < 0:
-            return None
-        if text.startswith("<!--", at):
-            at = text.find("-->", at)
-        elif text.startswith("<?", at):
-            at = text.find("?>", at)
-        elif text.startswith("<!", at):
-            at = _end_of_declaration(text, at)
-        else:
-            name = text[at + 1 : at + 200].split(None, 1)[0] if text[at + 1 :].strip() else ""
-            return name.split(">")[0].rstrip("/") or None
-        if at < 0:
-            return None
-        at += 1
-    return None
-
-
-def _end_of_declaration(text: str, at: int) -> int:
-    """Return where a declaration ends, an internal subset in brackets included."""
-    end, inner = text.find(">", at), text.find("[", at)
-    return text.find("]>", inner) + 1 if 0 <= inner < end else end
+    while before := _BEFORE_ROOT.match(text, at):
+        at = before.end()
+    found = _ROOT.match(text, at)
+    return found[1] if found else None
 
 
 class _Builder(ContentHandler):

@@ -1,0 +1,122 @@
+"""JMeter's logs, in all the forms that it writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare.errors import InputError
+from tare.interop import Columns, Imported, read
+from tare.registry import scan
+
+DATA = Path(__file__).parents[1] / "data" / "interop" / "jmeter"
+HEADER = "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success"
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "log.jtl"
+    file.write_text(text)
+    return file
+
+
+def sorted_values(imported: Imported) -> dict[str, list[float]]:
+    return {one.key["label"]: sorted(one.values) for one in imported.series}
+
+
+@pytest.mark.parametrize("name", ["log", "log_xml", "without_header", "version_2_1"])
+def test_each_form_is_recognised_by_jmeter_alone(name: str) -> None:
+    file = DATA / f"{name}.jtl"
+    head = file.read_bytes()[:4096]
+    assert [n for n, unit in scan("interop").items() if unit.recognises(head, file)] == ["jmeter"]
+
+
+@pytest.mark.parametrize("name", ["log", "log_xml", "without_header"])
+def test_requests_are_seconds_in_order_of_time(name: str) -> None:
+    imported = read(DATA / f"{name}.jtl")
+    assert imported.format == "jmeter"
+    good, flaky = imported.series
+    assert dict(good.key) == {"label": "search, with a comma"}
+    assert dict(flaky.key) == {"label": "flaky"}
+    for one in imported.series:
+        assert len(one.values) == 30
+        assert (one.metric, one.unit, one.lower_is_better) == ("elapsed", "s", True)
+        # Requests of one test are no executions of their own.
+        assert one.trial is None
+        assert one.position is not None
+        assert (np.diff(one.position) >= 0).all()
+    # What the requests slept, and a little.
+    assert 0.010 <= good.values.min() < good.values.max() < 0.1
+    assert good.notes == ()
+    assert flaky.notes[0].startswith("30 of 60 requests failed and are left out (line")
+    assert "30 requests failed and are left out." in imported.notes
+    assert imported.specification.repetitions == "30 requests a label"
+    assert imported.specification.environment is None
+
+
+def test_an_older_form_and_its_first_requests() -> None:
+    imported = read(DATA / "version_2_1.jtl")
+    assert [one.key["label"] for one in imported.series] == ["jakarta_home", "jmeter_home"]
+    assert imported.series[0].values[:3].tolist() == [1.452, 0.221, 0.220]
+
+
+def test_attributes_as_they_were_once(tmp_path: Path) -> None:
+    text = '<testResults><sampleResult timeStamp="2" time="20" label="a" success="true"/>'
+    text += '<sampleResult timeStamp="1" time="10" label="a" success="true"/></testResults>'
+    assert read(written(tmp_path, text)).series[0].values.tolist() == [0.01, 0.02]
+
+
+def test_parts_of_samples_are_not_counted_by_themselves(tmp_path: Path) -> None:
+    inner = (
+        '<httpSample t="1" ts="1" s="true" lb="part"><responseData>x</responseData></httpSample>'
+    )
+    outer = f'<sample t="5" ts="1" s="true" lb="whole">{inner}{inner}</sample>'
+    imported = read(written(tmp_path, f"<testResults>{outer}</testResults>"))
+    assert sorted_values(imported) == {"whole": [0.005]}
+    assert imported.notes[0].startswith("2 samples inside others")
+
+
+def test_faults_are_told_with_their_lines(tmp_path: Path) -> None:
+    rows = [("1", "10"), ("2", "x"), ("3", "-5"), ("", "10"), ("5", "")]
+    body = "".join(f"{ts},{t},a,200,OK,t,text,true\n" for ts, t in rows)
+    imported = read(written(tmp_path, f"{HEADER}\n{body}"))
+    (series,) = imported.series
+    assert series.values.tolist() == [0.01]
+    assert [defect.message for defect in series.defects] == [
+        "2 of 5 values left out: not a number (lines 3 and 6).",
+        "1 of 5 values left out: negative, which cannot be (line 4).",
+        "1 of 5 values left out: without a timestamp (line 5).",
+    ]
+
+
+def test_timestamps_that_are_none_leave_the_order_of_the_file(tmp_path: Path) -> None:
+    body = "".join(f"{ts},{t},a,200,OK,t,text,true\n" for ts, t in (("noon", 2), ("night", 1)))
+    imported = read(written(tmp_path, f"{HEADER}\n{body}"))
+    assert imported.series[0].values.tolist() == [0.002, 0.001]
+    assert imported.series[0].position is None
+    assert imported.notes[0].startswith("The timestamps are neither numbers nor ISO dates")
+
+
+def test_who_names_columns_gets_a_table() -> None:
+    imported = read(DATA / "log.jtl", Columns(value="elapsed", group=("threadName",)))
+    assert imported.format == "table"
+    assert {one.key["threadName"] for one in imported.series} == {
+        "Group 1-1",
+        "Group 1-2",
+        "Group 1-3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (HEADER + "\n", "has a header and no rows"),
+        ("<testResults></testResults>", "has no samples"),
+        (HEADER + "\n1,2,a\n", "line 2 has 3 values, but there are 8 columns"),
+        ("<testResults>\n<httpSample t='1'", "ends early, in line 2"),
+    ],
+)
+def test_refusals_name_the_place(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        read(written(tmp_path, text))

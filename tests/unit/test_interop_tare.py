@@ -1,0 +1,90 @@
+"""An experiment's own folder as series: its trials, paired by their blocks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import journals
+import numpy as np
+import pytest
+import synthetic
+
+from tare.errors import InputError
+from tare.interop import Columns, read
+
+
+@pytest.fixture
+def results():
+    def behave(levels):
+        failing = 0.3 if levels["platform"] == "docker" else 0.0
+        return synthetic.Behaviour(failing=failing)
+
+    return synthetic.make(behave, trials=12, iterations=3)
+
+
+@pytest.fixture
+def folder(results, tmp_path):
+    return journals.write(results, tmp_path / "out")
+
+
+def test_cells_are_series_of_trial_values(results, folder):
+    imported = read(folder)
+    assert imported.format == "tare-folder"
+    values = results.values("kernel_cpu_ns")
+    for one in imported.series:
+        assert set(one.key) == {"platform", "workers"}
+        rows = values[
+            (values["platform"] == one.key["platform"])
+            & (values["workers"].astype(str) == one.key["workers"])
+        ]
+        # Trials are the unit: one value each, whatever iterations and workers there were.
+        assert one.values.tolist() == pytest.approx((rows["value"] / 1e9).tolist())
+        assert one.trial is not None
+        assert one.trial.tolist() == rows["trial"].tolist()
+        assert (one.metric, one.unit, one.lower_is_better) == ("kernel_cpu", "s", True)
+    assert len(imported.series) == 4
+    assert imported.specification.repetitions is not None
+    assert imported.specification.environment is not None
+
+
+def test_pairs_share_blocks(results, folder):
+    one, other = (s for s in read(folder).series if s.key["workers"] == "1")
+    assert one.block is not None
+    assert other.block is not None
+    assert set(other.block) < set(one.block)
+    assert len(np.unique(one.block)) == len(one.values) == 12
+
+
+def test_failed_trials_are_told(results, folder):
+    failed = int((results.trial_table["status"] != "ok").sum())
+    assert failed > 0
+    total = len(results.trial_table)
+    note = f"{failed} of {total} trials did not end well and are left out."
+    assert note in read(folder).notes
+
+
+def test_another_metric_and_factors_that_were_asked_for(folder):
+    imported = read(folder, Columns(value="kernel_wall_ns", compare=("workload",)))
+    assert {one.metric for one in imported.series} == {"kernel_wall"}
+    assert set(imported.series[0].key) == {"workload", "platform", "workers"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "complaint", "hint"),
+    [
+        (Columns(value="speed"), "has no speed", "kernel_cpu_ns"),
+        (Columns(group=("plattform",)), "no factor 'plattform'", "did you mean 'platform'"),
+    ],
+)
+def test_what_there_is_not_is_told(folder, columns, complaint, hint):
+    with pytest.raises(InputError, match=complaint) as told:
+        read(folder, columns)
+    assert hint in told.value.hint
+
+
+def test_other_folders_and_damaged_ones_are_refused(folder, tmp_path: Path):
+    with pytest.raises(InputError, match="is of no format that is known here"):
+        read(tmp_path)
+    (folder / "plan.json").write_text("{")
+    with pytest.raises(InputError, match=r"plan\.json is damaged"):
+        read(folder)
