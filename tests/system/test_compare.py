@@ -1,0 +1,221 @@
+"""``tare compare`` against the real machine: what it finds, writes, refuses and goes on with."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+
+
+def tare(*words: str, check: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*TARE, *words], capture_output=True, text=True, timeout=240, check=False, **options
+    )
+    if check is not None:
+        assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+def compare(*words: str, check: int | None = 0) -> subprocess.CompletedProcess[str]:
+    return tare("compare", *words, check=check)
+
+
+def told(*words: str, check: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(compare("--json", "-", *words, check=check).stdout)
+    return found
+
+
+def exported_trials(folder: Path) -> list[dict[str, Any]]:
+    done = tare("export", str(folder), "--format", "json", "--table", "trials")
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def test_what_takes_twice_as_long_is_slower() -> None:
+    found = told("sleep 0.02", "sleep 0.04")
+    (c,) = found["comparisons"]
+    assert c["verdict"] == "slower"
+    assert c["ratio_ci"][0] > 1.5
+    assert c["metric"] == "wall_ns"
+    assert c["n"] == len(c["values"][0]) == len(c["values"][1])
+    assert c["looks"][-1]["n"] == c["n"]
+    assert found["ended"] == "finished"
+
+
+def test_the_answer_is_readable_and_says_what_to_type_next() -> None:
+    said = compare("sleep 0.02", "sleep 0.04", "--name", "short", "--name", "long").stdout
+    assert "long is slower than short: " in said
+    for word in ("Verdict", "Median", "Effect", "Spread", "Trust", "Next"):
+        assert f"\n{word}" in f"\n{said}"
+    assert "┣" in said
+
+
+@pytest.mark.parametrize(
+    ("commands", "gate", "code", "result"),
+    [
+        (("sleep 0.04", "sleep 0.02"), "3%", 0, None),
+        (("sleep 0.02", "sleep 0.04"), "3%", 1, "failure"),
+        (("sleep 0.02", "sleep 0.02", "sleep 0.04"), "20%", 1, "failure"),
+    ],
+)
+def test_a_gate_answers_by_its_exit_code_and_writes_for_ci(
+    commands: tuple[str, ...], gate: str, code: int, result: str | None, tmp_path: Path
+) -> None:
+    junit, comment = tmp_path / "junit.xml", tmp_path / "comment.md"
+    done = compare(
+        *commands, "--gate", gate, "--junit", str(junit), "--markdown", str(comment), check=code
+    )
+    assert "Gate" in done.stdout
+    root = Xml.parse(junit).getroot()
+    assert root.get("tests") == str(len(commands) - 1)
+    assert (root.find(".//failure") is not None) == (result == "failure")
+    assert comment.read_text().startswith("### Gate")
+
+
+def test_a_gate_that_cannot_be_answered_in_time_is_undecided(tmp_path: Path) -> None:
+    """Two pairs say nothing, whatever they are."""
+    junit = tmp_path / "junit.xml"
+    compare("true", "true", "-n", "2", "--gate", "3%", "--junit", str(junit), check=2)
+    assert Xml.parse(junit).getroot().find(".//skipped") is not None
+
+
+def test_a_command_that_fails_is_told_with_what_it_said() -> None:
+    done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--capture", check=15)
+    assert "exit" in done.stderr
+    assert "broken" in done.stderr
+    done = compare("sh -c 'exit 1'", "sh -c 'exit 2'", check=15)
+    assert "every trial failed" in done.stderr
+
+
+def test_the_line_that_a_hint_gives_can_be_typed() -> None:
+    done = compare("true", "sleep 0.01 | cat", check=11)
+    line = done.stderr.split("try: ", 1)[1].strip()
+    word = shlex.split(line)[2]
+    compare("true", word, "-n", "1")
+
+
+def test_pairs_share_the_input_of_their_block(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    compare(
+        "sh -c 'test {seed} -gt 0 && echo {seed}'", "sh -c 'echo {seed}'", "--inputs", "3",
+        "-n", "7", "--capture", "--out", str(out),
+    )  # fmt: skip
+    seeds: dict[int, set[int]] = {}
+    for trial in exported_trials(out):
+        seeds.setdefault(trial["block"], set()).add(trial["seed"])
+    assert all(len(some) == 1 for some in seeds.values())
+    assert len(set.union(*seeds.values())) == 3
+
+
+def test_without_inputs_braces_are_the_commands_own() -> None:
+    compare("sh -c 'test {a} = \"{a}\"'", "true", "-n", "1")
+
+
+def test_the_order_in_pairs_is_drawn_anew_each_time(tmp_path: Path) -> None:
+    orders = []
+    for number in range(2):
+        out = tmp_path / str(number)
+        compare("true", "true", "-n", "20", "--out", str(out))
+        trials = json.loads(
+            tare("export", str(out), "--format", "json", "--table", "trials").stdout
+        )
+        orders.append([t["workload"] for t in trials])
+    assert orders[0] != orders[1]
+
+
+def test_a_comparison_is_kept_reported_and_gone_on_with(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    again = ("true", "sleep 0.002", "--name", "a", "--name", "b", "--out", str(out))
+    done = compare(*again)
+    page = out / "report.html"
+    assert str(page) in done.stdout.replace("\n", "")
+    assert "Is b different from a?" in page.read_text()
+    compare(*again, check=14)
+    compare(*again, "--resume", "--margin", "1%", check=11)
+    compare(*again, "--resume")
+    assert len(list((out / "journal").iterdir())) == 2
+    elsewhere = tmp_path / "page.html"
+    compare("true", "sleep 0.002", "--report", str(elsewhere))
+    assert elsewhere.stat().st_size > 10_000
+
+
+def test_an_interruption_keeps_what_can_be_gone_on_with(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["compare", "sleep 0.05", "sleep 0.05", "-n", "500", "--out", str(out)]
+    process = subprocess.Popen([*TARE, *words], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(out.glob("journal/*.ndjson")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "--resume" in said
+    compare(*words[1:3], "-n", "7", "--out", str(out), "--resume")
+
+
+QUESTION = """
+[experiment]
+name = "where"
+question = "Does unsharing namespaces cost anything?"
+compare = "platform"
+gate = "900%"
+budget = "60 s"
+[[workload]]
+command = "sleep 0.01"
+[factors]
+platform = ["bare", "unshare"]
+"""
+
+
+def test_an_experiment_file_can_ask_for_a_comparison(tmp_path: Path) -> None:
+    file = tmp_path / "where.toml"
+    file.write_text(QUESTION)
+    done = tare("experiment", "run", str(file), "--out", str(tmp_path / "out"), check=None)
+    if done.returncode == 12:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    assert "unshare" in done.stdout.splitlines()[0]
+    assert tare("experiment", "report", str(tmp_path / "out")).stdout
+    assert "Is unshare different from bare?" in (tmp_path / "out/report.html").read_text()
+
+
+def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> None:
+    file = tmp_path / "base.json"
+    run = ("run", "-n", "7", "--save", str(file), "--", "sleep", "0.01")
+    assert "needs 4 more" in tare(*run).stderr
+    against = ("--baseline", str(file), "sleep 0.02")
+    done = compare(*against, "--gate", "3%", check=2)
+    assert "measure both versions interleaved" in done.stdout.replace("\n", " ").replace("  ", " ")
+    for _ in range(4):
+        tare(*run)
+    found = told(*against)
+    (c,) = found["comparisons"]
+    assert c["n"] == 5
+    assert c["ratio"] > 1.2
+    assert compare(*against, "--warmup", "1", check=14).stderr.count("warmup was 0 and is 1") == 1
+    stored = json.loads(file.read_text())
+    stored["sessions"][2]["facts"]["cpu"] = "another"
+    file.write_text(json.dumps(stored))
+    assert "cpu was another" in compare(*against, "--gate", "3%", check=14).stderr
+
+
+def test_a_folder_with_sessions_is_a_baseline(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    tare("run", "-n", "7", "--out", str(out), "--", "sleep", "0.01")
+    for _ in range(4):
+        tare("run", "-n", "7", "--out", str(out), "--resume", "--", "sleep", "0.01")
+    done = compare("--baseline", str(out), "sleep 0.01")
+    assert "5 sessions of the baseline, 7 new trials" in done.stdout.replace("\n", " ")
