@@ -34,8 +34,9 @@ class Repetitions:
     q : float
         The quantile.
     n : int or None
-        Runs from which on the expected interval is within the precision; only about a third of
-        samples of that size are. None where the runs at hand are too few to say.
+        Runs from which on the expected interval is within the precision. It is an expectation:
+        less than half of all samples of that size are within it [medians: 37 to 52 %]. None
+        where the runs at hand are too few to say.
     n_assured : int or None
         Runs with which 90 % of samples are within the precision; None where that cannot be said.
     converges : bool
