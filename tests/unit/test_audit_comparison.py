@@ -1,0 +1,185 @@
+"""Which trials belong together, who is compared with whom, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare.audit.comparison import ComparisonAudit, compare_series, worded
+from tare.audit.naming import named, varied
+from tare.audit.pairing import match
+from tare.audit.question import Question
+from tare.audit.series import SeriesAudit, audit_series
+from tare.audit.trials import Trials
+from tare.errors import InputError
+from tare.interop import Columns, Defect, Series
+
+
+def audited(key: dict[str, str], values: np.ndarray, **more: object) -> SeriesAudit:
+    fields = {"trial": np.arange(len(values)), "unit": "s", "lower_is_better": True, **more}
+    series = Series(key=key, values=values, **fields)
+    return audit_series(Path("f"), series, key, named(key, list(key)), Question())
+
+
+def trials(values: list[float], **more: list[float]) -> Trials:
+    arrays = {name: np.array(v) for name, v in more.items()}
+    return Trials(
+        np.array(values, dtype=float), arrays.get("block"), arrays.get("position"), known=True
+    )
+
+
+EIGHT = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+
+
+def test_blocks_pair_trials_whatever_their_order() -> None:
+    first = trials([*EIGHT, 100.0], block=[0, 1, 2, 3, 4, 5, 6, 7, 9])
+    second = trials([v + 0.5 for v in reversed(EIGHT)], block=[7, 6, 5, 4, 3, 2, 1, 0])
+    found = match(first, second)
+    assert found.how == "by block"
+    assert (found.second - found.first).tolist() == [0.5] * 8
+    assert "1 blocks" in found.because
+
+
+def test_too_few_common_blocks_do_not_pair() -> None:
+    found = match(trials(EIGHT, block=range(8)), trials(EIGHT, block=range(5, 13)))
+    assert not found.paired
+
+
+def test_interleaved_trials_pair_with_their_neighbour_in_time() -> None:
+    first = trials(EIGHT, position=[0, 3, 4, 7, 8, 11, 12, 15])
+    second = trials(EIGHT, position=[1, 2, 5, 6, 9, 10, 13, 14])
+    found = match(first, second)
+    assert found.how == "by order"
+    assert "drift" not in found.because
+
+
+def test_a_fixed_order_inside_pairs_is_told() -> None:
+    first = trials(EIGHT, position=list(range(0, 16, 2)))
+    found = match(first, trials(EIGHT, position=list(range(1, 16, 2))))
+    assert found.how == "by order"
+    assert "drift" in found.because
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (range(8), range(8, 16)),  # one after the other
+        (range(8), range(8)),  # counted anew in each series
+        ([0, 1, 4, 5, 8, 9, 12, 13], [2, 3, 6, 7, 10, 11, 14, 15]),  # two by two
+    ],
+)
+def test_order_that_is_not_interleaved_does_not_pair(one: range, two: range) -> None:
+    assert match(trials(EIGHT, position=one), trials(EIGHT, position=two)).how == "not"
+
+
+def grouped(rng: np.random.Generator) -> list[SeriesAudit]:
+    level = {"bare": 1.0, "docker": 1.1, "vm": 1.0}
+    return [
+        audited({"workers": w, "platform": p}, rng.normal(level[p], 0.01, 60))
+        for w in ("1", "2")
+        for p in level
+    ]
+
+
+def test_all_pairs_within_a_group_are_one_family() -> None:
+    found = compare_series(grouped(np.random.default_rng(1)), ("platform",), Question())
+    names = [(c.key["workers"], c.a, c.b) for c in found]
+    inside = [("bare", "docker"), ("bare", "vm"), ("docker", "vm")]
+    assert names == [(w, a, b) for w in ("1", "2") for a, b in inside]
+    verdicts = [c.verdict for c in found[:3]]
+    assert verdicts == ["slower", "the same within 2 %", "faster"]
+    slower = found[0].location
+    assert slower is not None
+    assert slower.ratio == pytest.approx(1.1, rel=0.01)
+    assert slower.p_adjusted > slower.p
+    assert found[0].mean == "lesser"  # the first's mean is
+    assert found[2].mean == "higher"
+
+
+def test_levels_follow_their_first_appearance_in_every_group() -> None:
+    rng = np.random.default_rng(2)
+    some = [
+        audited({"w": w, "p": p}, rng.normal(1, 0.01, 20))
+        for w, order in (("1", "ab"), ("2", "ba"))
+        for p in order
+    ]
+    assert [(c.a, c.b) for c in compare_series(some, ("p",), Question())] == [("a", "b")] * 2
+
+
+def test_a_parameter_inside_a_command_does_not_keep_commands_apart() -> None:
+    rng = np.random.default_rng(3)
+    some = [audited({"command": f"sleep {d}", "delay": d}, rng.normal(1, 0.01, 20)) for d in "12"]
+    assert len(compare_series(some, ("command",), Question())) == 1
+    asked = Question(columns=Columns(group=("delay",)))
+    assert compare_series(some, ("command",), asked) == []
+
+
+def test_what_is_measured_differently_is_not_compared() -> None:
+    rng = np.random.default_rng(4)
+    some = [
+        audited({"c": "a"}, rng.normal(1, 0.01, 20)),
+        audited({"c": "b"}, rng.normal(1, 0.01, 20), unit="bytes", metric="memory"),
+    ]
+    assert compare_series(some, ("c",), Question()) == []
+
+
+def test_a_key_that_no_series_has_is_refused_with_those_there_are() -> None:
+    some = [audited({"command": "a"}, np.ones(9))]
+    with pytest.raises(InputError) as raised:
+        compare_series(some, ("platform",), Question())
+    assert "command" in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "why"),
+    [
+        (np.zeros(20), {}, "zero"),
+        (np.ones(20), {"defects": (Defect("corrupt", "Bad."),)}, "corrupt"),
+        (np.empty(0), {}, "no values"),
+    ],
+)
+def test_what_has_no_ratio_says_why(values: np.ndarray, more: dict[str, object], why: str) -> None:
+    some = [audited({"c": "a"}, values, **more), audited({"c": "b"}, np.ones(20))]
+    (found,) = compare_series(some, ("c",), Question())
+    assert found.location is None
+    assert found.refusal is not None
+    assert why in found.refusal
+    assert found.verdict == "not decided"
+    assert found.doubtful == bool(len(values) == 0 or more)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "better", "said"),
+    [
+        ("slower", True, "slower"),
+        ("slower", False, "faster"),
+        ("faster", None, "smaller"),
+        ("same", False, "the same within 2 %"),
+        ("slower by less than the margin", True, "slower, by less than 2 %"),
+        ("faster by less than the margin", None, "smaller, by less than 2 %"),
+        ("not decided", False, "not decided"),
+    ],
+)
+def test_verdicts_speak_of_what_was_measured(verdict: str, better: bool, said: str) -> None:
+    assert worded(verdict, better, 0.02) == said
+
+
+def test_equal_groups_raise_few_alarms_together() -> None:
+    rng = np.random.default_rng(8)
+
+    def family() -> list[ComparisonAudit]:
+        some = [audited({"g": g, "c": c}, rng.normal(1, 0.02, 20)) for g in "123" for c in "ab"]
+        return compare_series(some, ("c",), Question())
+
+    alarms = sum(
+        any(c.location and c.location.p_adjusted < 0.05 for c in family()) for _ in range(40)
+    )
+    assert alarms <= 7  # of 40 at 5 %: more in less than one of two thousand
+
+
+def test_names_hold_what_tells_series_apart_and_no_more() -> None:
+    keys = [{"file": "x", "command": f"c {n}", "n": n} for n in "12"]
+    assert varied(keys) == ["command"]
+    assert named({"workers": "2", "platform": "vm"}, ["workers", "platform"]) == "workers 2 · vm"

@@ -1,0 +1,149 @@
+"""One series of an audit: its trials, its figures, its verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare.audit.question import Question
+from tare.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
+from tare.audit.trials import trials_of
+from tare.errors import InputError
+from tare.interop import Defect, Series
+from tare.statistics.intervals import quantile_interval
+
+RNG = np.random.default_rng(7)
+
+
+def audited(values: np.ndarray, name: str = "s", **more: object) -> SeriesAudit:
+    series = Series(key={"name": name}, values=values, **{"trial": np.arange(len(values)), **more})
+    return audit_series(Path("file.csv"), series, {"name": name}, name, Question())
+
+
+def test_a_trial_counts_by_its_mean_in_order_of_time() -> None:
+    series = Series(
+        key={},
+        values=np.array([5.0, 7.0, 1.0, 3.0, 9.0]),
+        trial=np.array([8, 8, 2, 2, 5]),
+        block=np.array([1, 1, 0, 0, 2]),
+        position=np.array([0.0, 1.0, 2.0, 3.0, 4.0]),
+    )
+    trials = trials_of(series)
+    assert trials.values.tolist() == [6.0, 2.0, 9.0]
+    assert trials.block is not None
+    assert trials.block.tolist() == [1, 0, 2]
+    assert trials.position is not None
+    assert trials.position.tolist() == [0.0, 2.0, 4.0]
+    assert trials.known
+
+
+def test_values_without_trials_are_taken_as_they_are_and_doubted() -> None:
+    found = audited(RNG.normal(1, 0.01, 50), trial=None)
+    assert found.n == 50
+    assert found.trust.verdict == "DOUBT"
+    assert "--trial" in found.trust.reasons[-1]
+
+
+def test_clean_trials_are_trusted_with_exact_intervals() -> None:
+    values = np.random.default_rng(3).normal(1, 0.01, 400)
+    found = audited(values)
+    assert found.trust.verdict == "TRUST"
+    assert found.dependence == 1
+    for q, interval in found.quantiles:
+        exact = quantile_interval(values, q)
+        assert (interval.low, interval.high) == (exact.low, exact.high)
+    assert [q for q, _ in found.quantiles] == [0.5, 0.9, 0.95, 0.99]
+    assert found.cov == pytest.approx(values.std(ddof=1) / values.mean())
+    assert found.cov_robust == pytest.approx(found.cov, rel=0.15)
+    assert found.coverage is not None
+    assert found.coverage[0] > 0.9
+
+
+def test_a_quantile_that_n_is_too_small_for_says_what_it_needs() -> None:
+    found = audited(np.random.default_rng(3).normal(1, 0.01, 100))
+    refusals = {q: i.refusal for q, i in found.quantiles}
+    assert refusals[0.5] is None
+    assert refusals[0.99] == "n = 100 is too small, needs ≥ 368"
+
+
+def test_memory_widens_intervals_and_is_told_in_refusals() -> None:
+    rng = np.random.default_rng(5)
+    values = np.empty(400)
+    values[0] = 0
+    for i in range(1, 400):
+        values[i] = 0.9 * values[i - 1] + rng.normal(0, 0.01)
+    values += 1
+    found = audited(values)
+    naive = quantile_interval(values)
+    assert found.trust.verdict == "DOUBT"
+    assert found.dependence > 3
+    assert found.median.low is not None
+    assert naive.low is not None
+    assert found.median.low < naive.low
+    refusal = dict(found.quantiles)[0.99].refusal
+    assert refusal is not None
+    assert "independent" in refusal
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+def test_too_few_values_are_rejected_without_a_crash(n: int) -> None:
+    found = audited(np.full(n, 1.5) + np.arange(n) * 0.01)
+    assert found.trust.verdict == "REJECT"
+    assert found.median.low is None
+    assert found.repetitions.n is None
+
+
+def test_constant_values_have_a_verdict_and_no_spread() -> None:
+    found = audited(np.full(30, 2.5))
+    assert found.trust.verdict == "TRUST"
+    assert "clock" in found.trust.reasons[0]
+    assert found.cov == 0
+    assert found.sd.low is None
+
+
+def test_corrupt_values_reject_the_series() -> None:
+    defect = Defect("corrupt", "2 of 32 values left out: negative (lines 4 and 9).")
+    found = audited(RNG.normal(1, 0.01, 30), defects=(defect,))
+    assert found.trust.verdict == "REJECT"
+    assert "lines 4 and 9" in found.trust.reasons[0]
+
+
+def test_values_around_zero_have_no_coefficient_of_variation() -> None:
+    found = audited(np.random.default_rng(1).normal(-1, 0.01, 30))
+    assert found.cov is None
+    assert found.cov_robust is None
+
+
+def test_long_series_are_exact_where_they_can_be() -> None:
+    values = np.random.default_rng(2).lognormal(0, 0.1, 3 * MOST)
+    found = audited(values)
+    assert found.used == MOST
+    assert found.mean.estimate == pytest.approx(values.mean(), rel=1e-12)
+    assert found.sd.estimate == pytest.approx(values.std(ddof=1), rel=1e-9)
+    half = 1.96 * values.std() / np.sqrt(len(values))
+    assert found.mean.low == pytest.approx(values.mean() - half, abs=0.15 * half)
+    assert found.median.estimate == pytest.approx(np.median(values), rel=1e-12)
+
+
+def test_thinning_keeps_the_ends_of_time() -> None:
+    thin = thinned(np.arange(100_000.0), 1000)
+    assert len(thin) <= 1000
+    assert thin[0] == 0
+    assert thin[-1] > 99_000
+
+
+def test_the_worst_come_first_but_keep_their_order() -> None:
+    good = [audited(np.random.default_rng(i).normal(1, 0.01, 40), f"g{i}") for i in (1, 3)]
+    bad = audited(np.ones(2), "few")
+    doubted = audited(np.random.default_rng(9).normal(1, 0.01, 40), "d", trial=None)
+    assert [s.name for s in worst([good[0], doubted, good[1], bad], 2)] == ["d", "few"]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"precision": 0.0}, {"confidence": 1.5}, {"quantiles": (0.5, 1.0)}]
+)
+def test_impossible_questions_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        Question(**wrong)

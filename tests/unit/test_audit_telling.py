@@ -1,0 +1,176 @@
+"""An audit in words and as JSON: what is told once, what is left out, what the keys are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare.audit import Audit, Question, audit
+from tare.audit import telling as words
+from tare.audit.answers import findings
+from tare.audit.contract import as_json, plain
+from tare.audit.raters import agreements
+from tare.audit.specification import score
+from tare.audit.telling import shared
+from tare.errors import InputError
+from tare.interop import Columns, Specification
+from tare.report import audit_page
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write two platforms at two sizes; one series has a value that is none."""
+    rng = np.random.default_rng(1)
+    file = tmp_path_factory.mktemp("audit") / "results.csv"
+    rows = ["size,platform,run,wall_s"]
+    for size in (1, 2):
+        for platform, level in (("bare", 0.1), ("docker<b>", 0.12)):
+            values = rng.normal(level * size, 0.001, 60)
+            rows += [f"{size},{platform},{i},{v:.7f}" for i, v in enumerate(values)]
+    rows[5] = "1,bare,4,nan"
+    file.write_text("\n".join(rows) + "\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def found(table: Path) -> Audit:
+    columns = Columns("wall_s", ("size",), ("platform",), trial="run")
+    return audit([table], Question(columns=columns))
+
+
+def test_the_worst_series_decides(found: Audit) -> None:
+    assert [s.trust.verdict for s in found.series] == ["REJECT", "TRUST", "TRUST", "TRUST"]
+    assert found.verdict == "REJECT"
+    assert found.exit_code == 2
+    assert words.headline(found) == (
+        "1 of 4 series is not fit to conclude from: TRUST 3, REJECT 1 of 4 series."
+    )
+
+
+def test_the_contract_has_its_keys(found: Audit) -> None:
+    told = json.loads(json.dumps(as_json(found), allow_nan=False))
+    series = told["series"][1]
+    assert series["key"] == {"size": "1", "platform": "docker<b>"}
+    assert {"n", "median", "median_ci", "mean", "mean_ci", "sd", "sd_ci", "repetitions",
+            "assumptions", "verdict", "reasons"} <= set(series)  # fmt: skip
+    assert {"precision", "n", "n_assured"} <= set(series["repetitions"])
+    assert series["median_ci"][0] < series["median"] < series["median_ci"][1]
+    assert series["mean_ci"][0] < series["mean"] < series["mean_ci"][1]
+    assert series["sd_ci"][0] < series["sd"] < series["sd_ci"][1]
+    assert set(series["assumptions"]) >= {"normality", "independence", "stationarity", "modes"}
+    assert series["assumptions"]["independence"]["sentence"]
+    refused = next(q for q in series["quantiles"] if q["q"] == 0.99)
+    assert refused["ci"] is None
+    assert "needs" in refused["refusal"]
+    corrupt, compared = told["comparisons"]
+    assert (corrupt["ratio"], corrupt["ratio_ci"]) == (None, None)
+    assert "corrupt" in corrupt["refusal"]
+    assert compared["key"] == {"size": "2"}
+    assert (compared["a"], compared["b"]) == ("bare", "docker<b>")
+    assert (compared["mean"], compared["verdict"]) == ("lesser", "slower")
+    assert compared["ratio"] == pytest.approx(1.2, abs=0.01)
+    assert compared["ratio_ci"][0] < compared["ratio"] < compared["ratio_ci"][1]
+    assert compared["cliffs_delta"] == 1
+    assert compared["p_adjusted"] < 0.001
+    assert told["files"][0]["specification"]["missing"] == ["environment"]
+
+
+def test_absent_is_null_and_never_nan() -> None:
+    assert plain({"a": float("nan"), "b": np.float64(np.inf), "c": np.arange(2)}) == {
+        "a": None,
+        "b": None,
+        "c": [0, 1],
+    }
+
+
+def test_variance_is_told_with_its_shares(found: Audit) -> None:
+    (variance,) = found.variance
+    told = words.variance_told(variance)
+    assert told.startswith("size explains ")
+    assert "platform" in told
+    assert "Of the ranks" in told
+
+
+def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
+    some = [("a", "It drifts by +3.1 %."), ("b", "It drifts by −12 %."), ("c", "It jumps.")]
+    first, second = shared(some, lambda s: (s[1],), lambda s: s[0])
+    assert first.told("series", 3) == "2 of 3 series, such as a: It drifts by +3.1 %."
+    assert second.told("series", 3) == "c: It jumps."
+    assert shared(some[:1], lambda s: (s[1],), str)[0].told("series", 1) == some[0][1]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "told"),
+    [
+        (0.2418, "s", "241.8 ms"),
+        (2.5e-9, "s", "2.500 ns"),
+        (90, "s", "90.00 s"),
+        (5.018, "Gbit/s", "5.018 Gbit/s"),
+        (0.0, "s", "0 ns"),
+        (float("nan"), "s", "none"),
+    ],
+)
+def test_values_are_told_in_the_unit_that_reads_best(value: float, unit: str, told: str) -> None:
+    assert words.told_quantity(value, unit) == told
+
+
+def test_the_specification_is_scored_by_what_the_file_says() -> None:
+    scored = score(Specification(repetitions="10 runs", spread="SD"))
+    assert (scored.points, scored.of) == (2, 4)
+    assert scored.missing == ("statistic", "environment")
+
+
+def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_path: Path) -> None:
+    names = [f.name for f in findings(found)]
+    assert names == ["trust", "repetitions", "assumptions", "difference",
+                     "as_stability_would_say", "variance of wall", "specification"]  # fmt: skip
+    target = tmp_path / "page.html"
+    assert audit_page.write(found, target, "tare audit x") == [target]
+    text = target.read_text()
+    assert "docker<b>" not in text
+    assert "docker&lt;b&gt;" in text
+    assert "tare audit x" in text
+
+
+def test_the_page_is_a_document_as_well(found: Audit, tmp_path: Path) -> None:
+    target = tmp_path / "page.md"
+    written = audit_page.write(found, target, "tare audit x")
+    assert written[0] == target
+    charts = {p.name for p in written[1:]}
+    assert {"medians-0.svg", "convergence.svg", "comparisons.svg", "shares-0.svg"} <= charts
+    assert "# Can these numbers be trusted?" in target.read_text()
+
+
+def ratings(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_text(text)
+    return file
+
+
+def test_raters_are_compared_by_item_and_column(tmp_path: Path) -> None:
+    first = ratings(tmp_path, "a.csv", "item,mean,spread\na,y,n\nb,n,n\nc,y,y\nd,y,n\n")
+    second = ratings(tmp_path, "b.csv", "item,spread,mean\nd,n,n\nc,y,y\nb,n,n\na,n,y\ne,y,y\n")
+    mean, spread = agreements(first, second)
+    assert (mean.column, mean.left_out) == ("mean", 1)
+    assert mean.kappa.kappa == pytest.approx(0.5)
+    assert spread.kappa.kappa == pytest.approx(1)
+    assert "only one has" in mean.sentence
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        ("item,other\na,y\n", "no column"),
+        ("item,mean\nz,y\n", "no item"),
+        ("item,mean\na,y\na,n\n", "twice"),
+        ("item,mean\na\n", "row 2"),
+        ("item,mean\n", "no ratings"),
+    ],
+)
+def test_ratings_that_do_not_fit_are_refused(tmp_path: Path, second: str, why: str) -> None:
+    first = ratings(tmp_path, "a.csv", "item,mean\na,y\nb,n\n")
+    with pytest.raises(InputError, match=why):
+        agreements(first, ratings(tmp_path, "b.csv", second))

@@ -1,0 +1,99 @@
+"""Charts of plain arrays: what is drawn is what the arrays hold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tare.statistics import charts
+from tare.statistics.charts.course import thin
+from tare.statistics.charts.distribution import bins, quantile_name
+from tare.statistics.confirm import repetitions
+
+RNG = np.random.default_rng(1)
+VALUES = RNG.lognormal(0, 0.1, 120)
+ALL: dict[str, Any] = {
+    "distribution": charts.distribution(VALUES, unit="s"),
+    "course": charts.course({"a": VALUES, "b": VALUES[:30]}),
+    "convergence": charts.convergence({"a": VALUES, "b": repetitions(VALUES, 0.05)}),
+    "normal": charts.normal_plot(VALUES),
+    "forest": charts.forest(["a", "b"], [1.1, 1.0], [1.05, None], [1.2, None]),
+    "shares": charts.share_bars(["platform", "rest"], [0.6, 0.4], [0.5, None]),
+    "intervals": charts.interval_rows(["it's \\ <b>"], [1.0], [None], [None], states=["TRUST"]),
+}
+
+
+def records(spec: Any) -> list[dict[str, Any]]:
+    """Collect the rows of all data in a chart."""
+    if isinstance(spec, list):
+        return [row for part in spec for row in records(part)]
+    if not isinstance(spec, dict):
+        return []
+    rows = spec.get("data", {}).get("values", []) if isinstance(spec.get("data"), dict) else []
+    named = [row for rows in spec.get("datasets", {}).values() for row in rows]
+    rest = [row for key, v in spec.items() if key not in ("data", "datasets") for row in records(v)]
+    return [*rows, *named, *rest]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_chart_draws_by_itself_and_fetches_nothing(name: str) -> None:
+    import vl_convert
+
+    plain = charts.shown(ALL[name]).to_dict()
+    text = json.dumps(plain, allow_nan=False)
+    assert "var(--" not in text
+    svg = vl_convert.vegalite_to_svg(plain)
+    assert svg.count("<path") > 3
+    assert records(plain)
+
+
+def test_the_histogram_holds_every_value_once() -> None:
+    counts = [r["count"] for r in records(ALL["distribution"].to_dict()) if "count" in r]
+    assert sum(counts) == len(VALUES)
+
+
+@pytest.mark.parametrize("values", [np.ones(9), np.zeros(9), np.array([1.0, 1.0, 1.0, 5.0])])
+def test_values_without_spread_have_bins(values: np.ndarray) -> None:
+    assert np.histogram(values, bins(values))[0].sum() == len(values)
+
+
+def test_a_quantile_without_interval_says_why() -> None:
+    told = {r["name"]: r for r in records(ALL["distribution"].to_dict()) if "told" in r}
+    assert told["median"]["low"] < told["median"]["at"] < told["median"]["high"]
+    assert not told["p99"]["closed"]
+    assert "needs" in told["p99"]["told"]
+
+
+def test_thinning_a_course_loses_no_outage() -> None:
+    values = np.ones(10_000)
+    values[7_777] = 0
+    kept = thin(values, 300)
+    assert len(kept) <= 300
+    assert 7_777 in kept
+
+
+def test_a_step_is_drawn_as_two_levels() -> None:
+    values = np.concatenate([np.ones(60), np.full(60, 2.0)]) + RNG.normal(0, 0.01, 120)
+    rows = records(charts.course(values).to_dict())
+    levels = [r["level"] for r in rows if "level" in r]
+    assert levels == [pytest.approx(1, abs=0.01), pytest.approx(2, abs=0.01)]
+    assert [r["at"] for r in rows if "at" in r] == [61]
+
+
+def test_convergence_marks_the_runs_that_are_needed() -> None:
+    found = repetitions(VALUES, 0.05)
+    rows = records(charts.convergence(found).to_dict())
+    assert [r["n"] for r in rows if "n" in r] == [found.n]
+
+
+def test_ratios_are_judged_by_their_interval() -> None:
+    rows = [r for r in records(ALL["forest"].to_dict()) if "state" in r]
+    assert [(r["where"], r["state"]) for r in rows] == [("a", "more"), ("b", "open")]
+
+
+@pytest.mark.parametrize(("q", "name"), [(0.5, "median"), (0.99, "p99"), (0.999, "p99.9")])
+def test_quantiles_have_the_names_that_people_use(q: float, name: str) -> None:
+    assert quantile_name(q) == name

@@ -1,0 +1,71 @@
+"""Spreads of series without common blocks: the bootstrap without drawing, and its errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tare.statistics.intervals import p10_p90
+from tare.statistics.spread import adjust_spreads
+from tare.statistics.spread_unpaired import (
+    compare_spread_unpaired,
+    resampled_range,
+    resamples_for,
+)
+
+
+@pytest.mark.parametrize("n", [20, 37, 200])
+def test_resampled_ranges_are_those_of_drawn_resamples(n: int) -> None:
+    rng = np.random.default_rng(n)
+    values = rng.lognormal(0, 0.5, n)
+    drawn = p10_p90(values[rng.integers(0, n, (20_000, n))])
+    quick = resampled_range(values, 20_000, 1)
+    for q in (0.025, 0.25, 0.5, 0.75, 0.975):
+        # Both are samples of one distribution over the values: shares below agree to 4 errors.
+        at = np.quantile(drawn, q)
+        assert np.mean(quick <= at) == pytest.approx(np.mean(drawn <= at), abs=0.02)
+
+
+def test_a_wider_series_is_less_stable_and_scale_is_kept() -> None:
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(10, 1, 150), rng.normal(10, 4, 90)
+    found = compare_spread_unpaired(first, second)
+    assert found.verdict == "less stable"
+    assert found.ratio == pytest.approx(4, rel=0.3)
+    scaled = compare_spread_unpaired(1e-6 * first, 1e-6 * second)
+    assert scaled.ratio == pytest.approx(found.ratio)
+    assert (scaled.low, scaled.high) == (pytest.approx(found.low), pytest.approx(found.high))
+    back = compare_spread_unpaired(second, first)
+    assert back.verdict == "more stable"
+
+
+def test_equal_spreads_differ_in_no_more_than_five_per_cent() -> None:
+    rng = np.random.default_rng(3)
+    alarms = sum(
+        compare_spread_unpaired(
+            rng.lognormal(0, 0.5, 30), rng.lognormal(0, 0.5, 45), resamples=999
+        ).p
+        < 0.05
+        for _ in range(200)
+    )
+    assert alarms <= 19  # of 200 at 5 %: more in less than 1 %
+
+
+def test_few_values_and_no_spread_are_not_decided() -> None:
+    rng = np.random.default_rng(4)
+    few = compare_spread_unpaired(rng.normal(1, 1, 12), rng.normal(1, 1, 50))
+    assert (few.verdict, few.more_pairs, few.low) == ("not decided", 8, None)
+    flat = compare_spread_unpaired(np.ones(50), rng.normal(1, 1, 50))
+    assert (flat.verdict, flat.ratio) == ("not decided", None)
+
+
+def test_a_large_family_still_finds_what_is_there() -> None:
+    rng = np.random.default_rng(5)
+    family = 300
+    resamples = resamples_for(family)
+    wide = compare_spread_unpaired(
+        rng.normal(1, 1, 200), rng.normal(1, 5, 200), resamples=resamples
+    )
+    same = compare_spread_unpaired(rng.normal(1, 1, 200), rng.normal(1, 1, 200))
+    judged = adjust_spreads([wide, *[same] * (family - 1)], 0.5)
+    assert judged[0].verdict == "less stable"
