@@ -84,8 +84,8 @@ def test_what_is_wrong_beside_the_samples_takes_nothing_from_them(tmp_path: Path
 @pytest.mark.parametrize(
     ("sample", "place"),
     [
-        ({"iters": [0, 1], "times": [4.0, 5.0]}, "times[0]"),
-        ({"iters": [None, 1], "times": [4.0, 5.0]}, "times[0]"),
+        ({"iters": [0, 1], "times": [4.0, 5.0]}, "iters[0] is 0"),
+        ({"iters": [None, 1], "times": [4.0, 5.0]}, "iters[0] is None"),
         ({"iters": [1, 1], "times": [-4.0, 5.0]}, "times[0] is -4.0"),
     ],
 )

@@ -99,9 +99,14 @@ def _sampled(root: Node) -> tuple[Series, str]:
     if len(counts) != len(elapsed):
         raise times.wrong(f"{len(elapsed)} times for {len(counts)} counts of iterations")
     per = np.array([number(count) for count in counts], dtype=float)
-    per[~(per >= 1)] = np.nan
-    with np.errstate(invalid="ignore"):
-        found = readings(elapsed, times.path, scale=_NANOSECONDS / per)
+    broken = ~(per >= 1)
+    per[broken] = np.nan
+    raw = [counts[at] if broken[at] else elapsed[at] for at in range(len(counts))]
+    found = readings(
+        raw,
+        lambda at: f"{iterations.path if broken[at] else times.path}[{at}]",
+        scale=_NANOSECONDS / per,
+    )
     notes = []
     if mode == "Linear":
         notes.append(

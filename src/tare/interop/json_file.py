@@ -90,7 +90,6 @@ class Node:
             return str(self.value).lower()
         if not isinstance(self.value, str | int | float):
             raise self.wrong(f"expected a text or a number, found {self._found()}")
-        # A long integer has no decimal text either.
         return label(self.value) if isinstance(self.value, str) else shown(self.value)
 
     def _found(self) -> str:
