@@ -177,11 +177,22 @@ def compare(
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
+    from tare.findings.judgement import failing
+    from tare.findings.phrasing import listing
+
     prepared = prepare(table)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
         results, found = _differences(folder, execution)
-        return tell(found, results, ended, folder, wanted)
+        code = tell(found, results, ended, folder, wanted)
+        hopeless = failing(results, "workload")
+        if hopeless:
+            # The others were compared and told; a gate must not pass without this one.
+            raise TrialError(
+                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing",
+                None if execution.capture else "--capture shows what it said",
+            )
+        return code
 
 
 def _check_number(names: Sequence[str], baseline: Path | None) -> None:

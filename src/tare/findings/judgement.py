@@ -12,7 +12,15 @@ import numpy as np
 
 from tare.findings.cells import Basis, Pair, basis_of, cells_of
 from tare.findings.pairing import confidence, reference_level
-from tare.findings.phrasing import at_levels, change_interval, counted, duration, percent, share
+from tare.findings.phrasing import (
+    at_levels,
+    change_interval,
+    counted,
+    duration,
+    listing,
+    percent,
+    share,
+)
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, quantile_interval
@@ -179,7 +187,7 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     cells = cells_of(results, basis)
     pairs = [p for p in cells.pairs(factor, reference) if p.reference == reference]
     if not pairs:
-        return f"Nothing is compared, because {reference} shares no good block with any other."
+        return _nothing_shared(results, factor, reference)
     if any((p.first <= 0).any() or (p.second <= 0).any() for p in pairs):
         return f"Nothing is compared, because some values of {basis} are 0, which has no ratio."
     alone = results.trial_table.drop_duplicates("cell")
@@ -192,6 +200,20 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     return tuple(
         _difference(results, basis, p, s, level) for p, s in zip(pairs, spreads, strict=True)
     )
+
+
+def _nothing_shared(results: Results, factor: str, reference: str) -> str:
+    hopeless = failing(results, factor)
+    if hopeless:
+        return f"Nothing is compared, because every trial of {listing(hopeless)} failed."
+    return f"Nothing is compared, because {reference} shares no good block with any other."
+
+
+def failing(results: Results, factor: str) -> list[str]:
+    """Name the levels of a factor that have no good trial."""
+    trials = results.trial_table
+    good = set(trials.loc[trials["status"] == "ok", factor])
+    return [str(level) for level in dict.fromkeys(trials[factor]) if level not in good]
 
 
 def _difference(
