@@ -122,6 +122,8 @@ def test_rows_without_trial_are_left_out_and_told(tmp_path: Path) -> None:
         ("link", ["4.5 Gbit/s", "4 Gbit/s"], [4.5e9, 4e9], "bits/s"),
         ("load", ["50%"], [50], "%"),
         ("score", ["3"], [3], None),
+        ("requests_per_second", ["3"], [3], "1/s"),
+        ("read_mb_per_s", ["3"], [3], "MB/s"),
         ("s", ["3"], [3], None),
     ],
 )
@@ -258,6 +260,19 @@ def test_refusals_name_the_place_and_what_there_is(
         assert "results.csv" in told.value.message
 
 
+@pytest.mark.parametrize(("mark", "how"), [(b"PK\x03\x04", "zip"), (b"\xfd7zXZ\x00", "xz")])
+def test_other_packings_are_named(tmp_path: Path, mark: bytes, how: str) -> None:
+    with pytest.raises(InputError, match=f"packed as {how}"):
+        made(tmp_path, mark + b"1,2\n")
+
+
+def test_sorting_needs_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing, "available", lambda: 20)
+    assert only(tmp_path, "t,v\n1,5\n2,6\n", value="v", order="t").values.tolist() == [5, 6]
+    with pytest.raises(InputError, match="not in order of time, and too large"):
+        made(tmp_path, "t,v\n2,5\n1,6\n", value="v", order="t")
+
+
 def test_a_near_name_is_suggested(tmp_path: Path) -> None:
     with pytest.raises(InputError) as told:
         made(tmp_path, "platform,b\n1,2\n", value="b", group=("plattform",))
@@ -278,8 +293,11 @@ def test_a_quotation_mark_that_never_closes_is_told(
 ) -> None:
     monkeypatch.setattr(blocks, "MOST_LINE_BYTES", 1 << 20)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 18)
+    endless = '1,"' + "x" * (4 << 20)
     with pytest.raises(InputError, match="line 2 is longer than 1 MiB, or a quotation mark"):
-        made(tmp_path, 'a,b\n1,"' + "x" * (4 << 20), value="a")
+        made(tmp_path, "a,b\n" + endless, value="a")
+    with pytest.raises(InputError, match="line 1002 is longer than 1 MiB, or a quotation mark"):
+        made(tmp_path, "a,b\n" + "1,2\n" * 1000 + endless, value="a")
 
 
 def test_too_many_series_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

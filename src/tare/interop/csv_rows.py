@@ -60,6 +60,12 @@ class CsvRows:
             )
         if not rows and len(head) < HEAD_BYTES // 4:
             raise InputError(f"{file} has a header and no rows", "let it be written again")
+        if not rows:
+            raise InputError(
+                f"{file}, line {self._begin} is longer than {HEAD_BYTES >> 20} MiB, or a quotation"
+                " mark in it is never closed",
+                "is it a table of lines?",
+            )
         self.names = tuple(names)
         self._sampled = rows[:_SAMPLE]
         self._comma = _decimal_comma(self._separator, self._sampled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tare.errors import InputError
+from tare.interop import growing
 from tare.interop.growing import Budget, Growing
 from tare.interop.rows import Chunk
 from tare.interop.series import IntArray
@@ -70,11 +72,12 @@ class Parting:
 
     Parameters
     ----------
+    file : Path
     columns : sequence of int
         Whose levels make the series; with none, all rows are one.
     """
 
-    def __init__(self, file: Any, columns: Sequence[int]) -> None:
+    def __init__(self, file: Path, columns: Sequence[int]) -> None:
         self._file = file
         self._columns = columns
         self._numbers: dict[tuple[str, ...], int] = {} if columns else {(): 0}
@@ -168,10 +171,23 @@ class Gathering:
         return [growing.finish() for growing in self._columns]
 
 
-def in_order(order: NDArray[np.float64], columns: list[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Sort the columns of one series by time, if they are not; equal times stay as they are."""
+def in_order(
+    file: Path, order: NDArray[np.float64], columns: list[NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Sort the columns of one series by time, if they are not; equal times stay as they are.
+
+    Raises
+    ------
+    InputError
+        If there is no memory to sort in.
+    """
     step = 1 << 20
     if not any(np.any(np.diff(order[at : at + step + 1]) < 0) for at in range(0, len(order), step)):
         return columns
+    if 2 * order.nbytes > growing.available():
+        raise InputError(
+            f"{file} is not in order of time, and too large to be sorted in memory",
+            "sort it by that column first, or leave the order out",
+        )
     index = np.argsort(order, kind="stable")
     return [column[index] for column in columns]

@@ -189,7 +189,7 @@ class _Samples:
         faults = {why: found.of[i] for why, found in self._faults.items() if i in found.of}
         failed = self._failed.of.get(i, Fault())
         total = len(values) + failed.count + sum(fault.count for fault in faults.values())
-        values, stamps = in_order(stamps, [values, stamps])
+        values, stamps = in_order(self._file, stamps, [values, stamps])
         failure = f"{failed.count:,} of {total:,} requests failed and are left out"
         return Series(
             key={"label": label(name)},

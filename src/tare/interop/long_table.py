@@ -155,7 +155,7 @@ class LongTable:
     def _made(self, one: int, key: tuple[str, ...], columns: list[NDArray[Any]]) -> Series:
         roles = self._roles
         if roles.order is not None:
-            columns = in_order(columns[1], columns)
+            columns = in_order(self._file, columns[1], columns)
         rest = columns[1 + (roles.order is not None) :]
         measured, defects = self._unit_of(one)
         name = self._rows.names

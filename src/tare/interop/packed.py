@@ -1,4 +1,4 @@
-"""A file as it would be unpacked: gzip, bzip2, Zstandard and LZ4 are known by their first bytes."""
+"""A file as it would be unpacked, which its first bytes tell: gzip, bzip2, Zstandard, LZ4."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _PACKED = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"\x04\x22\x4d\x18": "lz4",
 }
+#: What is known, but not unpacked here; a zip may hold anything, a spreadsheet for one.
+_ELSEWHERE = {b"PK\x03\x04": "zip", b"\xfd7zXZ\x00": "xz", b"7z\xbc\xaf\x27\x1c": "7z"}
 
 
 def packing(head: bytes) -> str | None:
@@ -28,15 +30,25 @@ def unpacked(file: Path) -> Any:
     Raises
     ------
     InputError
-        If it cannot be opened.
+        If it cannot be opened, or is packed otherwise.
     """
     try:
         with file.open("rb") as source:
-            how = packing(source.read(4))
-        return pa.input_stream(str(file), compression=how)
+            start = source.read(6)
+        _refuse(file, start)
+        return pa.input_stream(str(file), compression=packing(start))
     except (OSError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot read {file}: {why}", "name a file of results") from error
+
+
+def _refuse(file: Path, start: bytes) -> None:
+    how = next((how for mark, how in _ELSEWHERE.items() if start.startswith(mark)), None)
+    if how is not None:
+        raise InputError(
+            f"{file} is packed as {how}, which is not read here",
+            "unpack it first; export a spreadsheet as CSV",
+        )
 
 
 def take(file: Path, source: Any, most: int, line: int | None = None) -> bytes:

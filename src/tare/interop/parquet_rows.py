@@ -30,7 +30,7 @@ class ParquetRows:
         self._file = file
         _check_footer(file)
         try:
-            self._source = pq.ParquetFile(file, memory_map=True)
+            self._source = pq.ParquetFile(file)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(file, error) from error
         self._schema: pa.Schema = self._source.schema_arrow

@@ -114,6 +114,12 @@ def of_column(name: str) -> tuple[str, Unit | None]:
     if bracket:
         found = unit(bracket[2]) or unit(_SMALL.get(bracket[2].lower(), ""))
         return (bracket[1] or name.strip(), found) if found else (name.strip(), None)
+    per = re.fullmatch(r"(.+)_per_s(?:ec(?:ond)?)?", name.strip())
+    if per:
+        stem, _, what = per[1].rpartition("_")
+        size = unit(_SMALL.get(what.lower(), what))
+        sized = size if size is not None and size.base == "bytes" else None
+        return (stem or per[1], unit(f"{sized.name}/s")) if sized else (per[1], unit("1/s"))
     stem, mark, suffix = name.strip().rpartition("_")
     if not mark or suffix in _TOO_SHORT:
         return name.strip(), None
