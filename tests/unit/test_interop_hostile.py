@@ -43,7 +43,7 @@ NASTY: list[Any] = [
     -math.inf, [[]], {"": {}}, [None], [[-1, "x"]], {"value": []},
 ]  # fmt: skip
 KEEP = settings(
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ _TIMES = {"real_time": "time", "cpu_time": "CPU time"}
 _RATES = {"bytes_per_second": "bytes/s", "items_per_second": "1/s"}
 #: Its statistics of repetitions, and our names of them.
 _STATED = {"mean": "mean", "median": "median", "stddev": "sd", "min": "min", "max": "max"}
+_AGGREGATE = re.compile(r"_(mean|median|stddev|cv)$")
 
 
 def recognises(head: bytes, file: Path) -> bool:
@@ -43,7 +45,7 @@ def read(file: Path, columns: Columns) -> Imported:
         if kind is None:
             runs.setdefault(name, []).append(entry)
         elif kind in _STATED or kind == "cv":
-            name = name.removesuffix(f"_{kind}")  # before 1.5 there was no run_name
+            name = name.removesuffix(f"_{kind}")  # where there is no run_name
             aggregates.setdefault(name, []).append(entry)
     names = list(dict.fromkeys([*runs, *aggregates]))
     if not names:
@@ -74,7 +76,9 @@ def _aggregate(entry: Node) -> str | None:
         return found.text()
     if entry.find("rms") or entry.find("big_o"):
         return "complexity"
-    return None
+    # Before 1.4.1 nothing but the name told.
+    old = None if entry.find("run_type") else _AGGREGATE.search(entry.at("name").text())
+    return old[1] if old else None
 
 
 def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[Node]) -> Series:
@@ -123,7 +127,7 @@ def _scales(runs: Sequence[Node], metric: str) -> tuple[FloatArray, list[Defect]
 def _stated(aggregates: Sequence[Node], metric: str) -> dict[str, float]:
     reported = {}
     for entry in aggregates:
-        name = _STATED.get(str(entry.value.get("aggregate_name")))
+        name = _STATED.get(_aggregate(entry) or "")
         unit = _UNITS.get(str(entry.value.get("time_unit", "ns")), np.nan)
         value = number(entry.value.get(metric)) * (unit if metric in _TIMES else 1.0)
         if name and np.isfinite(value):
