@@ -54,6 +54,9 @@ def test_drift_is_found_with_its_size() -> None:
     assert found.low < 0.1 / 1.05 < found.high
     assert found.p < 1e-6
     assert drift(np.ones(9)) is None
+    long = drift(100 + np.linspace(0, 10, 60_000) + rng.standard_normal(60_000))
+    assert long is not None
+    assert long.change == pytest.approx(0.1 / 1.05, rel=0.02)
 
 
 def test_steady_series_rarely_drift() -> None:

@@ -44,6 +44,16 @@ def test_tells_where_the_warm_up_ends() -> None:
     assert found.levels == (pytest.approx(110, abs=1), pytest.approx(100, abs=1))
 
 
+@pytest.mark.parametrize(("n", "slow"), [(20, 2), (40, 4), (100, 10)])
+def test_settles_after_a_short_warm_up(n: int, slow: int) -> None:
+    rng = np.random.default_rng(12)
+    found = 0
+    for _ in range(100):
+        x = 100 + 2 * rng.standard_normal(n) + 10 * (np.arange(n) < slow)
+        found += settle(x).shape == "warm-up"
+    assert found >= 90
+
+
 def test_levels_closer_than_the_tolerance_are_one() -> None:
     rng = np.random.default_rng(4)
     values = 100 + 0.5 * (np.arange(200) < 100) + 0.05 * rng.standard_normal(200)

@@ -10,12 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special, stats
 
 from tare.registry import Description
 from tare.statistics.course import Course, course_of
 from tare.statistics.dependence import autocorrelation, dependence_time
 from tare.statistics.statistic import FloatArray, Statistic
+
+BoolArray = NDArray[np.bool_]
 
 #: Trials below which order says nothing.
 FEWEST = 6
@@ -111,7 +114,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
     limits = np.array([_threshold(table, n) for table in (_MEMORY, _STEP, _DRIFT)])
     beyond = found > limits
     if beyond.any() and _largest_tie(course.values) > _MANY_TIES:
-        beyond &= _confirmed(scores, found)
+        beyond = _confirmed(scores, found, beyond)
     tau = dependence_time(scores) if course.block == 1 or beyond[0] else 1.0
     if course.block > 1:
         tau = max(1.0, tau * course.block * float(np.var(course.values)) / course.variance)
@@ -180,14 +183,16 @@ def _largest_tie(values: FloatArray) -> float:
     return int(np.unique(values, return_counts=True)[1].max()) / len(values)
 
 
-def _confirmed(scores: FloatArray, found: FloatArray) -> np.ndarray:
-    """Whether shuffles of the same scores exceed each statistic no more often than its level."""
+def _confirmed(scores: FloatArray, found: FloatArray, beyond: BoolArray) -> BoolArray:
+    """Keep what shuffles of the same scores exceed no more often than its level."""
     rng = np.random.default_rng(1)
-    exceeded = np.ones(3)
+    exceeded, most = np.ones(3), _LEVELS * (_SHUFFLES + 1)
     for _ in range(_SHUFFLES):
         x = rng.permutation(scores)
         exceeded += np.array([_memory(x), _steps(x).max(), _drift(x)]) >= found - 1e-9
-    return np.asarray(exceeded / (_SHUFFLES + 1) <= _LEVELS)
+        if not (beyond & (exceeded <= most)).any():
+            break
+    return np.asarray(beyond & (exceeded <= most))
 
 
 def _threshold(table: tuple[float, ...], n: int) -> float:
