@@ -10,7 +10,6 @@ from scipy import stats
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
 
-
 #: Longest series whose pairs are all looked at; they are n²/2.
 _MOST = 1000
 
