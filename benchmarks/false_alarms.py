@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -22,7 +24,8 @@ import numpy as np
 from pyperf._utils import is_significant
 from scipy import stats
 
-TARE = Path(sys.executable).parent / "tare"
+from tare.cli.app import app
+
 #: Fixed work: a walk through a few pages in an order that is not foreseen.
 WORK = """
 #include <stdlib.h>
@@ -55,7 +58,7 @@ def main() -> None:
         command = f"{build(Path(folder))} {options.steps}"
         found = []
         for number in range(options.comparisons):
-            found.append(compare(command, options.budget))
+            found.append(compare(command, options.budget, Path(folder)))
             if number % 20 == 19:
                 alarms = sum(f["verdict"] in ALARMS for f in found)
                 print(f"  {number + 1}: {alarms} alarms", file=sys.stderr, flush=True)
@@ -69,15 +72,13 @@ def build(folder: Path) -> Path:
     return folder / "work"
 
 
-def compare(command: str, budget: str) -> dict:
-    done = subprocess.run(
-        [TARE, "compare", "--json", "-", "--budget", budget, "--name", "a", "--name", "b",
-         command, command],
-        capture_output=True,
-        text=True,
-        check=True,
-    )  # fmt: skip
-    return json.loads(done.stdout)["comparisons"][0]
+def compare(command: str, budget: str, folder: Path) -> dict:
+    """Compare in this process: to start Python 200 times would take most of the time."""
+    told = folder / "told.json"
+    words = ["compare", "--json", str(told), "--budget", budget, "--name", "a", "--name", "b"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        app([*words, command, command], standalone_mode=False)
+    return json.loads(told.read_text())["comparisons"][0]
 
 
 def hyperfine(a: np.ndarray, b: np.ndarray) -> bool:
