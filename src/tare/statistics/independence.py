@@ -60,7 +60,8 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
     values : array, shape (n,)
         In order of time.
     order : Order, optional
-        Of the same values, where it is known already.
+        What ``ok`` and ``tau`` are to rest on, where it is known already: of the same values, or
+        of what is left of them beside a drift or steps.
 
     Notes
     -----
