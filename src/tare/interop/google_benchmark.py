@@ -93,7 +93,7 @@ def _series(name: str, metric: str, runs: Sequence[Node], aggregates: Sequence[N
     defects = [*found.defects, *unknown]
     if not runs:
         where = f"{aggregates[0].path}.aggregate_name" if aggregates else "benchmarks"
-        message = f"The file has statistics of the repetitions of {name}, not the repetitions"
+        message = "The file has statistics of the repetitions, not the repetitions"
         defects.append(Defect("summary only", f"{message} ({where})."))
     return Series(
         key={"benchmark": name},
