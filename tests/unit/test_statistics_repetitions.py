@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.signal import lfilter
 
+from tare.statistics.dependence import median_dependence_time
+from tare.statistics.looks import Target, look, next_look
 from tare.statistics.repetitions import (
     FIRST_LOOK,
+    Decision,
     decide,
     decide_cell,
+    first_look,
     looks,
     reached_precision,
+    series_interval,
     spread_target,
+    together,
 )
 
 
@@ -129,3 +139,172 @@ def test_every_cell_is_decided_by_itself() -> None:
     decisions = decide(given, 0.02)
     assert decisions[0].stop
     assert not decisions[1].stop
+
+
+@pytest.fixture(scope="module")
+def coverage() -> ModuleType:
+    """Load the benchmark that applies the rule to many series at a time."""
+    path = Path(__file__).parents[2] / "benchmarks/coverage.py"
+    spec = importlib.util.spec_from_file_location("coverage_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(0.01),
+        Target(0.01, 0.9),
+        Target(0.02, 0.99, cap=1500),
+        Target(0.01, anytime=True),
+        Target(0.01, family=3),
+        Target(0.0001, cap=300),
+    ],
+)
+def test_the_benchmark_measures_what_decides(coverage: ModuleType, target: Target) -> None:
+    rng = np.random.default_rng(20)
+    rows = np.concatenate([
+        1 + 0.02 * rng.standard_normal((6, 1500)),
+        [autoregressive(rng, 0.8, 1500, 0.01) for _ in range(6)],
+        1 + 0.01 * rng.standard_normal((4, 1500)) + np.linspace(0, 0.1, 1500),
+    ])  # fmt: skip
+    given = {"quantile": target.quantile, "anytime": target.anytime, "family": target.family}
+    target = Target(**{**vars(target), "cap": min(target.cap, 1500)})
+    ends = coverage.stop(rows, target)
+    for row, size, reached in zip(rows, ends.size, ends.reached, strict=True):
+        alone = list(looks(row, target.precision, None, target.cap, **given))[-1]
+        assert (alone[0], alone[1].tight) == (size, reached)
+        assert decide_cell(row[: size - 1], target.precision, cap=target.cap, **given).stop is False
+        decision = decide_cell(row, target.precision, cap=target.cap, **given)
+        assert (decision.stop, decision.reason == "target") == (True, reached)
+
+
+def test_looks_have_sizes_in_common_and_go_on_by_a_tenth_to_double() -> None:
+    for size in (50, 58, 200, 1000, 4000):
+        for projected in (0, size + 1, 1.5 * size, 1e9):
+            after = next_look(size, int(projected), Target(0.01))
+            assert min(5000, 1.1 * size) <= after <= min(5000, 2 * size * 1.04)
+    assert next_look(4990, 6000, Target(0.01)) == 5000
+    assert next_look(50, 400, Target(0.01, anytime=True)) == 51
+
+
+def test_tails_are_looked_at_where_ten_trials_lie_beyond() -> None:
+    assert [first_look(q) for q in (0.5, 0.8, 0.9, 0.95, 0.99, 0.01)] == [
+        50, 50, 100, 200, 1000, 1000,
+    ]  # fmt: skip
+    values = np.random.default_rng(21).normal(100, 1, 400)
+    assert not decide_cell(values[:199], 0.05, quantile=0.95).stop
+    decision = decide_cell(values, 0.05, quantile=0.95)
+    assert (decision.stop, decision.reason) == (True, "target")
+    assert decide_cell(values[:100], 0.05, quantile=0.95).more_trials is not None
+
+
+def test_a_tail_out_of_reach_is_refused_in_words() -> None:
+    values = np.random.default_rng(22).pareto(1.0, 1200) + 1
+    decision = decide_cell(values, 0.01, cap=1200, quantile=0.99)
+    assert (decision.stop, decision.reason, decision.why) == (True, "cap", "wide")
+    assert "ask for less" in (decision.refusal or "")
+
+
+@pytest.mark.parametrize("change", [-0.03, 0.03])
+def test_no_target_is_reached_on_a_series_that_drifts(change: float) -> None:
+    rng = np.random.default_rng(23)
+    for _ in range(20):
+        values = (1 + np.linspace(0, change, 200)) * rng.normal(1, 0.003, 200)
+        decision = decide_cell(values, 0.01)
+        assert not decision.stop
+        assert decision.why in ("drifts", "jumps")
+        at_the_cap = decide_cell(values, 0.01, cap=200)
+        assert (at_the_cap.stop, at_the_cap.reason) == (True, "cap")
+        assert "this series" in (at_the_cap.refusal or "")
+    assert "drifts: −" in decision.refusal if change < 0 else "drifts: +" in decision.refusal
+
+
+def test_no_target_is_reached_on_a_series_that_jumps() -> None:
+    rng = np.random.default_rng(24)
+    for _ in range(20):
+        values = rng.normal(1, 0.005, 150) + np.where(np.arange(150) < 40, 0.03, 0)
+        decision = decide_cell(values, 0.01)
+        assert not decision.stop
+        assert decision.why == "jumps"
+        assert "after trial" in (decision.refusal or "")
+
+
+def test_few_trials_that_drift_are_told_too() -> None:
+    values = np.linspace(1, 1.1, 30) + np.random.default_rng(25).normal(0, 0.002, 30)
+    assert decide_cell(values, 0.02).why == "drifts"
+    assert decide_cell(values[:19], 0.02).why is None
+
+
+def test_a_small_drift_of_no_consequence_is_let_pass() -> None:
+    values = np.random.default_rng(26).normal(1, 0.003, 200) + np.linspace(0, 0.002, 200)
+    assert decide_cell(values, 0.02).reason == "target"
+
+
+def test_a_series_that_remembers_too_much_is_refused() -> None:
+    rng = np.random.default_rng(27)
+    for _ in range(5):
+        decision = decide_cell(autoregressive(rng, 0.98, 5000, 0.02), 0.01)
+        assert decision.stop
+        assert decision.reason in ("cap", "refused")
+        assert decision.why in ("remembers", "drifts", "jumps")
+        assert "this series" in (decision.refusal or "")
+
+
+def test_anytime_stops_exchangeable_trials_and_refuses_others() -> None:
+    rng = np.random.default_rng(28)
+    decision = decide_cell(rng.normal(1, 0.02, 400), 0.01, anytime=True)
+    assert (decision.stop, decision.reason) == (True, "target")
+    assert decision.reached is not None
+    remembering = decide_cell(autoregressive(rng, 0.7, 400, 0.02), 0.01, anytime=True)
+    assert (remembering.stop, remembering.reason, remembering.why) == (True, "refused", "ordered")
+    assert "exchangeable" in (remembering.refusal or "")
+
+
+def test_anytime_takes_longer_than_few_looks() -> None:
+    rng = np.random.default_rng(29)
+    target = {"anytime": True}
+    sizes = [list(looks(rng.normal(1, 0.05, 3000), 0.01, **target))[-1][0] for _ in range(30)]
+    # By its authors' simulation 437; theirs looked on every trial, with another prior.
+    assert 340 < np.mean(sizes) < 600
+
+
+def test_several_metrics_stop_where_all_do() -> None:
+    done = Decision(True, "target", 0.01)
+    going = Decision(False, None, 0.03, 120, "drifts", "this series drifts")
+    capped = Decision(True, "cap", 0.05, None, "wide", "ask for less")
+    assert together({"wall_ns": done}) is done
+    both = together({"wall_ns": done, "cpu_ns": going})
+    assert both == Decision(False, None, 0.03, 120, "drifts", "cpu_ns: this series drifts")
+    assert together({"wall_ns": done, "cpu_ns": done}).reason == "target"
+    assert together({"wall_ns": done, "cpu_ns": capped}).reason == "cap"
+
+
+def test_intervals_that_hold_together_take_more_trials() -> None:
+    rng = np.random.default_rng(30)
+    rows = 1 + 0.05 * rng.standard_normal((40, 2000))
+    alone = np.mean([list(looks(row, 0.01))[-1][0] for row in rows])
+    of_two = np.mean([list(looks(row, 0.01, family=2))[-1][0] for row in rows])
+    assert 1.1 < of_two / alone < 1.45  # (2.50 / 2.24)² = 1.24
+
+
+def test_intervals_of_a_series_are_widened_for_what_it_remembers() -> None:
+    rng = np.random.default_rng(31)
+    values = autoregressive(rng, 0.8, 2000, 0.02)
+    plain = series_interval(rng.permutation(values))
+    widened = series_interval(values)
+    assert plain.half_width is not None
+    assert widened.half_width is not None
+    root = np.sqrt(median_dependence_time(values))
+    assert widened.half_width / plain.half_width == pytest.approx(root, rel=0.35)
+    seen = look(values[None], Target(0.01))
+    assert seen.tau[0] == pytest.approx(median_dependence_time(values))
+    tail = series_interval(np.cumsum(rng.standard_normal(120)), 0.95)
+    assert (tail.low, tail.high) == (None, None)
+    assert "worth" in (tail.refusal or "")

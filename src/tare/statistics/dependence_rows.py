@@ -8,16 +8,18 @@ from scipy import fft
 from tare.statistics.statistic import FloatArray
 
 
-def dependence_times(rows: FloatArray) -> FloatArray:
+def dependence_times(rows: FloatArray, certain: float = 1.0) -> FloatArray:
     """Dependence time of each row, padded for what a short series hides.
 
-    Where neighbours correlate no more than by chance (1/√n), the time is 1; either way it is then
+    Where neighbours correlate no more than by chance, the time is 1; either way it is then
     multiplied by 1 + 8 time/n. See :func:`tare.statistics.dependence.dependence_time`.
 
     Parameters
     ----------
     rows : array, shape (m, n)
         In order of time; n at least 3.
+    certain : float
+        Standard errors, 1/√n each, that are chance.
 
     Returns
     -------
@@ -29,7 +31,7 @@ def dependence_times(rows: FloatArray) -> FloatArray:
     # Geyer's initial positive sequence: up to the first pair that is not positive.
     ended = np.maximum.accumulate(pairs <= 0, axis=1)
     times = np.maximum(1.0, 2 * np.where(ended, 0.0, pairs).sum(axis=1) - 1)
-    tau = np.where(rho[:, 1] > 1 / np.sqrt(n), times, 1.0)
+    tau = np.where(rho[:, 1] > certain / np.sqrt(n), times, 1.0)
     return np.asarray(tau * (1 + 8 * tau / n))
 
 

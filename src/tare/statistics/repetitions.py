@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from tare.registry import Description, Parameter
+from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence_rows import dependence_times
-from tare.statistics.intervals import range_interval
+from tare.statistics.intervals import Interval, quantile_interval, range_interval
 from tare.statistics.looks import (
     CAP,
     FIRST_LOOK,
     LOOK_CONFIDENCE,
     MEMORY,
     Target,
+    bounds,
     first_look,
-    half_widths,
     look,
     next_look,
     quantile_of,
@@ -30,8 +31,8 @@ from tare.statistics.steadiness import SAY, Change, largest_change
 
 __all__ = [
     "CAP", "FIRST_LOOK", "LOOK_CONFIDENCE", "Decision", "Look", "Reason", "Target", "Why",
-    "decide", "decide_cell", "first_look", "looks", "reached_precision", "spread_target",
-    "together",
+    "decide", "decide_cell", "first_look", "looks", "reached_precision", "series_interval",
+    "spread_target", "together",
 ]  # fmt: skip
 
 _SPREAD_RESAMPLES = 499
@@ -112,13 +113,43 @@ def reached_precision(
     """
     if not len(values):
         return None
+    interval = series_interval(values, quantile, confidence, anytime=anytime)
+    return interval.half_width
+
+
+def series_interval(
+    values: FloatArray, quantile: float = 0.5, confidence: float = 0.95, *, anytime: bool = False
+) -> Interval:
+    """Interval of a quantile of trials in order of time, widened for what they remember.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    quantile, confidence, anytime
+        As for :func:`reached_precision`.
+
+    Returns
+    -------
+    Interval
+        That of the exact ranks below 50 trials; without bounds, and with the refusal, where n is
+        too small.
+    """
     row = np.asarray(values, dtype=float)[None]
+    if anytime:
+        return sequence_interval(row[0], quantile, confidence)
+    plain = quantile_interval(row[0], quantile, confidence)
+    if plain.low is None or len(values) < FIRST_LOOK:
+        return plain
     ordered = np.sort(row, axis=1)
-    tau = np.ones(1)
-    if len(values) >= FIRST_LOOK:
-        tau = dependence_times((row <= quantile_of(ordered, quantile)[:, None]).astype(float))
-    half = float(half_widths(ordered, tau, quantile, confidence, anytime=anytime)[0])
-    return half if math.isfinite(half) else None
+    tau = dependence_times((row <= quantile_of(ordered, quantile)[:, None]).astype(float))
+    low, high = (float(b[0]) for b in bounds(ordered, tau, quantile, confidence))
+    method = "order statistics, widened for dependence"
+    if math.isinf(low) or math.isinf(high):
+        worth = len(values) / tau[0]
+        refusal = f"n = {len(values)} is too small: trials that remember are worth {worth:.0f}"
+        return replace(plain, low=None, high=None, method=method, refusal=refusal)
+    return replace(plain, low=low, high=high, method=method)
 
 
 def decide_cell(
@@ -307,9 +338,9 @@ def _look(data: bytes, target: Target) -> Look:
     values = np.frombuffer(data, dtype=float)
     n = len(values)
     seen = look(values[None], target)
-    tau, tight, projected = float(seen.tau[0]), bool(seen.tight[0]), int(seen.projected[0])
+    memory, tight, projected = float(seen.memory[0]), bool(seen.tight[0]), int(seen.projected[0])
     if target.spread is not None:
-        width = _spread_half_width(values, tau)
+        width = _spread_half_width(values, float(seen.tau[0]))
         tight = tight and width is not None and width <= target.spread
         more = 2 * n if width is None else math.ceil(n * (width / target.spread) ** 2)
         projected = max(projected, more)
@@ -319,7 +350,7 @@ def _look(data: bytes, target: Target) -> Look:
     why, refusal = _change(values, target)
     if why is None:
         enough = bool(seen.half_width[0] <= target.precision)
-        why, refusal = _memory(n, tau, target, refused=refused, enough=enough)
+        why, refusal = _memory(n, memory, target, refused=refused, enough=enough)
     if why is None and n >= target.cap:
         why = "wide"
         refusal = f"about {projected} trials would do, more than any series gets: ask for less"

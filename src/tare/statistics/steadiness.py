@@ -50,8 +50,8 @@ class Change:
 def change_statistics(rows: FloatArray) -> tuple[FloatArray, np.ndarray]:
     """Largest weighted sum of deviations from the mean, in units of what chance gives.
 
-    The dependence time is that of what is left when the best step is taken out: a change would
-    else pass for memory, and hide itself.
+    The dependence time is that of what is left when the best step, or the best line, is taken
+    out, the smaller of both: a change would else pass for memory, and hide itself.
 
     Parameters
     ----------
@@ -81,7 +81,10 @@ def change_statistics(rows: FloatArray) -> tuple[FloatArray, np.ndarray]:
     sums = np.abs(np.cumsum(deviations, axis=1)[:, :-1]) / (weight * math.sqrt(n))
     place = sums.argmax(axis=1) + 1
     largest = sums[np.arange(m), place - 1]
-    tau = dependence_times(_without_step(deviations, place))
+    tau = np.minimum(
+        dependence_times(_without_step(deviations, place)),
+        dependence_times(_without_line(deviations)),
+    )
     statistic = np.divide(largest, scale, out=np.zeros(m), where=scale > 0) / np.sqrt(tau)
     return statistic, place
 
@@ -92,6 +95,13 @@ def _without_step(deviations: FloatArray, place: np.ndarray) -> FloatArray:
     left = (deviations * before).sum(axis=1) / place
     right = (deviations * ~before).sum(axis=1) / (n - place)
     return np.asarray(deviations - np.where(before, left[:, None], right[:, None]))
+
+
+def _without_line(deviations: FloatArray) -> FloatArray:
+    n = deviations.shape[1]
+    order = np.arange(n) - (n - 1) / 2
+    slopes = deviations @ order / (order @ order)
+    return np.asarray(deviations - slopes[:, None] * order)
 
 
 def scores(rows: FloatArray, quantile: float) -> list[FloatArray]:
