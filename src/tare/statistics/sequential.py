@@ -10,15 +10,24 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
+from tare.errors import InputError
 from tare.registry import Description, Parameter
-from tare.statistics.comparison import Comparison, compare, detectable_change, judge
-from tare.statistics.sequential_boundaries import History, level, spent
+from tare.statistics.comparison import Comparison, compare, detectable_change, further, judge
+from tare.statistics.sequential_boundaries import History, boundary, level, spent
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level, signed_rank_p
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Pairs at the first look, and by how much the next looks grow.
 FIRST_LOOK = 7
-GROWTH = 1.2
+GROWTH = 1.1
+#: Share of the horizon by which half of the error is spent, and how steeply it is. Chosen among
+#: NN shapes by the pairs that effects of 0 to 5 margins take.
+_MIDDLE = 0.15
+_STEEPNESS = 1.5
+#: What looking often adds to the normal quantile at the horizon.
+_DEARER = 0.4
+#: Quantiles that stand for the values where their spread is estimated.
+_QUANTILES = 40
 
 
 @dataclass(frozen=True)
@@ -91,27 +100,41 @@ def compare_sequentially(
     Returns
     -------
     Sequential
-        Depends on the values only; asking after every pair is the same as asking at the looks.
+        Follows from the values alone: asking after every pair is the same as asking at the looks.
+
+    Raises
+    ------
+    InputError
+        If the arrays differ in length, are empty, or hold values that are not positive.
+
+    Notes
+    -----
+    Where nothing differs and coin flips chose the orders, the signs of the log-ratios are coin
+    flips whatever their sizes: drift, memory, modes and tails of the series do no harm. An order
+    that alternates by rule (AB BA AB ...) leaves memory in the signs [AR(.5): 6 to 8 % alarms].
+
+    References
+    ----------
+    Lan and DeMets 1983 for the spending of the error, Jennison and Turnbull 1989 for repeated
+    intervals.
     """
-    d = np.log(second) - np.log(first)
-    looks: list[Look] = []
+    d = _log_ratios(first, second)
+    over: list[Look] = []
     stop = False
-    for look in _walk(d, margin, confidence, final):
-        looks.append(look)
-        stop = _decides(look, margin, gate)
+    for look in looks(d, margin, confidence, final):
+        over.append(look)
+        stop = decides(look, margin, gate)
         if stop:
             break
-    n = looks[-1].n if looks else len(d)
-    comparison = _conclude(first[:n], second[:n], looks, margin, confidence)
-    following = None if stop or final else _next(looks[-1].n if looks else 0)
-    return Sequential(comparison, stop, following, tuple(looks))
+    n = over[-1].n if over else len(d)
+    last = over[-1] if over else Look(n, 0.0, None, None)
+    comparison = _conclude(first[:n], second[:n], last, margin, confidence)
+    following = None if stop or final else _next(last.n if over else 0)
+    return Sequential(comparison, stop, following, tuple(over))
 
 
-def _next(n: int) -> int:
-    return FIRST_LOOK if n < FIRST_LOOK else math.ceil(n * GROWTH)
-
-
-def _decides(look: Look, margin: float, gate: float | None) -> bool:
+def decides(look: Look, margin: float, gate: float | None = None) -> bool:
+    """Whether a look's interval is enough for a verdict, or for the gate where there is one."""
     if look.low is None or look.high is None:
         return False
     if gate is not None:
@@ -120,63 +143,113 @@ def _decides(look: Look, margin: float, gate: float | None) -> bool:
     return judge(look.low, look.high, margin, different=different) != "not decided"
 
 
-def _walk(d: FloatArray, margin: float, confidence: float, final: bool) -> Iterator[Look]:
+def looks(
+    log_ratios: FloatArray, margin: float = 0.02, confidence: float = 0.95, final: bool = False
+) -> Iterator[Look]:
+    """Go over the looks at pairs, whatever they say; where the pairs are final, the last takes all.
+
+    Parameters
+    ----------
+    log_ratios : array, shape (n,)
+        In order of time.
+    margin, confidence, final
+        As for :func:`compare_sequentially`.
+    """
+    d = np.ascontiguousarray(log_ratios, dtype=float)
     history: History = ()
     n = FIRST_LOOK
-    while n <= len(d):
-        history, look = _look(d[:n].tobytes(), history, margin, confidence, False)
-        if not (final and n == len(d)):
-            yield look
+    while n < len(d) or (n == len(d) and not final):
+        look, history = _look(d[:n].tobytes(), history, margin, confidence, False)
+        yield look
         n = _next(n)
-    if final and len(d) > 0:
-        if history and history[-1][0] == len(d):
-            history = history[:-1]
-        yield _look(d.tobytes(), history, margin, confidence, True)[1]
+    if final:
+        yield _look(d.tobytes(), history, margin, confidence, True)[0]
 
 
-@lru_cache(maxsize=4096)
+def _log_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
+    if len(first) != len(second) or len(first) == 0:
+        raise InputError(
+            f"{len(first)} values beside {len(second)} are no pairs.",
+            hint="Give the values of the same blocks, in order of time.",
+        )
+    both = np.concatenate([first, second])
+    if not (np.isfinite(both).all() and (both > 0).all()):
+        raise InputError(
+            "A ratio needs values above zero.", hint="Leave out the pairs that have no such value."
+        )
+    return np.log(second) - np.log(first)
+
+
+def _next(n: int) -> int:
+    return FIRST_LOOK if n < FIRST_LOOK else math.ceil(n * GROWTH)
+
+
+@lru_cache(maxsize=1024)
 def _look(
     data: bytes, history: History, margin: float, confidence: float, final: bool
-) -> tuple[History, Look]:
+) -> tuple[Look, History]:
+    """Look at pairs, given the looks before; cached, since every later call passes here again."""
     d = np.frombuffer(data, dtype=float)
-    n = len(d)
-    alpha = 1 - confidence
-    share = n / _horizon(d, margin, confidence)
-    spend = alpha if final else alpha * min(0.95, math.log1p((math.e - 1) * share))
-    a = level(history, n, max(spend, spent(history)))
-    bounds = signed_rank_interval(d, 1 - a) if a > 0 else None
-    achieved = signed_rank_level(n, a)
-    z = float(-special.ndtri(achieved / 2)) if achieved > 0 else 12.0
+    n, alpha = len(d), 1 - confidence
+    spend = alpha if final else alpha * _share(n / _horizon(d, margin, confidence))
+    nominal = level(history, n, max(spend, spent(history)))
+    bounds = signed_rank_interval(d, 1 - nominal) if nominal > 0 else None
     low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
-    return (*history, (n, z)), Look(n, a, low, high)
+    return Look(n, nominal, low, high), (*history, (n, boundary(signed_rank_level(n, nominal))))
+
+
+def _share(progress: float) -> float:
+    """Share of the error that may be spent when so much of the horizon has passed."""
+    return 1 - 1 / (1 + math.pow(progress / _MIDDLE, _STEEPNESS))
 
 
 def _horizon(d: FloatArray, margin: float, confidence: float) -> int:
-    """Pairs after which every effect is decided, from the spread and the margin alone."""
+    """Pairs after which every effect is decided, as the sizes of the log-ratios have it.
+
+    Not their signs: under no difference these are coin flips whatever the sizes, so that a plan
+    made of the sizes cannot favour an alarm [one made of the centred spread did: 6.0 % for 5 %].
+    The power of √2 that is nearest will do: boundaries are then few, and cached.
+    """
+    sizes = _thinned(np.sort(np.abs(d)), _QUANTILES // 2)
+    pairs = _pairs_needed(np.concatenate([-sizes, sizes]), margin, confidence)
+    return round(math.pow(2, round(2 * math.log2(max(pairs, FIRST_LOOK))) / 2))
+
+
+def _thinned(ordered: FloatArray, quantiles: int) -> FloatArray:
+    n = len(ordered)
+    if n <= quantiles:
+        return ordered
+    places = ((np.arange(quantiles) + 0.5) * n / quantiles).astype(int)
+    thinned: FloatArray = ordered[places]
+    return thinned
+
+
+def _pairs_needed(d: FloatArray, margin: float, confidence: float) -> float:
+    """Pairs whose interval is no wider than the margin, given log-ratios of such a spread."""
     bounds = signed_rank_interval(d, 0.8)
     if bounds is None:
-        return FIRST_LOOK
-    error = (bounds[1] - bounds[0]) / 2 / 1.2816 * math.sqrt(len(d))
-    z = float(-special.ndtri((1 - confidence) / 2)) + 0.4
-    return max(FIRST_LOOK, math.ceil((2 * z * error / math.log1p(margin)) ** 2))
+        return 0.0
+    errors = -special.ndtri(signed_rank_level(len(d), 0.2) / 2)
+    error_of_one = (bounds[1] - bounds[0]) / 2 / errors * math.sqrt(len(d))
+    z = -special.ndtri((1 - confidence) / 2) + _DEARER
+    return float((2 * z * error_of_one / math.log1p(margin)) ** 2)
 
 
 def _conclude(
-    first: FloatArray, second: FloatArray, looks: list[Look], margin: float, confidence: float
+    first: FloatArray, second: FloatArray, look: Look, margin: float, confidence: float
 ) -> Comparison:
+    """Put the last look's interval where that of a fixed n would stand."""
     alone = compare(first, second, margin, confidence, interval=lambda d, c: None)
-    look = looks[-1] if looks else Look(len(first), 0.0, None, None)
-    low, high = look.low, look.high
+    d, low, high = np.log(second) - np.log(first), look.low, look.high
+    needed = math.ceil(_pairs_needed(_thinned(np.sort(d), _QUANTILES), margin, confidence))
     if low is None or high is None:
-        return replace(alone, p=1.0, p_adjusted=1.0, verdict="not decided")
+        more = max(1, needed - look.n) if look.n >= FIRST_LOOK else None
+        return replace(alone, p=1.0, p_adjusted=1.0, verdict="not decided", more_pairs=more)
     different = low > 1 or high < 1
     verdict = judge(low, high, margin, different=different)
-    d = np.log(second) - np.log(first)
-    alpha = 1 - confidence
-    p = signed_rank_p(d) ** (math.log(alpha) / math.log(look.level))
-    p = min(p, float(np.nextafter(alpha, 0))) if different else max(p, alpha)
+    p = _p_of_all_looks(signed_rank_p(d), look.level, 1 - confidence, different)
     half = math.log(high / low) / 2
-    more = max(1, _horizon(d, margin, confidence) - len(d))
+    more = needed - look.n if needed > look.n else further(look.n, half, margin)
     return replace(
         alone,
         low=low,
@@ -187,6 +260,16 @@ def _conclude(
         more_pairs=more if verdict == "not decided" else None,
         detectable=detectable_change(half, 1 - look.level),
     )
+
+
+def _p_of_all_looks(p: float, nominal: float, alpha: float, different: bool) -> float:
+    """Level of the whole at which this look would just differ.
+
+    A power takes the look's level to that of the whole and 1 to 1; below it, it errs on the safe
+    side (Pocock's levels of five looks: .05 for .016, and .014 where .01 were right for .0026).
+    """
+    whole = math.pow(p, math.log(alpha) / math.log(nominal))
+    return min(whole, float(np.nextafter(alpha, 0))) if different else max(whole, alpha)
 
 
 UNIT = Statistic(
@@ -205,5 +288,5 @@ UNIT = Statistic(
         ),
         source="Lan and DeMets 1983; Jennison and Turnbull 1989; Hodges and Lehmann 1963",
     ),
-    methods=(compare_sequentially,),
+    methods=(compare_sequentially, looks, decides),
 )

@@ -47,6 +47,8 @@ def _rank_probability(n: int, t: float) -> float:
 
 def _critical_rank(n: int, alpha: float) -> int:
     """Largest t with P(T ≤ t) ≤ alpha / 2; −1 if there is none."""
+    if alpha <= 0:
+        return -1
     if n <= _EXACT:
         return int(np.searchsorted(signed_rank_cdf(n), alpha / 2, side="right")) - 1
     sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24)
@@ -103,8 +105,8 @@ def _select(ordered: FloatArray, rank: int) -> float:
     while int(np.sum(end - start)) > _LEFT * n:
         middle = low + (high - low) / 2
         if not low < middle < high:  # what is left are ties
-            i = int(np.argmax(end > start))
-            return float(ordered[i] + ordered[start[i]]) / 2
+            tied = int(np.argmax(end > start))
+            return float(ordered[tied] + ordered[start[tied]]) / 2
         upto = _partners(ordered, middle)
         if int(np.sum(upto - each)) > rank:
             high, end = middle, upto
