@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tare.audit.comparison import ComparisonAudit, compare_series
@@ -12,10 +12,13 @@ from tare.audit.question import Question, Tell, silent
 from tare.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.audit.specification import Score, score
 from tare.audit.variance import VarianceAudit, explain
-from tare.interop import Imported, Series, read
+from tare.interop import Columns, Imported, Series, read
 from tare.statistics.trust import Verdict
 
 __all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "audit"]
+
+#: Key that tells the files of an audit apart, where there are several.
+FILE = "file"
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,11 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         If a file cannot be read, or lacks what was named.
     """
     question = question or Question()
+    asked = _without_file(question.columns) if len(files) > 1 else question.columns
     imported = []
     for i, file in enumerate(files):
         tell("reading", i, len(files))
-        imported.append(read(file, question.columns, question.format))
+        imported.append(read(file, asked, question.format))
     found = [(one.file, s) for one in imported for s in one.series]
     keys = _keys(found)
     apart = varied(keys)
@@ -115,9 +119,15 @@ def _keys(found: Sequence[tuple[Path, Series]]) -> list[dict[str, str]]:
     """Name series so that no two of an audit are called the same."""
     files = list(dict.fromkeys(file for file, _ in found))
     short = _short(files)
-    return [
-        {**({"file": short[file]} if len(files) > 1 else {}), **dict(s.key)} for file, s in found
-    ]
+    return [{**({FILE: short[file]} if len(files) > 1 else {}), **dict(s.key)} for file, s in found]
+
+
+def _without_file(columns: Columns) -> Columns:
+    """Leave out the key that an audit of several files has, and no file itself."""
+    group, compare = (
+        tuple(c for c in some if c != FILE) for some in (columns.group, columns.compare)
+    )
+    return replace(columns, group=group, compare=compare)
 
 
 def _short(files: Sequence[Path]) -> dict[Path, str]:
