@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from tare.errors import InputError
 from tare.interop.packed import take, unpacked
 
@@ -30,10 +32,13 @@ class Block:
         UTF-8; lines end with LF.
     line : int
         The line of the file that it begins with, from 1.
+    lines : int
+        How many there are.
     """
 
     data: bytes
     line: int
+    lines: int
 
 
 @dataclass
@@ -49,6 +54,7 @@ class Text:
 
     file: Path
     notes: list[str] = field(default_factory=list)
+    _line: int = 1
 
     def head(self) -> str:
         """Return the beginning, at most ``HEAD_BYTES`` of it."""
@@ -66,18 +72,19 @@ class Text:
         InputError
             If it cannot be read or unpacked, or a line is too long; names the line.
         """
-        line, rest = 1, b""
+        self._line, rest = 1, b""
         for data in self._decoded():
-            rest += data
+            rest = rest + data if rest else data
             end = _end(rest) if data else len(rest)
             if end:
-                yield Block(rest[:end], line)
-                line += rest.count(b"\n", 0, end)
-                rest = rest[end:]
+                whole, rest = rest[:end], rest[end:]
+                lines = newlines(whole) + (not whole.endswith(b"\n"))
+                yield Block(whole, self._line, lines)
+                self._line += lines
             if len(rest) > MOST_LINE_BYTES:
                 raise InputError(
-                    f"{self.file}, line {line} is longer than {MOST_LINE_BYTES >> 20} MiB, or a"
-                    " quotation mark in it is never closed",
+                    f"{self.file}, line {self._line} is longer than {MOST_LINE_BYTES >> 20} MiB,"
+                    " or a quotation mark in it is never closed",
                     "is it a table of lines?",
                 )
 
@@ -87,13 +94,13 @@ class Text:
             raw = take(self.file, source, BLOCK_BYTES)
             decoder, skip = self._decoder(raw)
             raw = raw[skip:]
-            line, held = 1, b""
+            held = b""
             while True:
                 if decoder is not None:
                     data = decoder.decode(raw, final=not raw).encode()
                 else:
                     data = raw
-                    self._check_text(data, line)
+                    self._check_text(data)
                 data = held + data
                 # LF may come with what is read next.
                 held = b"\r" if raw and data.endswith(b"\r") else b""
@@ -102,11 +109,10 @@ class Text:
                     data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
                 if data:
                     yield data
-                    line += data.count(b"\n")
                 if not raw:
                     yield b""
                     return
-                raw = take(self.file, source, BLOCK_BYTES, line)
+                raw = take(self.file, source, BLOCK_BYTES, self._line)
 
     def _decoder(self, data: bytes) -> tuple[codecs.IncrementalDecoder | None, int]:
         """Return what turns the bytes into text (None: they are UTF-8), and the BOM's length."""
@@ -124,15 +130,20 @@ class Text:
         self.note(f"It is {name.upper()}, and is read as that.")
         return codecs.getincrementaldecoder(name)("replace"), 0
 
-    def _check_text(self, data: bytes, line: int) -> None:
+    def _check_text(self, data: bytes) -> None:
         if b"\0" in data:
-            at = line + data.count(b"\n", 0, data.index(b"\0"))
+            at = self._line + data.count(b"\n", 0, data.index(b"\0"))
             raise InputError(f"{self.file}, near line {at}: a zero byte, so it is no text", _REDO)
 
     def note(self, sentence: str) -> None:
         """Tell something once."""
         if sentence not in self.notes:
             self.notes.append(sentence)
+
+
+def newlines(data: bytes) -> int:
+    """Count line ends; numpy does so many times faster than bytes where there are many."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def _utf8(data: bytes) -> str:

@@ -90,7 +90,7 @@ class CsvRows:
         """Go through all rows, with the columns that are wanted."""
         for whole in self._text.blocks():
             block = self._after_header(whole)
-            if block.data.strip():
+            if block.data and not block.data.isspace():
                 yield self._chunk(block, wanted)
 
     def _after_header(self, block: Block) -> Block:
@@ -99,7 +99,7 @@ class CsvRows:
         at = 0
         for _ in range(self._begin - block.line):
             at = block.data.find(b"\n", at) + 1
-        return Block(block.data[at:], self._begin)
+        return Block(block.data[at:], self._begin, block.lines - (self._begin - block.line))
 
     def _chunk(self, block: Block, wanted: Mapping[int, Want]) -> Chunk:
         types: dict[int, pa.DataType] = {i: _TYPES[want] for i, want in wanted.items()}
@@ -110,8 +110,7 @@ class CsvRows:
             self._find_ragged(block)
             table = self._parsed_as_far_as_numbers_go(block, types, error)
         columns = {i: _one(table.column(f"{i}")) for i in wanted}
-        lines = block.data.count(b"\n") + (not block.data.endswith(b"\n"))
-        if lines == table.num_rows:
+        if block.lines == table.num_rows:
             return Chunk(columns, table.num_rows, consecutive(block.line))
         return Chunk(columns, table.num_rows, lambda index: self._lines(block)[index])
 
@@ -171,7 +170,7 @@ class CsvRows:
         except UnicodeDecodeError as error:
             line = block.line + block.data.count(b"\n", 0, error.start)
             self._text.note(f"It is not UTF-8 (line {line}), and is read as Latin-1.")
-            return Block(block.data.decode("latin-1").encode(), block.line)
+            return Block(block.data.decode("latin-1").encode(), block.line, block.lines)
         return block
 
     def _find_ragged(self, block: Block) -> None:
