@@ -160,7 +160,7 @@ def execute(
         user=None if as_root else calling_user(),
         teardown=teardown or any(w.command for w in prepared.experiment.workloads),
         notes=prepared.notes,
-        first_look=_first_look(prepared.experiment),
+        first_look=first_look(prepared.experiment),
     )
     return execution.conduct(request)
 
@@ -226,7 +226,8 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
     return rule
 
 
-def _first_look(experiment: Experiment) -> int:
+def first_look(experiment: Experiment) -> int:
+    """Trials below which nothing stops; where fewer fit the budget, n is fixed beforehand."""
     if experiment.stopping.compare is not None:
         return 0  # its looks share one error, however early they are
     from tare.statistics import repetitions

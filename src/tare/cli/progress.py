@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from types import TracebackType
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from tare.cli.output import err, seconds
+from tare.cli.output import err, nanoseconds, seconds
 from tare.execute import Outcome
 from tare.experiment import Cell
 
@@ -21,7 +22,10 @@ SILENT_S = 1.0
 class Bar:
     """Shows how far a session is; a context manager that leaves the terminal clean."""
 
-    def __init__(self) -> None:
+    def __init__(self, least: int | None = None) -> None:
+        #: Trials of the one command before which nothing stops; None: of many, nothing is told.
+        self._least = least
+        self._spent_s = 0.0
         self._live = sys.stderr.isatty()
         self._bar = Progress(
             SpinnerColumn(),
@@ -61,8 +65,23 @@ class Bar:
     def planned(self, trials: int | None, seconds_left: float | None) -> None:
         """Tell how many trials there will be."""
         self._trials = trials
+        if self._least is not None and seconds_left is not None and math.isfinite(seconds_left):
+            err.print(self._projection(self._least, trials, seconds_left))
         if seconds_left is not None and self._live:
             self._show(f"about {seconds(seconds_left)}")
+
+    def _projection(self, least: int, trials: int | None, seconds_left: float) -> str:
+        """Tell, after the first trial, how long it will take."""
+        one = self._spent_s
+        if trials is not None:
+            return (
+                f"One trial takes {nanoseconds(1e9 * one)[0]}: {trials} fit the budget, decided "
+                f"now; {seconds(trials * one)}"
+            )
+        return (
+            f"One trial takes {nanoseconds(1e9 * one)[0]}: {least} trials at least, "
+            f"{seconds(least * one)}; {seconds(seconds_left)} at most"
+        )
 
     def running(self, estimate: str) -> None:
         """Tell what a comparison says so far."""
@@ -70,6 +89,7 @@ class Bar:
 
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a trial is over."""
+        self._spent_s += outcome.seconds
         left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
         of = f" of {self._trials}" if self._trials else ""
         where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])

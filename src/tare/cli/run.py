@@ -142,7 +142,7 @@ def run(
         failure: TrialError | None = None
         ended = "failed"
         try:
-            with Bar() as bar:
+            with Bar(least=conclude.first_look(asked)) as bar:
                 ended = conclude.execute(
                     prepared, folder, bar, resume=resume, as_root=as_root, teardown=True
                 )

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tare import journal, record
+from tare import journal, plan, record
 from tare.cli import output
+from tare.cli.trial_json import trial_json
+from tare.experiment import Stopping
 from tare.metrics import SOURCES
+
+if TYPE_CHECKING:
+    from tare.cli.asked import Known
 
 #: Version of ``tare run --json``.
 VERSION = 1
@@ -50,7 +55,9 @@ class Summary:
     trials: list[Trial]
     facts: dict[str, Any]
     ended: str
-    precision: float | None
+    #: What was asked, and of which metric first.
+    stopping: Stopping
+    metric: str
     stop: journal.Stop | None
 
     @property
@@ -70,6 +77,17 @@ class Summary:
                 return source, [v for v in values if v is not None]
         return None, []
 
+    def known(self) -> list[Known]:
+        """Return how well what was asked is known; nothing of a metric that has no values."""
+        from tare.cli.asked import know
+
+        found = []
+        for metric in (self.metric, *self.stopping.also):
+            source, values = self.common(metric)
+            if source is not None:
+                found.append(know(metric, source, values, self.stopping))
+        return found
+
     def elapsed(self) -> tuple[list[float], str]:
         """Return exec to end, with teardown where every trial has it, and what that is."""
         source, wall = self.common("wall_ns")
@@ -87,7 +105,7 @@ class Summary:
         """Return what ``--json`` writes."""
         return {
             "version": VERSION,
-            "trials": [_trial_json(trial) for trial in self.trials],
+            "trials": [trial_json(trial) for trial in self.trials],
             "summary": self._summary_json(),
             "facts": self.facts,
         }
@@ -101,25 +119,30 @@ class Summary:
             "time": meaning if values else None,
         }
         if values:
-            told |= _statistics(values)
+            told |= _statistics(values, self.stopping)
+        told["asked"] = [known.as_json() for known in self.known()]
+        stop = self.stop
+        told["stop"] = None if stop is None else {
+            "reason": stop.reason, "why": stop.why, "refusal": stop.refusal, "target": stop.target,
+            "reached": stop.reached, "more_trials": stop.more_trials,
+        }  # fmt: skip
         return told
 
 
-def _statistics(values: list[float]) -> dict[str, Any]:
+def _statistics(values: list[float], stopping: Stopping) -> dict[str, Any]:
     import numpy as np
 
-    from tare.statistics.intervals import quantile_interval
-    from tare.statistics.repetitions import reached_precision
+    from tare.statistics.repetitions import interval_at_stop
 
     ns = np.array(values)
-    median = quantile_interval(ns)
+    median = interval_at_stop(ns, anytime=stopping.anytime, fixed=stopping.trials is not None)
     p10, p90 = np.quantile(ns, [0.1, 0.9])
     return {
         "median_s": median.estimate / 1e9,
         "median_low_s": None if median.low is None else median.low / 1e9,
         "median_high_s": None if median.high is None else median.high / 1e9,
         "confidence": median.confidence,
-        "precision": reached_precision(ns),
+        "precision": median.half_width,
         "mean_s": float(ns.mean()) / 1e9,
         "sd_s": float(ns.std(ddof=1)) / 1e9 if len(ns) > 1 else None,
         "p10_s": float(p10) / 1e9,
@@ -127,38 +150,6 @@ def _statistics(values: list[float]) -> dict[str, Any]:
         "min_s": float(ns.min()) / 1e9,
         "max_s": float(ns.max()) / 1e9,
     }
-
-
-def _trial_json(trial: Trial) -> dict[str, Any]:
-    wall, source = trial.best("wall_ns")
-    cpu, cpu_source = trial.best("cpu_ns")
-    memory, memory_source = trial.best("memory_bytes")
-    code = trial.get("exit_code", "wait")
-    number = trial.get("signal", "wait")
-    sources: dict[str, dict[str, float]] = defaultdict(dict)
-    for (metric, name), value in sorted(trial.values.items()):
-        sources[metric][name] = value
-    return {
-        "trial": trial.number,
-        "status": trial.status,
-        "reason": trial.reason,
-        "wall_s": _seconds(wall),
-        "source": source,
-        "teardown_s": _seconds(trial.get("teardown_ns", "switch")),
-        "cpu_s": _seconds(cpu),
-        "cpu_source": cpu_source,
-        "memory_bytes": None if memory is None else round(memory),
-        "memory_source": memory_source,
-        "wait_s": _seconds(trial.get("wait_ns", "schedstat")),
-        "exit": None if code is None else int(code),
-        "signal": None if number is None else int(number),
-        "timed_out": bool(trial.get("timed_out", "wait") or 0),
-        "sources": dict(sources),
-    }
-
-
-def _seconds(value: float | None) -> float | None:
-    return None if value is None else value / 1e9
 
 
 def summarize(folder: Path, ended: str) -> Summary:
@@ -185,7 +176,8 @@ def summarize(folder: Path, ended: str) -> Summary:
     for number, trial in trials.items():
         trial.values = {key: sum(v) / len(v) for key, v in sums[number].items()}
     finished = [trial for trial in trials.values() if trial.status != "unfinished"]
-    return Summary(finished, facts, ended, stop.target if stop else None, stop)
+    asked = plan.read(folder)
+    return Summary(finished, facts, ended, asked.experiment.stopping, asked.metric, stop)
 
 
 def show(summary: Summary, kept: Path | None, platform: str) -> None:
@@ -193,7 +185,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     values, meaning = summary.elapsed()
     if not values:
         return
-    told = _statistics(values)
+    told = _statistics(values, summary.stopping)
     ns = {key: told[key] * 1e9 for key in ("median_s", "p10_s", "p90_s")}
     median, p10, p90 = output.nanoseconds(ns["median_s"], ns["p10_s"], ns["p90_s"])
     if told["median_low_s"] is None:
@@ -206,12 +198,20 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     say = output.out.print
     say(f"Time    {median}  median, {interval}, n = {len(values)}")
     say(f"        {meaning}", style="dim")
+    for known in summary.known():
+        # The median of the time stands above already.
+        if (known.metric, known.quantile) != ("wall_ns", 0.5):
+            say(f"{_label(known.metric):<7} {known.sentence()}")
     say(f"Spread  {p10} – {p90}  (p10–p90)")
     _show_resources(summary)
     say(_trust(summary, values))
     for problem in _problems(summary):
         say(problem)
     say(_next(summary, kept, platform), style="dim")
+
+
+def _label(metric: str) -> str:
+    return {"wall_ns": "Time", "cpu_ns": "CPU", "memory_bytes": "Memory"}.get(metric, "Asked")
 
 
 def _show_resources(summary: Summary) -> None:
@@ -249,7 +249,10 @@ def _trust(summary: Summary, values: list[float]) -> str:
         if found[worst] > NOTABLE
         else "nothing disturbed it by more than 1 %"
     )
-    reached = _statistics(values)["precision"]
+    reached = _statistics(values, summary.stopping)["precision"]
+    refusals = [known.refusal for known in summary.known() if known.refusal]
+    if refusals:
+        return f"Trust   {'; '.join(refusals)}; {disturbed}."
     if reached is None:
         return f"Trust   too few trials to say how exact the median is; {disturbed}."
     return (
@@ -267,10 +270,13 @@ def _problems(summary: Summary) -> list[str]:
         reasons = sorted({t.reason for t in summary.trials if t.reason})
         told.append(f"Failed  {failed} of {len(summary.trials)} trials: {'; '.join(reasons[:3])}")
     stop = summary.stop
-    if stop and stop.target and stop.reached and stop.reached > stop.target and stop.more_trials:
+    if stop and stop.refusal and stop.reason not in ("target", "fixed"):
+        told.append(f"Note    target not reached: {stop.refusal}")
+    elif stop and stop.target and stop.reached and stop.reached > stop.target and stop.more_trials:
         more = "" if stop.more_seconds is None else f", {output.seconds(stop.more_seconds)}"
         told.append(
-            f"Note    target not reached: ±{stop.reached:.1%} instead of ±{stop.target:.0%}; "
+            f"Note    target not reached: ±{100 * stop.reached:.2g} % instead of "
+            f"±{100 * stop.target:.2g} %; "
             f"about {stop.more_trials} more trials{more}"
         )
     return told

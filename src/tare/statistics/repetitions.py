@@ -31,8 +31,8 @@ from tare.statistics.steadiness import SAY, Change, largest_change
 
 __all__ = [
     "CAP", "FIRST_LOOK", "LOOK_CONFIDENCE", "Decision", "Look", "Reason", "Target", "Why",
-    "decide", "decide_cell", "first_look", "looks", "reached_precision", "series_interval",
-    "spread_target", "together",
+    "decide", "decide_cell", "first_look", "interval_at_stop", "looks",
+    "reached_precision", "series_interval", "spread_target", "together", "unsteady",
 ]  # fmt: skip
 
 _SPREAD_RESAMPLES = 499
@@ -152,6 +152,62 @@ def series_interval(
     return replace(plain, low=low, high=high, method=method)
 
 
+def interval_at_stop(
+    values: FloatArray,
+    quantile: float = 0.5,
+    *,
+    anytime: bool = False,
+    family: int = 1,
+    fixed: bool = False,
+) -> Interval:
+    """Interval to print of a series that the rule stopped, which holds in spite of the looks.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    quantile, anytime, family
+        As for :func:`decide_cell`.
+    fixed : bool
+        Whether n was decided beforehand, so that nobody looked.
+
+    Returns
+    -------
+    Interval
+        That of the rule's look, whose ranks are those of more than 95 %; of 95 % where n was fixed,
+        by the user or because fewer trials fitted than a first look needs. Its ``confidence`` is
+        what it claims after all looks.
+    """
+    target = Target(1.0, quantile, anytime=anytime, family=family)
+    looked = anytime or (not fixed and len(values) >= first_look(quantile))
+    claimed = 1 - 0.05 / family
+    confidence = target.confidence if looked else claimed
+    interval = series_interval(values, quantile, confidence, anytime=anytime)
+    return replace(interval, confidence=claimed)
+
+
+def unsteady(
+    values: FloatArray, precision: float, quantile: float = 0.5
+) -> tuple[Why | None, str | None]:
+    """Tell that a series drifts or jumps by more than a target, where that is certain enough.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    precision : float
+        The relative change that matters.
+    quantile : float
+        Of which quantile; the median by default.
+
+    Returns
+    -------
+    ("drifts" or "jumps", str) or (None, None)
+        The same in words, with what to do; never below 20 trials.
+    """
+    return _change(np.asarray(values, dtype=float), Target(precision, quantile))
+
+
 def decide_cell(
     values: FloatArray,
     precision: float,
@@ -198,8 +254,10 @@ def decide_cell(
     """
     target = Target(precision, quantile, spread, cap, anytime, family)
     n = len(values)
-    confidence = 1 - 0.05 / family
-    reached = reached_precision(values, confidence, quantile, anytime=anytime)
+    reached = None
+    if n:
+        at_stop = interval_at_stop(values, quantile, anytime=anytime, family=family)
+        reached = at_stop.half_width
     projected = _few_projection(values, reached, target)
     seen: Look | None = None
     for size, seen in _looks(values, target):
