@@ -213,6 +213,24 @@ def test_what_is_odd_is_told(tmp_path: Path) -> None:
     assert "no header: columns are c1 to c2." in nameless.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [("2nd_run,95th", True), ("2 ms,x", False), ("x,1", False), ("x,-1e3", False), ("1a,b", True)],
+)
+def test_a_header_is_a_line_without_numbers(tmp_path: Path, first: str, named: bool) -> None:
+    imported = made(tmp_path, f"{first}\n1,2\n", group=("c1",) if not named else (), value=(
+        "c2" if not named else first.split(",")[1]
+    ))  # fmt: skip
+    assert sum(len(one.values) for one in imported.series) + sum(
+        len(one.defects) for one in imported.series
+    ) == (1 if named else 2)
+
+
+def test_a_long_cell_is_no_number_and_takes_no_time(tmp_path: Path) -> None:
+    long = "1 x" + " " * 100_000 + "y z"
+    assert only(tmp_path, f"a,b\n{long},2\n").values.tolist() == [2]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_encodings_are_told_apart(tmp_path: Path, encoding: str) -> None:
     series = only(tmp_path, "naïve_ms,b\n1500,ü\n".encode(encoding), value="naïve_ms")

@@ -18,18 +18,20 @@ _CELL = (
     r"\s*(?P<unit>[^0-9\s].*?)?\s*$"
 )
 _PATTERN = re.compile(_CELL)
+#: No number is longer with its unit; a longer cell is not looked at, since that may take long.
+MOST_CHARACTERS = 64
 
 
 def parsed(text: str) -> tuple[float, str | None] | None:
     """Take a cell apart into its number and the unit behind it; None if it has no number."""
-    found = _PATTERN.match(text)
+    found = _PATTERN.match(text) if len(text) <= MOST_CHARACTERS else None
     return (float(found["number"]), found["unit"]) if found else None
 
 
 def is_number(text: str) -> bool:
     """Whether a cell is a number, with a unit that is known or without."""
-    found = _PATTERN.match(text)
-    return bool(found and (found["unit"] is None or units.unit(found["unit"])))
+    found = parsed(text)
+    return found is not None and (found[1] is None or units.unit(found[1]) is not None)
 
 
 @dataclass

@@ -14,6 +14,7 @@ import pyarrow.csv as arrow_csv
 
 from tare.errors import InputError
 from tare.interop.blocks import HEAD_BYTES, Block, Text
+from tare.interop.cells import MOST_CHARACTERS, is_number
 from tare.interop.rows import Chunk, Want, consecutive
 from tare.interop.series import IntArray
 from tare.interop.text_file import shown
@@ -30,7 +31,6 @@ _TYPES = {
     "integer": pa.int64(),
     "level": pa.dictionary(pa.int32(), pa.string()),
 }
-_NUMBER = re.compile(r"\s*[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?\s*\S{0,12}\s*")
 _COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*[^\d.,\s]{0,12}\s*")
 _POINT = re.compile(r"\s*[-+]?\d*\.\d+.*")
 
@@ -268,14 +268,14 @@ def _lines_of(head: str, first: int, separator: str) -> int:
 def _is_header(cells: Sequence[str], expected: Sequence[str]) -> bool:
     if any(cell.strip() in expected for cell in cells):
         return True
-    return not any(_NUMBER.fullmatch(cell) for cell in cells)
+    return not any(is_number(cell.replace(",", ".", 1)) for cell in cells)
 
 
 def _decimal_comma(separator: str, rows: Sequence[tuple[int, list[str]]]) -> bool:
     """Whether numbers have a decimal comma: some have, and none has a point."""
     if separator == ",":
         return False
-    cells = [cell for _, row in rows for cell in row]
+    cells = [cell for _, row in rows for cell in row if len(cell) <= MOST_CHARACTERS]
     return any(_COMMA.fullmatch(c) for c in cells) and not any(_POINT.fullmatch(c) for c in cells)
 
 
