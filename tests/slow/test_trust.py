@@ -100,7 +100,7 @@ def with_change(change: Callable[[np.ndarray], np.ndarray]) -> Draw:
 PLANTED: dict[str, tuple[Draw, tuple[int, ...]]] = {
     "AR(.5)": (remembering(0.5), (100, 1000)),
     "AR(.8)": (remembering(0.8), (100, 1000)),
-    "drift of 0.6 SD": (with_change(lambda t: 0.6 * t), (1000,)),
+    "drift of 0.8 SD": (with_change(lambda t: 0.8 * t), (1000,)),
     "drift of 1.5 SD": (with_change(lambda t: 1.5 * t), (100, 1000)),
     "drift of 3.5 SD": (with_change(lambda t: 3.5 * t), (20, 100)),
     "step of 1 SD": (with_change(lambda t: 1.0 * (t > 0.5)), (100, 1000)),

@@ -29,8 +29,10 @@ _MEMORY = (1.62, 1.83, 1.96, 2.02, 2.09, 2.29, 2.38, 2.57, 2.74, 2.83, 2.93, 2.9
 _STEP = (1.89, 2.2, 2.44, 2.49, 2.66, 2.79, 2.94, 3.05, 3.23, 3.32, 3.44, 3.49, 3.55, 3.6, 3.62)
 _DRIFT = (2.05, 2.15, 2.22, 2.26, 2.3, 2.33, 2.38, 2.4, 2.42, *(2.43,) * 6)
 _LEVELS = np.array([0.02, 0.022, 0.015])
-#: Where more than this share of the values are equal, the thresholds are confirmed by shuffling.
+#: Where more than this share of the values are equal, or any of so few, what exceeds a threshold is
+#: confirmed by shuffling.
 _MANY_TIES = 0.5
+_FEW = 20
 _SHUFFLES = 499
 
 
@@ -95,8 +97,8 @@ def order_of(series: FloatArray | Course) -> Order | None:
     Notes
     -----
     Assumes nothing of the distribution. Shuffled series, and so independent ones, show anything
-    in at most 5 %. Where more than half of the values are equal, the thresholds of normal
-    scores do not hold, and what exceeds them is confirmed by 499 shuffles of the scores.
+    in at most 5 %. Where more than half of the values are equal (or any of fewer than 20), the
+    thresholds of normal scores do not hold, and what exceeds them is confirmed by 499 shuffles.
 
     References
     ----------
@@ -113,7 +115,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
     found = np.array([_memory(scores), _steps(scores).max(), _drift(scores)])
     limits = np.array([_threshold(table, n) for table in (_MEMORY, _STEP, _DRIFT)])
     beyond = found > limits
-    if beyond.any() and _largest_tie(course.values) > _MANY_TIES:
+    if beyond.any() and _tied(course.values):
         beyond = _confirmed(scores, found, beyond)
     tau = dependence_time(scores) if course.block == 1 or beyond[0] else 1.0
     if course.block > 1:
@@ -179,8 +181,10 @@ def _drift(scores: FloatArray) -> float:
     return float(abs(scores @ time) / np.sqrt(time @ time * n / (n - 1)))
 
 
-def _largest_tie(values: FloatArray) -> float:
-    return int(np.unique(values, return_counts=True)[1].max()) / len(values)
+def _tied(values: FloatArray) -> bool:
+    """Whether there are too many ties, or too few values with any, for the thresholds to hold."""
+    n, counts = len(values), np.unique(values, return_counts=True)[1]
+    return bool(counts.max() > _MANY_TIES * n or (n < _FEW and counts.max() > 1))
 
 
 def _confirmed(scores: FloatArray, found: FloatArray, beyond: BoolArray) -> BoolArray:
