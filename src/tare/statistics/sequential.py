@@ -21,7 +21,8 @@ from tare.statistics.statistic import FloatArray, Statistic
 FIRST_LOOK = 7
 GROWTH = 1.1
 #: Share of the horizon by which half of the error is spent, and how steeply it is. Chosen among
-#: NN shapes by the pairs that effects of 0 to 5 margins take.
+#: 32 shapes of spending by the pairs that effects of 0 to 5 margins take at CoV 2, 5 and 10 %;
+#: the best are within 3 % of each other.
 _MIDDLE = 0.15
 _STEEPNESS = 1.5
 #: What looking often adds to the normal quantile at the horizon.
