@@ -43,7 +43,9 @@ def told_quantity(value: float, unit: str | None, digits: int = 4) -> str:
 def told_median(s: SeriesAudit) -> str:
     """Write a median with its interval: "241.8 ms ±0.2 %"."""
     if s.n == 0:
-        return "no values"
+        stated = s.series.reported.get("median", s.series.reported.get("mean"))
+        known = stated is not None and math.isfinite(stated)
+        return f"{told_quantity(stated or 0.0, s.series.unit)} (stated)" if known else "no values"
     value = told_quantity(s.median.estimate, s.series.unit)
     half = s.median.half_width
     if half is None:

@@ -18,6 +18,7 @@ from tare.findings.phrasing import change_interval, counted, percent
 #: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 24
 _MOST_REASONS = 8
+_MOST_NOTES = 4
 _LEAST_NAME = 12
 _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
@@ -96,6 +97,11 @@ def _show_reasons(audit: Audit) -> None:
     left = len(told) - _MOST_REASONS
     if left > 0:
         output.out.print(f"        … and {counted(left, 'further reason')}", style="dim")
+    noted = words.shared(audit.series, lambda s: s.series.notes, lambda s: s.name)
+    for note in noted[:_MOST_NOTES]:
+        output.out.print(
+            f"Note    {note.told('series', len(audit.series))}", style="dim", soft_wrap=True
+        )
     unsettled = [s for s in audit.series if not s.repetitions.converges]
     if unsettled:
         names = unsettled[0].name if len(unsettled) == 1 else f"{len(unsettled):,} series"
