@@ -146,8 +146,8 @@ def test_a_comparison_is_kept_reported_and_gone_on_with(tmp_path: Path) -> None:
     assert str(page) in done.stdout.replace("\n", "")
     assert "Is b different from a?" in page.read_text()
     compare(*again, check=14)
-    compare(*again, "--resume", "--margin", "1%", check=11)
-    compare(*again, "--resume")
+    compare(*again, "--resume", "--warmup", "1", check=11)
+    compare(*again, "--resume", "--gate", "5%", check=None)
     assert len(list((out / "journal").iterdir())) == 2
     elsewhere = tmp_path / "page.html"
     compare("true", "sleep 0.002", "--report", str(elsewhere))

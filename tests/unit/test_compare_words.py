@@ -121,7 +121,7 @@ def test_the_gate_is_told_in_one_line() -> None:
     assert line.startswith("Gate     2 % fails: new is slower than old by more than 2 %")
     assert "the worst of 2" in line
     assert "passes" in verdict.gate_line([SAME], 0.03)
-    assert "undecided" in verdict.gate_line([OPEN], 0.03)
+    assert "is undecided: not decided whether" in verdict.gate_line([OPEN], 0.03)
 
 
 def test_the_picture_has_the_interval_where_it_is() -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tare.findings.judgement import Difference
     from tare.results import Results
 
+#: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
+_TIMES = ("wall", "cpu")
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
 
@@ -124,6 +126,7 @@ def compare(
     Example: tare compare 'sleep 0.1' 'sleep 0.103'
     """
     from tare import plan
+    from tare.findings.difference import question
 
     if resume:
         if out is None:
@@ -137,11 +140,16 @@ def compare(
     words = [split(command) for command in commands]
     names = _names(commands, words, name or [])
     _check_number(names, baseline)
+    wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
     table: dict[str, Any] = {
         "experiment": {
             "name": "compare",
-            "question": f"Is {' or '.join(names[1:] or names)} different from "
-            f"{names[0] if baseline is None else 'the baseline'}?",
+            "question": question(
+                names[1:] or names,
+                names[0] if baseline is None else "the baseline",
+                wanted.gate,
+                "slower" if metric in _TIMES or metric.endswith("_ns") else "larger",
+            ),
             "metric": metric,
             "margin": margin,
             "warmup": warmup,
@@ -163,7 +171,6 @@ def compare(
         ],
         **factors(platform, workers, pinning, image),
     }
-    wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
     execution = Execution(resume=resume, as_root=as_root, capture=capture)
     if baseline is not None:
         stored = Stored(baseline, baseline_name)

@@ -115,11 +115,11 @@ def tell(
             comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
         )
     if "-" not in (wanted.json, wanted.markdown):
+        if wanted.gate is not None:
+            output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
         verdict.show(found, results, wanted.gate)
         for line in verdict.problems(results):
             output.out.print(line)
-        if wanted.gate is not None:
-            output.out.print(verdict.gate_line(found, wanted.gate))
         page = _page(folder, wanted)
         output.out.print(_next(found, page, wanted), style="dim", soft_wrap=True)
     else:

@@ -142,16 +142,9 @@ def gate_line(found: Sequence[Difference], gate: float) -> str:
     answers = [d.gate(gate) for d in found]
     answer = worst(answers)
     d = found[answers.index(answer)]
-    x = share(gate)
-    words = {
-        "pass": f"passes: {d.second} is not slower than {d.first} by {x} or more",
-        "fail": f"fails: {d.second} is slower than {d.first} by more than {x}",
-        "undecided": f"is undecided: {d.second} may be slower than {d.first} by {x}, or not",
-    }[answer]
-    if d.basis.unit != "ns":
-        words = words.replace("slower", "larger")
+    word = {"pass": "passes", "fail": "fails", "undecided": "is undecided"}[answer]
     count = f" (the worst of {len(found)})" if len(found) > 1 else ""
-    return f"Gate     {x} {words}{count}: {d.ratio}, {d.counted}."
+    return f"Gate     {share(gate)} {word}: {d.gate_sentence(gate)}, {d.counted}{count}."
 
 
 def as_json(

@@ -16,7 +16,13 @@ from tare.findings.finding import (
     Verdict,
     uncompared,
 )
-from tare.findings.judgement import Difference, differences, earlier_ends
+from tare.findings.judgement import (
+    Difference,
+    GateAnswer,
+    differences,
+    earlier_ends,
+    worst,
+)
 from tare.findings.pairing import ERROR
 from tare.findings.phrasing import listing, share
 from tare.registry import Description
@@ -38,12 +44,13 @@ def find(results: Results) -> Finding | None:
     if isinstance(found, str):
         return uncompared(_DESCRIPTION, found)
     cells = cells_of(results, found[0].basis)
+    gate = results.experiment.stopping.gate
     return Finding(
         name=_DESCRIPTION.name,
-        question=f"Is {listing([d.second for d in found], 'or')} different from {found[0].first}?",
-        answer=" ".join(_told(d) for d in found),
-        verdict=_verdict(found),
-        summary=" ".join(_sentence(d) for d in found),
+        question=question([d.second for d in found], found[0].first, gate, found[0].more),
+        answer=" ".join(_told(d, gate) for d in found),
+        verdict=_verdict(found, gate),
+        summary=" ".join(_sentence(d, gate) for d in found),
         basis=str(found[0].basis),
         estimates=tuple(_estimate(d) for d in found),
         tables=(
@@ -51,27 +58,39 @@ def find(results: Results) -> Finding | None:
             *(_looks(d) for d in found if d.looks),
             cell_table(cells.all, cells.varied, cells.basis),
         ),
-        caveats=_caveats(results, found),
+        caveats=_caveats(results),
         charts=("difference",),
     )
 
 
-def _verdict(found: Sequence[Difference]) -> Verdict:
+def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> str:
+    """Ask whether there is a difference; with a gate, whether it is too large."""
+    if gate is None:
+        return f"Is {listing(names, 'or')} different from {reference}?"
+    return f"Is {listing(names, 'or')} {more} than {reference} by {share(gate)} or more?"
+
+
+def _verdict(found: Sequence[Difference], gate: float | None) -> Verdict:
+    if gate is not None:
+        answers: dict[GateAnswer, Verdict] = {"pass": "no", "fail": "yes", "undecided": "undecided"}
+        return answers[worst([d.gate(gate) for d in found])]
     words = {d.comparison.verdict for d in found}
     if words & {"slower", "faster"} or any(w.endswith("margin") for w in words):
         return "yes"
     return "undecided" if "not decided" in words else "no"
 
 
-def _sentence(d: Difference) -> str:
-    further = f"; {d.further}" if d.further else ""
-    told = d.sentence
-    return f"{told[:1].upper() if told.startswith('not') else told[:1]}{told[1:]}{further}."
+def _sentence(d: Difference, gate: float | None) -> str:
+    told = d.sentence if gate is None else d.gate_sentence(gate)
+    waiting = gate is None or d.gate(gate) == "undecided"
+    further = f"; {d.further}" if d.further and waiting else ""
+    begin = told[:1].upper() if told.startswith("not decided") else told[:1]
+    return f"{begin}{told[1:]}{further}."
 
 
-def _told(d: Difference) -> str:
+def _told(d: Difference, gate: float | None) -> str:
     more = f" {d.medians_apart}." if d.medians_apart else ""
-    return f"{_sentence(d)} It rests on {d.counted}. Beside it, {d.second} is {d.steadiness}.{more}"
+    return f"{_sentence(d, gate)} It rests on {d.counted}. The spread: {d.steadiness}.{more}"
 
 
 def _estimate(d: Difference) -> Estimate:
@@ -150,7 +169,7 @@ def _looks(d: Difference) -> Table:
     )
 
 
-def _caveats(results: Results, found: Sequence[Difference]) -> tuple[str, ...]:
+def _caveats(results: Results) -> tuple[str, ...]:
     told = []
     ends = earlier_ends(results)
     if ends and results.experiment.stopping.trials is None:
@@ -158,11 +177,6 @@ def _caveats(results: Results, found: Sequence[Difference]) -> tuple[str, ...]:
             f"The comparison was judged at the end of {ends} earlier "
             f"{'session' if ends == 1 else 'sessions'} as well, so that the chance of any false "
             f"alarm is not {share(ERROR)} but may reach {share(ERROR * (1 + ends))}."
-        )
-    if results.experiment.stopping.trials is None and found:
-        told.append(
-            "It ended when the verdict was safe; what other answers say of the same difference "
-            "does not allow for that."
         )
     return tuple(told)
 

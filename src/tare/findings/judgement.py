@@ -138,6 +138,21 @@ class Difference:
             "have separated modes or a skew that the typical pair does not show"
         )
 
+    @property
+    def more(self) -> str:
+        """What a larger value is called: a longer time is slower."""
+        return "slower" if self.basis.unit == "ns" else "larger"
+
+    def gate_sentence(self, x: float) -> str:
+        """Answer a gate with its evidence in one sentence, without a full stop."""
+        a, b, more = self.first, self.second, self.more
+        told = {
+            "pass": f"{b} is not {more} than {a} by {share(x)} or more",
+            "fail": f"{b} is {more} than {a} by more than {share(x)}",
+            "undecided": f"not decided whether {b} is {more} than {a} by {share(x)}",
+        }[self.gate(x)]
+        return f"{told}: {self.ratio}"
+
     def gate(self, x: float) -> GateAnswer:
         """Answer a gate: safely below 1 + x, safely above, or neither."""
         c = self.comparison

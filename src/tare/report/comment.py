@@ -39,13 +39,13 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
     else:
         answers = [d.gate(gate) for d in found]
         d = found[answers.index(worst(answers))]
-        yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.sentence)}\n"
+        yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
     yield f"| compared | with | {' | '.join(_HEADS)} |"
     yield "| --- | --- | --- | --- | ---: | ---: | ---: |"
     for d in found:
         yield _row(d)
     yield "\n<details><summary>What it rests on</summary>\n"
-    for line in _details(found, results):
+    for line in _details(found, results, gate):
         yield f"- {line}"
     yield "\n</details>"
 
@@ -65,14 +65,14 @@ def _row(d: Difference) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _details(found: Sequence[Difference], results: Results) -> Iterator[str]:
+def _details(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[str]:
     name, lost = disturbance(results)
     for d in found:
         c = d.comparison
         yield f"{_words(d.second)}: {_words(d.counted)}; Cliff's delta {c.cliffs_delta:+.2f}; " + (
             f"ratio of medians {change(c.median_ratio)}; {_words(d.steadiness)}"
         )
-        if d.further:
+        if d.further and (gate is None or d.gate(gate) == "undecided"):
             yield f"{_words(d.further)}"
     confidence = share(found[0].comparison.confidence)
     yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
 from tare.findings.judgement import Difference
-from tare.findings.phrasing import share
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -59,8 +58,8 @@ def _case(suite: Xml.Element, d: Difference, gate: float | None) -> Xml.Element:
     answer = None if gate is None else d.gate(gate)
     undecided = d.comparison.verdict == "not decided" if answer is None else answer == "undecided"
     if answer == "fail" and gate is not None:
-        head = _text(f"{d.second} is above {d.first} by more than {share(gate)}: {d.ratio}")
-        Xml.SubElement(case, "failure", type="slower", message=head).text = told
+        head = _text(d.gate_sentence(gate))
+        Xml.SubElement(case, "failure", type=d.more, message=head).text = told
     elif undecided:
         why = _text(f"undecided: {d.ratio}" + (f"; {d.further}" if d.further else ""))
         Xml.SubElement(case, "skipped", message=why)
