@@ -1,7 +1,8 @@
 """How often is a clean series doubted, and how often is a planted defect found?
 
 The verdict of tare beside a naive battery on the same series: Shapiro–Wilk, Ljung–Box, runs, ADF
-with KPSS, each at 5 %, alarming where any of them does. Clean series are independent draws of
+with KPSS, each at 5 %, alarming where any of them does (at n = 20 that is mostly ADF, which cannot
+reject a random walk with so few). Clean series are independent draws of
 a normal, a lognormal and a bimodal distribution. Sizes of defects are in SDs of single trials; the
 spread is 2 % and the target 1 %, so that 1 SD is two targets.
 

@@ -78,6 +78,11 @@ def trust(
     -----
     One error budget holds for dependence, drift and changes together: at most 5 % of series of
     independent values, whatever their distribution, get anything but TRUST.
+
+    Found in 90 % or more by simulation, where larger than the target (SD is that of single trials):
+    at n = 20 a drift of 3.5 SD, a step of 2.5 SD, a warm-up of the first 20 % of 3 SD or of the
+    first 10 % of 5 SD; at n = 100 a drift of 1.5 SD, a step of 1 SD, a warm-up of 1.5 SD, AR(.5);
+    at n = 1000 AR(.3). Not at n = 20: dependence (AR(.5) 40 %, AR(.8) 81 %).
     """
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
