@@ -87,7 +87,8 @@ def part(rng: np.random.Generator, at: int, n: int) -> pa.Table:
 
 def run(way: str, file: Path, groups: int) -> dict:
     command = [sys.executable, __file__, "--child", way, str(file), str(groups)]
-    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
 
 
 def child(way: str, name: str, groups: str) -> None:
