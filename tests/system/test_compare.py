@@ -47,7 +47,7 @@ def test_what_takes_twice_as_long_is_slower() -> None:
     found = told("sleep 0.02", "sleep 0.04")
     (c,) = found["comparisons"]
     assert c["verdict"] == "slower"
-    assert c["ratio_ci"][0] > 1.5
+    assert c["ratio_ci"][0] > 1
     assert c["metric"] == "wall_ns"
     assert c["n"] == len(c["values"][0]) == len(c["values"][1])
     assert c["looks"][-1]["n"] == c["n"]
@@ -192,7 +192,8 @@ def test_an_experiment_file_can_ask_for_a_comparison(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "unshare" in done.stdout.splitlines()[0]
     assert tare("experiment", "report", str(tmp_path / "out")).stdout
-    assert "Is unshare different from bare?" in (tmp_path / "out/report.html").read_text()
+    question = "Is unshare slower than bare by 900 % or more?"
+    assert question in (tmp_path / "out/report.html").read_text()
 
 
 def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> 
     found = told(*against)
     (c,) = found["comparisons"]
     assert c["n"] == 5
-    assert c["ratio"] > 1.2
+    assert c["ratio"] > 1
     assert compare(*against, "--warmup", "1", check=14).stderr.count("warmup was 0 and is 1") == 1
     stored = json.loads(file.read_text())
     stored["sessions"][2]["facts"]["cpu"] = "another"
