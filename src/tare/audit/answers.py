@@ -11,6 +11,7 @@ from tare.audit.series import SeriesAudit
 from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import listing, percent
 from tare.statistics.charts.distribution import quantile_name
+from tare.statistics.intervals import trials_needed
 
 #: What follows from several series at once is told for so many sentences.
 _MOST_CAVEATS = 12
@@ -83,8 +84,13 @@ def _series_table(
         Column(key="cov_robust", title="robust CoV", unit="%"),
         Column(key="verdict", title="verdict"),
     ]
-    short = sorted({i.refusal for s in some for _, i in s.quantiles if i.refusal})
-    refused = f" No interval: {listing(short[:4])}." if short else ""
+    short = [q for q, _ in some[0].quantiles if any(dict(s.quantiles)[q].refusal for s in some)]
+    needs = [f"{quantile_name(q)} ≥ {trials_needed(q, audit.question.confidence):,}" for q in short]
+    refused = (
+        f" Where there is no interval, n is too small: {listing(needs)} independent trials."
+        if needs
+        else ""
+    )
     level = percent(audit.question.confidence)
     return Table(
         title=f"Every series: {metric}",
@@ -191,7 +197,8 @@ def _assumptions(audit: Audit) -> Finding:
         told = [getattr(audit.series[0].assumptions, part).sentence for part, _ in PARTS]
         answer, caveats = told[0], tuple(told[1:])
     else:
-        answer = f"Of {total:,} series: {listing(_part_counts(audit))}."
+        counts = _part_counts(audit)
+        answer = f"Of {total:,} series: {listing(counts)}." if counts else "Too few values to say."
         caveats = tuple(_part_sentences(audit))
     rows = tuple(
         {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
@@ -223,7 +230,10 @@ def _part_counts(audit: Audit) -> list[str]:
     told = []
     for part, title in PARTS:
         oks = [getattr(s.assumptions, part).ok for s in audit.series]
-        told.append(f"{sum(ok is True for ok in oks):,} {title}")
+        known = sum(ok is not None for ok in oks)
+        if known:
+            some = f"{sum(ok is True for ok in oks):,}"
+            told.append(f"{some} {title}" if known == len(oks) else f"{some} of {known:,} {title}")
     return told
 
 

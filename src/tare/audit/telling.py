@@ -161,6 +161,25 @@ def headline(audit: Audit) -> str:
     )
 
 
+def precision_told(audit: Audit) -> str | None:
+    """Tell how exactly the medians are known; None where that is in the headline, or unknown.
+
+    Trust says nothing of it: a few sound values may still know their median badly.
+    """
+    halves = [s.median.half_width for s in audit.series]
+    known = [h for h in halves if h is not None]
+    if len(audit.series) == 1 or not known:
+        return None
+    reached = sum(h <= audit.question.precision for h in known)
+    span = f"±{percent(min(known))} to ±{percent(max(known))}"
+    target = told_precision(audit.question.precision)
+    unknown = len(halves) - len(known)
+    rest = f", {unknown:,} have no interval" if unknown else ""
+    return (
+        f"Medians are known to {span}, {reached:,} of {len(halves):,} to {target} or better{rest}."
+    )
+
+
 def told_comparison(c: ComparisonAudit) -> str:
     """Name a comparison: "docker beside bare (workers 1)"."""
     return f"{c.b} beside {c.a}" + (f" ({c.where})" if c.where else "")

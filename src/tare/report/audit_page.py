@@ -83,7 +83,7 @@ def make(audit: Audit, command: str) -> Page:
 
 
 def _headline(audit: Audit) -> tuple[str, ...]:
-    told = [words.headline(audit)]
+    told = [words.headline(audit), *filter(None, [words.precision_told(audit)])]
     told += [r.told("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
     if audit.comparisons:
         told.append(words.comparisons_told(audit.comparisons))

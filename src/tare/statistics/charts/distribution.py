@@ -14,7 +14,7 @@ from tare.statistics.statistic import FloatArray
 
 _MOST_BINS = 60
 #: Rows above the bars in which the quantiles stand, as a share of the panel's height.
-_ROW = 0.13
+_ROW = 0.15
 #: Pixels for the quantiles' names.
 _BESIDE = 36
 

@@ -17,7 +17,7 @@ Named = FloatArray | Mapping[str, FloatArray]
 GUTTER = 66
 _ROWS = 68
 HEIGHT = 120
-_MOST_TITLE = 60
+_MOST_TITLE = 46
 
 
 def by_name(series: Any) -> dict[str, Any]:
