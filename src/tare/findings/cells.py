@@ -11,6 +11,8 @@ import pandas as pd
 
 from tare.findings.phrasing import listing, unit_of
 from tare.results import Results
+from tare.statistics.intervals import Interval
+from tare.statistics.repetitions import interval_at_stop
 from tare.statistics.statistic import FloatArray
 
 #: A level that other levels of the factor are compared with.
@@ -83,6 +85,13 @@ class Cell:
     seconds: float
     #: SD between the iterations of one worker in one trial; None where there is one only.
     within: float | None
+    #: Whether n was decided beforehand, so that nobody looked.
+    fixed: bool = False
+
+    @property
+    def median(self) -> Interval:
+        """Median of the trial values, with the interval that holds in spite of the looks."""
+        return interval_at_stop(self.trial_values, fixed=self.fixed)
 
     @property
     def n(self) -> int:
@@ -133,6 +142,7 @@ class Cells:
                     trials=tuple(int(t) for t in sorted(rows["trial"].unique())),
                     seconds=self._seconds(rows),
                     within=None if pd.isna(variance) else float(np.sqrt(variance)),
+                    fixed=self.results.experiment.stopping.trials is not None,
                 )
             )
         return cells

@@ -10,7 +10,7 @@ import numpy as np
 from tare.findings.cells import Basis, Cell, Pair
 from tare.findings.finding import Column, Estimate, Table
 from tare.statistics.comparison import Comparison
-from tare.statistics.intervals import p10_p90, quantile_interval, range_interval
+from tare.statistics.intervals import p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison
 
 LOCATION_METHOD = (
@@ -43,7 +43,8 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
         Column(key="sd_within", title="SD within a worker", unit=u),
     )
     note = (
-        "95 % intervals: order statistics for the median, bootstrap over trials for the range "
+        "95 % intervals: order statistics for the median, widened for looks and for what trials "
+        "remember; bootstrap over trials for the range "
         "of single workers' values. The three SDs are those of the trials' means, of the "
         "workers' means inside a trial, and of the iterations of one worker."
     )
@@ -51,7 +52,7 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
 
 
 def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
-    median = quantile_interval(cell.trial_values)
+    median = cell.median
     spread = range_interval(cell.workers)
     return {
         **{f: cell.levels[f] for f in factors},

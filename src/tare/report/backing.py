@@ -6,21 +6,20 @@ from typing import Any
 
 import pandas as pd
 
+from tare.experiment_file.kinds import quantile_name
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
 from tare.findings.phrasing import counted, duration, listing, percent, quantity
 from tare.results import Results
-from tare.statistics.intervals import quantile_interval
+from tare.statistics.repetitions import interval_at_stop
 
 _REASONS = {
     "fixed": "n was fixed beforehand",
     "target": "target reached",
     "budget": "the budget ended",
     "cap": "refused: not known well enough after as many trials as any cell gets",
-    "remembers": "refused: the series remembers too much",
-    "drifts": "refused: the series drifts or jumps by more than the target",
-    "ordered": "refused: the trials are not exchangeable",
+    "refused": "refused: no further trial will help",
     "decided": "every verdict is safe",
     "alone": "what it was to be compared with kept failing",
     "failed": "it kept failing",
@@ -33,6 +32,7 @@ _STOP_COLUMNS = {
     "target": "target",
     "reached": "reached",
     "more": "still needed for the target",
+    "refusal": "what is in the way",
 }
 
 
@@ -40,6 +40,7 @@ def stop_table(results: Results) -> Table:
     """Tell of every cell how many trials it has, why it stopped and what it reached."""
     trials = results.trial_table
     factors = results.varied or ["workload"]
+    asked = quantile_name(results.experiment.stopping.quantile)
     stops = results.stops.set_index("cell")
     reached = _reached(results)
     rows: list[dict[str, Any]] = []
@@ -55,10 +56,11 @@ def stop_table(results: Results) -> Table:
                 "target": None if stop is None else _share(stop["target"]),
                 "reached": _share(reached.get(cell)),
                 "more": _more(stop),
+                "refusal": _text(stop, "refusal"),
             }
         )
     return Table(
-        title="Every cell: trials, why it stopped, how exact its median is",
+        title=f"Every cell: trials, why it stopped, how exact its {asked} is",
         columns=(
             *level_columns(factors),
             *(
@@ -68,7 +70,7 @@ def stop_table(results: Results) -> Table:
             ),
         ),
         rows=tuple(rows),
-        note="Half-width of the 95 % interval of the median, relative to it.",
+        note=f"Half-width of the 95 % interval of the {asked}, relative to it.",
     )
 
 
@@ -76,11 +78,24 @@ def _reached(results: Results) -> dict[Any, float | None]:
     basis = basis_of(results)
     if isinstance(basis, str):
         return {}
-    values = results.values(basis.metric, basis.source)
+    values = results.values(basis.metric, basis.source).sort_values("trial")
+    stopping = results.experiment.stopping
     return {
-        cell: quantile_interval(some["value"].to_numpy(dtype=float)).half_width
+        cell: interval_at_stop(
+            some["value"].to_numpy(dtype=float),
+            stopping.quantile,
+            anytime=stopping.anytime,
+            family=1 + len(stopping.also),
+            fixed=stopping.trials is not None,
+        ).half_width
         for cell, some in values.groupby("cell")
     }
+
+
+def _text(stop: Any, key: str) -> str | None:
+    """Return what a stop says, which those of an older tare may lack."""
+    said = None if stop is None else stop.get(key)
+    return None if said is None or pd.isna(said) else str(said)
 
 
 def _why(stop: Any) -> str:

@@ -15,7 +15,6 @@ from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.scales import scale_for
 from tare.results import Results
-from tare.statistics.intervals import quantile_interval
 
 #: Cells that one chart holds; the table has all.
 _MOST = 160
@@ -101,7 +100,7 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any
 
 
 def _record(name: str, cell: Cell, scale: float) -> dict[str, Any]:
-    median = quantile_interval(cell.trial_values)
+    median = cell.median
     p10, p90 = np.quantile(cell.workers, [0.1, 0.9])
     ends = {
         "middle": median.estimate,
