@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from tare.audit.specification import score
 from tare.audit.telling import shared
 from tare.errors import InputError
 from tare.interop import Columns, Specification
+from tare.registry import scan
 from tare.report import audit_page
 
 
@@ -76,6 +78,21 @@ def test_the_contract_has_its_keys(found: Audit) -> None:
     assert compared["cliffs_delta"] == 1
     assert compared["p_adjusted"] < 0.001
     assert told["files"][0]["specification"]["missing"] == ["environment"]
+
+
+def test_every_field_of_the_json_and_every_format_is_documented(found: Audit) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    told = as_json(found)
+    parts = [told, *(told[p][0] for p in ("files", "series", "comparisons", "variance"))]
+    parts += [told["series"][0]["quantiles"][0], told["series"][0]["repetitions"]]
+    parts += [told["variance"][0]["effects"][0], told["comparisons"][1]["spread"]]
+    missing = {k for part in parts for k in part if f"`{k}`" not in guide and f"{k}[" not in guide}
+    missing = {k for k in missing if f".{k}`" not in guide}
+    assert missing == set()
+    assert {name for name in scan("interop") if f"`{name}`" not in guide} == set()
+    assert set(told["series"][0]["assumptions"]) - {"n", "constant"} <= {
+        word.strip("`") for word in re.findall(r"`\w+`", guide)
+    }
 
 
 def test_absent_is_null_and_never_nan() -> None:
