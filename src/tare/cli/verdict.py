@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from tare.cli import output
-from tare.findings.judgement import GATE_CODES, Difference, disturbance, worst
+from tare.findings.disturbance import disturbance
+from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.phrasing import share
 from tare.results import Results
 

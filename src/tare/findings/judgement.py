@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-import numpy as np
-
 from tare.findings.cells import Basis, Pair, basis_of, cells_of
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import (
@@ -300,35 +298,3 @@ def earlier_ends(results: Results) -> int:
 def worst(answers: Sequence[GateAnswer]) -> GateAnswer:
     """Answer for all comparisons: one that fails decides, then one that is undecided."""
     return max(answers, key=("pass", "undecided", "fail").index)
-
-
-def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
-    """Name what took most of the trials' time beside the workload, and its share.
-
-    Returns
-    -------
-    (str, float)
-        Of waiting, stolen time and throttling the largest; share 0 where none was seen.
-    """
-    values = results.values(metric)["value"]
-    total = float(np.sum(values))
-    s = results.sample_table[results.sample_table["phase"] == "measured"]
-    good = results.trial_table.loc[results.trial_table["status"] == "ok", "trial"]
-    s = s[s["trial"].isin(set(good))]
-    found = {
-        name: float(s.loc[(s["metric"] == m) & (s["source"] == source), "value"].sum()) / total
-        for name, (m, source, least) in _DISTURBANCES.items()
-        if total > 0 and float(values.median()) >= least
-    }
-    if not found:
-        return "nothing", 0.0
-    most = max(found, key=lambda name: found[name])
-    return most, found[most]
-
-
-#: Metric, source, and the shortest trial that its ticks can say anything of.
-_DISTURBANCES = {
-    "waiting for a CPU": ("wait_ns", "schedstat", 0.0),
-    "time stolen by the hypervisor": ("steal_ns", "stat", 1e8),
-    "throttling": ("throttled_ns", "cgroup", 0.0),
-}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import tare
-from tare.findings.judgement import Difference, GateAnswer, disturbance, worst
+from tare.findings.disturbance import disturbance
+from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.findings.phrasing import change, quantity, share
 from tare.report.markdown import text
 from tare.results import Results
