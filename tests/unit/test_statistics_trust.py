@@ -142,3 +142,22 @@ def test_a_long_memory_map_is_read_in_pieces(tmp_path: Path) -> None:
     assert "the level changes by +2.9 %" in trust(x, trials_known=True).reasons[0]
     x[299_999] = np.nan
     assert trust(x, trials_known=True).verdict == "REJECT"
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e-3, 1e6])
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_two_units_are_seen_by_their_size_alone(scale: float, share: float) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(12, 0.2, 40)
+    values[rng.permutation(40)[: int(40 * share)]] *= scale
+    found = trust(values, trials_known=True)
+    assert found.verdict == "REJECT"
+    assert "two units" in found.reasons[0]
+
+
+def test_modes_that_lie_far_apart_are_no_units() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.normal(12, 0.2, 40)
+    values[rng.permutation(40)[:10]] *= 700
+    assert trust(values, trials_known=True).verdict == "TRUST"
+    assert trust(rng.pareto(0.3, 200) + 1, trials_known=True).verdict != "REJECT"

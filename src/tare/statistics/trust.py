@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -16,6 +17,9 @@ from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.telling import chosen, percent
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
+
+#: Between values in two units: the factor that at least is there, and the gap without any value.
+_LEAST_SCALE, _LEAST_GAP = 900, 100
 
 
 class Defect(Protocol):
@@ -55,9 +59,9 @@ def trust(
 ) -> Trust:
     """Judge one series.
 
-    REJECT: fewer than 6 trials, corrupt values, mixed units. DOUBT: a dependence time above 1.5, a
-    drift or a change of level larger than the target, values that are not known to be trials.
-    Shape, modes and outliers never lower a verdict.
+    REJECT: fewer than 6 trials, corrupt values, mixed units (also where only the size of the values
+    shows them). DOUBT: a dependence time above 1.5, a drift or a change of level larger than the
+    target, values that are not known to be trials. Shape, modes and outliers never lower a verdict.
 
     Parameters
     ----------
@@ -97,6 +101,11 @@ def trust(
             f"{n} {'value is' if n == 1 else 'values are'} too few: an interval of the median "
             f"needs {FEWEST}, so measure {FEWEST - n} more at least."
         )
+    if not rejections and (scale := mixed_scale(values)) is not None:
+        rejections.append(
+            f"Some values are {scale:,.0f} times the others and nothing lies between, as if there "
+            "were two units: convert them to one, or audit the two kinds as series of their own."
+        )
     if rejections:
         return Trust("REJECT", tuple(rejections))
     doubts, remarks = _look(values, precision)
@@ -108,6 +117,32 @@ def trust(
     if doubts:
         return Trust("DOUBT", (*doubts, *remarks))
     return Trust("TRUST", tuple(remarks))
+
+
+def mixed_scale(values: FloatArray) -> float | None:
+    """Find two units in one series: two groups of values a power of 1,000 apart.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+
+    Returns
+    -------
+    float or None
+        The power, where the groups' medians are within 5 % of it and a factor of 100 with no value
+        lies between them; modes that differ by just such a factor are not known in nature.
+    """
+    low, high = float(np.min(values)), float(np.max(values))
+    if low <= 0 or high < _LEAST_SCALE * low:
+        return None
+    ordered = np.sort(values)
+    steps = ordered[1:] / ordered[:-1]
+    cut = int(np.argmax(steps)) + 1
+    if steps[cut - 1] < _LEAST_GAP:
+        return None
+    ratio = float(np.median(ordered[cut:]) / np.median(ordered[:cut]))
+    power = 1000.0 ** round(math.log(ratio, 1000))
+    return power if abs(ratio / power - 1) < 0.05 else None
 
 
 def _rejection(defect: Defect) -> str:
@@ -177,5 +212,5 @@ UNIT = Statistic(
         ),
         source="thresholds and error budget chosen by simulation",
     ),
-    methods=(trust,),
+    methods=(trust, mixed_scale),
 )
