@@ -111,8 +111,10 @@ def compare_sequentially(
     Notes
     -----
     Where nothing differs and coin flips chose the orders, the signs of the log-ratios are coin
-    flips whatever their sizes: drift, memory, modes and tails of the series do no harm. An order
-    that alternates by rule (AB BA AB ...) leaves memory in the signs [AR(.5): 6 to 8 % alarms].
+    flips whatever their sizes: drift, memory, modes and tails of the series do no harm to a look.
+    How looks depend on each other is taken from exchangeable sizes [other series: as good]. An
+    order that alternates by rule (AB BA AB ...) leaves memory in the signs [AR(.5): 6 to 8 %
+    alarms].
 
     References
     ----------
