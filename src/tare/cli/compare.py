@@ -171,7 +171,7 @@ def compare(
         ],
         **factors(platform, workers, pinning, image),
     }
-    execution = Execution(resume=resume, as_root=as_root, capture=capture)
+    execution = Execution(resume=resume, as_root=as_root, capture=capture, kept=out is not None)
     if baseline is not None:
         stored = Stored(baseline, baseline_name)
         raise typer.Exit(against(table, stored, trials, execution, wanted))

@@ -25,6 +25,8 @@ class Execution:
     resume: bool
     as_root: bool
     capture: bool
+    #: Whether the folder of the results stays.
+    kept: bool
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,13 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
                 teardown=True,
             )
     except KeyboardInterrupt as error:
+        if not execution.kept:
+            raise InterruptError(
+                "interrupted; nothing was kept", "--out DIR keeps it, and --resume goes on with it"
+            ) from error
         raise InterruptError(
-            f"interrupted; what was measured is in {folder}, where --out was given",
-            "the same line with --out DIR --resume goes on with it",
+            f"interrupted; what was measured is kept in {folder}",
+            "the same line with --resume   (goes on)",
         ) from error
     except TrialError as error:
         _say_evidence(folder)

@@ -68,8 +68,13 @@ def nanoseconds(*values: float) -> list[str]:
 
 def size(value: float) -> str:
     """Return bytes as people read them."""
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.4g} {unit}"
-        value /= 1024
-    return f"{value:.4g} GiB"
+    return sizes(value)[0]
+
+
+def sizes(*values: float) -> list[str]:
+    """Return sizes in one unit, chosen for the first."""
+    power = 0
+    while abs(values[0]) >= 1024 ** (power + 1) and power < 3:
+        power += 1
+    unit = ("B", "KiB", "MiB", "GiB")[power]
+    return [f"{value / 1024**power:.4g} {unit}" for value in values]

@@ -86,12 +86,12 @@ def _values(d: Difference, *values: float) -> list[str]:
     if d.basis.unit == "ns":
         return output.nanoseconds(*values)
     if d.basis.unit == "bytes":
-        return [output.size(value) for value in values]
+        return output.sizes(*values)
     return [f"{value:.4g}" for value in values]
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def _delta(d: Difference) -> str:
