@@ -24,6 +24,8 @@ MOST_COMPARED = 2000
 MOST_POOLED = 20_000
 #: Blocks up to which spreads are resampled in pairs; beyond, that costs more than it gains.
 MOST_PAIRED_SPREAD = 200
+#: Comparisons of one audit.
+MOST_PAIRS = 5000
 #: Relative growth of the p10–p90 range that matters.
 SPREAD_MARGIN = 0.5
 
@@ -131,7 +133,7 @@ def compare_series(
     Raises
     ------
     InputError
-        If no series has such a key.
+        If no series has such a key, or there are too many pairs.
     """
     _require(series, columns)
     pairs = [
@@ -139,6 +141,11 @@ def compare_series(
         for group in _groups(series, columns, question.columns.group)
         for first, second in combinations(group, 2)
     ]
+    if len(pairs) > MOST_PAIRS:
+        raise InputError(
+            f"{len(pairs):,} pairs are more than anybody can look at (at most {MOST_PAIRS:,})",
+            "--compare names a column of few levels, --group those within which it is compared",
+        )
     family = _Family(
         columns, varied(s.key for s in series), _stability_intervals(pairs, question), len(pairs)
     )

@@ -133,12 +133,13 @@ def _show_comparisons(some: Sequence[ComparisonAudit], margin: float) -> None:
         )
     for reason in words.shared(some, lambda c: (c.matched.because,), words.told_comparison):
         out.print(reason.told("comparisons", len(some)), style="dim", soft_wrap=True)
-    out.print(
-        f"One family of {len(some):,}: Holm holds the error of all ratios at 5 %, and that of all "
-        "spreads.",
-        style="dim",
-        soft_wrap=True,
-    )
+    if len(some) > 1:
+        out.print(
+            f"One family of {len(some):,}: Holm holds the error of all ratios together, and that "
+            "of all spreads.",
+            style="dim",
+            soft_wrap=True,
+        )
     said = words.stability_told(some)
     if said:
         out.print(said, soft_wrap=True)

@@ -115,7 +115,7 @@ def compare_spread_unpaired(
 
 def resamples_for(family: int) -> int:
     """Resamples with which the smallest p-value still counts after Holm over a family."""
-    return min(_MOST_RESAMPLES, max(_RESAMPLES, 400 * family))
+    return min(_MOST_RESAMPLES, max(_RESAMPLES, 200 * family))
 
 
 def _shuffled_p(first: FloatArray, second: FloatArray, observed: float, seed: int) -> float:
