@@ -159,7 +159,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     told = []
     for d in found:
         known = [k for k in d.looks if k.low is not None and k.high is not None]
-        if known:
+        if len(known) > 1:
             first, last = known[0], known[-1]
             told.append(
                 f"{d.second} beside {d.first}: ±{_half(first.low, first.high)} after "
