@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
+from tare.audit.groups import groups, level, require
 from tare.audit.naming import named, varied
 from tare.audit.pairing import Matched, match
 from tare.audit.question import Question, Tell, silent
@@ -135,10 +136,10 @@ def compare_series(
     InputError
         If no series has such a key, or there are too many pairs.
     """
-    _require(series, columns)
+    require(series, columns)
     pairs = [
         (first, second)
-        for group in _groups(series, columns, question.columns.group)
+        for group in groups(series, columns, question.columns.group)
         for first, second in combinations(group, 2)
     ]
     if len(pairs) > MOST_PAIRS:
@@ -154,51 +155,6 @@ def compare_series(
         tell("comparing", i, len(pairs))
         single.append(_compare(a, b, family, question))
     return _judge_family(single, question.margin)
-
-
-def _require(series: Sequence[SeriesAudit], columns: Sequence[str]) -> None:
-    known = list(dict.fromkeys(key for s in series for key in s.key))
-    for column in columns:
-        if column not in known:
-            has = f"has {', '.join(known)}" if known else "has none"
-            raise InputError(
-                f"no series has the key {column!r} to compare by; what was read {has}",
-                f"--compare {known[0]}" if known else "audit without --compare",
-            )
-
-
-def _groups(
-    series: Sequence[SeriesAudit], columns: Sequence[str], named: Sequence[str]
-) -> Iterator[list[SeriesAudit]]:
-    """Series that differ in the compared columns only; levels in order of first appearance."""
-    some = [s for s in series if all(column in s.key for column in columns)]
-    follow = _following(some, columns) - set(named)
-    order: dict[str, int] = {}
-    found: dict[tuple[object, ...], list[SeriesAudit]] = {}
-    for s in some:
-        order.setdefault(_level(s.key, columns), len(order))
-        others = tuple((k, v) for k, v in s.key.items() if k not in columns and k not in follow)
-        found.setdefault((s.series.metric, s.series.unit, *others), []).append(s)
-    for group in found.values():
-        if len(group) > 1:
-            yield sorted(group, key=lambda s: order[_level(s.key, columns)])
-
-
-def _following(some: Sequence[SeriesAudit], columns: Sequence[str]) -> set[str]:
-    """Keys that vary only as the compared ones do, such as a parameter inside a command."""
-    found: set[str] = set()
-    for key in dict.fromkeys(k for s in some for k in s.key if k not in columns):
-        by_level: dict[str, set[str | None]] = {}
-        for s in some:
-            by_level.setdefault(_level(s.key, columns), set()).add(s.key.get(key))
-        levels = set().union(*by_level.values())
-        if len(levels) > 1 and all(len(v) == 1 for v in by_level.values()):
-            found.add(key)
-    return found
-
-
-def _level(key: Mapping[str, str], columns: Sequence[str]) -> str:
-    return ", ".join(key[column] for column in columns)
 
 
 def _stability_intervals(
@@ -242,8 +198,8 @@ def _compare(
     return ComparisonAudit(
         key=key,
         where=named(key, family.varied),
-        a=_level(a.key, columns),
-        b=_level(b.key, columns),
+        a=level(a.key, columns),
+        b=level(b.key, columns),
         first=a,
         second=b,
         matched=matched,
