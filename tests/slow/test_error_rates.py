@@ -15,7 +15,6 @@ from scipy.signal import lfilter
 from tare.statistics import spread
 from tare.statistics.comparison import compare, compare_family
 from tare.statistics.intervals import quantile_interval, range_interval
-from tare.statistics.repetitions import LOOK_CONFIDENCE, Target, looks, reached_precision
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -112,31 +111,3 @@ def test_range_intervals_cover_as_stated(shape: str) -> None:
         assert interval.high is not None
         missed += not interval.low <= truth <= interval.high
     assert at_most(missed, 0.08, replicates), missed / replicates
-
-
-@pytest.mark.parametrize(
-    ("shape", "cv", "precision", "coverage"),
-    [
-        ("normal", 0.05, 0.01, 0.97),
-        ("modes", 0.01, 0.01, 0.96),
-        ("ar.5", 0.02, 0.01, 0.95),
-        ("ar.8", 0.02, 0.01, 0.94),
-        ("ar.9", 0.01, 0.01, 0.94),
-    ],
-)
-def test_stopping_keeps_the_medians_coverage(
-    shape: str, cv: float, precision: float, coverage: float
-) -> None:
-    rng = np.random.default_rng(6)
-    draw = autoregressive(float(shape[2:])) if shape.startswith("ar") else SHAPES[shape]
-    truth = 1 + cv * float(np.median(draw(rng, 10_000_000)))
-    missed, replicates = 0, 2000
-    for _ in range(replicates):
-        values = 1 + cv * draw(rng, 5000)
-        n, look = list(looks(values, Target(precision)))[-1]
-        assert look.tight
-        half = reached_precision(values[:n], LOOK_CONFIDENCE)
-        assert half is not None
-        middle = float(np.median(values[:n]))
-        missed += abs(middle - truth) > half * middle
-    assert at_most(missed, 1 - coverage, replicates), missed / replicates

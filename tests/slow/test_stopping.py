@@ -1,0 +1,133 @@
+"""The stopping rule's guarantee by simulation: coverage at the stop, refusals, changes of level.
+
+The rule is applied to many series at a time by ``benchmarks/coverage.py``, which a unit test holds
+to be what decides; its table has every kind of series at every spread and quantile.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tare.statistics.looks import Target
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+REPLICATES = 20_000
+
+
+def _load() -> ModuleType:
+    path = Path(__file__).parents[2] / "benchmarks/coverage.py"
+    spec = importlib.util.spec_from_file_location("coverage_benchmark", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+coverage = _load()
+SCENARIOS = {s.name: s for s in coverage.SCENARIOS}
+
+
+def at_most(alarms: int, rate: float, replicates: int) -> bool:
+    return bool(alarms <= stats.binom.ppf(0.99, replicates, rate))
+
+
+def ends(name: str, cv: float, target: Target, replicates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether each series reached its target, and whether the interval held the truth."""
+    standard = coverage.Standard(SCENARIOS[name])
+    truth = standard.truth(target.quantile, cv)
+    rng = np.random.default_rng(6)
+    reached, covered = [], []
+    for _ in range(0, replicates, 500):
+        rows = standard.scaled(SCENARIOS[name].draw(rng, 500, target.cap), cv)
+        found = coverage.stop(rows, target)
+        reached.append(found.reached)
+        covered.append((found.low <= truth) & (truth <= found.high))
+    return np.concatenate(reached), np.concatenate(covered)
+
+
+@pytest.mark.parametrize(
+    ("name", "cv", "claim"),
+    [
+        ("normal", 0.05, 0.97),
+        ("bimodal 60/40", 0.05, 0.96),
+        ("AR .5", 0.02, 0.95),
+        ("AR .8", 0.02, 0.94),
+        ("AR .9", 0.01, 0.94),
+        ("ours: AR .5, t3", 0.02, 0.95),
+        ("ours: daily pattern", 0.02, 0.94),
+        ("ours: switching levels", 0.02, 0.94),
+    ],
+)
+def test_medians_are_covered_at_the_stop(name: str, cv: float, claim: float) -> None:
+    replicates = REPLICATES if cv > 0.01 and not name.startswith("AR .8") else 5000
+    reached, covered = ends(name, cv, Target(0.01), replicates)
+    assert reached.mean() > 0.9
+    assert at_most(int((reached & ~covered).sum()), 1 - claim, int(reached.sum()))
+
+
+@pytest.mark.parametrize("q", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("name", ["normal", "AR .5", "AR .8", "ours: slow mode 3 %"])
+def test_tails_are_covered_at_the_stop(name: str, q: float) -> None:
+    reached, covered = ends(name, 0.02, Target(0.01, q), 2000)
+    assert reached.mean() > 0.8
+    assert at_most(int((reached & ~covered).sum()), 0.06, int(reached.sum()))
+
+
+def test_a_series_that_remembers_too_much_reaches_nothing() -> None:
+    reached, _ = ends("AR .98", 0.02, Target(0.01), 1000)
+    assert reached.sum() <= 1
+
+
+@pytest.mark.parametrize("name", ["normal", "AR .5", "bimodal 60/40", "t2"])
+def test_steady_series_are_not_refused(name: str) -> None:
+    reached, _ = ends(name, 0.05, Target(0.01), 2000)
+    assert at_most(int((~reached).sum()), 0.02, 2000)
+
+
+@pytest.mark.parametrize(("kind", "times"), [("drift", 5), ("jump", 3)])
+@pytest.mark.parametrize("n", [100, 400])
+def test_changes_beyond_the_target_are_not_called_reached(kind: str, times: float, n: int) -> None:
+    """Series as noisy as the target just allows for at n, drifting by five targets or jumping."""
+    rng = np.random.default_rng(8)
+    replicates = 4000
+    half = 2.5 * 1.2533 / np.sqrt(n)  # of the median's interval, in SDs
+    rows = rng.standard_normal((replicates, n))
+    if kind == "drift":
+        rows += times * half * np.linspace(0, 1, n)
+    else:
+        place = rng.uniform(0.2, 0.8, (replicates, 1)) * n
+        rows += times * half * (np.arange(n) >= place)
+    seen = coverage.look(1 + 0.01 * rows, Target(0.01 * half))
+    assert at_most(int(seen.tight.sum()), 0.05, replicates)
+
+
+@pytest.mark.parametrize("q", [0.5, 0.9])
+def test_the_confidence_sequence_covers_wherever_it_stops(q: float) -> None:
+    reached, covered = ends("normal", 0.02, Target(0.01, q, cap=2000, anytime=True), 4000)
+    assert reached.mean() > 0.98
+    assert at_most(int((reached & ~covered).sum()), 0.05, int(reached.sum()))
+
+
+def test_the_confidence_sequence_refuses_trials_in_an_order_that_matters() -> None:
+    reached, _ = ends("AR .8", 0.02, Target(0.01, cap=2000, anytime=True), 2000)
+    assert reached.mean() < 0.02
+
+
+@pytest.mark.parametrize("name", ["normal", "AR .8"])
+def test_two_metrics_are_covered_together(name: str) -> None:
+    """Two independent metrics, each with half of the error; both must hold."""
+    replicates = 4000
+    one = ends(name, 0.02, Target(0.01, family=2), replicates)
+    missed = one[0] & ~one[1]
+    pairs = missed.reshape(2, -1).any(axis=0)
+    assert at_most(int(pairs.sum()), 0.06, len(pairs))
