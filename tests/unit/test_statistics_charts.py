@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tare.errors import InputError
 from tare.statistics import charts
 from tare.statistics.charts.course import thin
 from tare.statistics.charts.distribution import bins, quantile_name
@@ -87,6 +88,13 @@ def test_convergence_marks_the_runs_that_are_needed() -> None:
     found = repetitions(VALUES, 0.05)
     rows = records(charts.convergence(found).to_dict())
     assert [r["n"] for r in rows if "n" in r] == [found.n]
+
+
+def test_too_few_values_have_no_curve() -> None:
+    with pytest.raises(InputError, match="too few"):
+        charts.convergence(VALUES[:3])
+    spec = charts.convergence({"few": VALUES[:3], "many": VALUES}).to_dict()
+    assert [panel["title"] for panel in spec["concat"]] == ["many"]
 
 
 def test_ratios_are_judged_by_their_interval() -> None:

@@ -10,6 +10,7 @@ from tare.audit.specification import CRITERIA
 from tare.audit.variance import VarianceAudit
 from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import listing
+from tare.statistics.factorial import Decomposition
 
 
 def variance_finding(v: VarianceAudit) -> Finding:
@@ -23,6 +24,17 @@ def variance_finding(v: VarianceAudit) -> Finding:
         )
     if d.left_out:
         caveats.append(f"Left out, as it has one level or too many: {listing(d.left_out)}.")
+    return Finding(
+        name=f"variance of {v.metric}",
+        question=f"What explains the variance of {v.metric}?",
+        answer=words.variance_told(v),
+        verdict="told",
+        caveats=tuple(caveats),
+        tables=(_shares(d),),
+    )
+
+
+def _shares(d: Decomposition) -> Table:
     rows = tuple(
         {
             "effect": " with ".join(e.factors),
@@ -36,29 +48,20 @@ def variance_finding(v: VarianceAudit) -> Finding:
         for e in d.effects
     )
     within = {"effect": "between trials of a cell", "share": 100 * d.within}
-    return Finding(
-        name=f"variance of {v.metric}",
-        question=f"What explains the variance of {v.metric}?",
-        answer=words.variance_told(v),
-        verdict="told",
-        caveats=tuple(caveats),
-        tables=(
-            Table(
-                title=f"Shares of the variance, {d.n:,} trials in {d.cells:,} cells",
-                columns=(
-                    Column(key="effect", title="effect"),
-                    Column(key="share", title="share (omega²)", unit="%"),
-                    Column(key="ranks", title="share of the ranks", unit="%"),
-                    Column(key="degrees", title="degrees of freedom"),
-                    Column(key="f", title="F", unit="1"),
-                    Column(key="p", title="p", unit="1"),
-                    Column(key="p_ranks", title="p of the ranks", unit="1"),
-                ),
-                rows=(*rows, within),
-                note="Type II: each effect after all others that do not contain it. p of the "
-                "ranks by permutation, which needs no normal distribution.",
-            ),
+    return Table(
+        title=f"Shares of the variance, {d.n:,} trials in {d.cells:,} cells",
+        columns=(
+            Column(key="effect", title="effect"),
+            Column(key="share", title="share (omega²)", unit="%"),
+            Column(key="ranks", title="share of the ranks", unit="%"),
+            Column(key="degrees", title="degrees of freedom"),
+            Column(key="f", title="F", unit="1"),
+            Column(key="p", title="p", unit="1"),
+            Column(key="p_ranks", title="p of the ranks", unit="1"),
         ),
+        rows=(*rows, within),
+        note="Type II: each effect after all others that do not contain it. p of the ranks by "
+        "permutation, which needs no normal distribution.",
     )
 
 

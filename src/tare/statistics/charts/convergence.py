@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import colour, data
+from tare.errors import InputError
 from tare.statistics.charts.panels import arrange, by_name, number
 from tare.statistics.confirm import Repetitions, repetitions
+from tare.statistics.intervals import trials_needed
 from tare.statistics.statistic import FloatArray
 
 _MOST_POINTS = 120
@@ -35,7 +37,13 @@ def convergence(
     Returns
     -------
     altair chart
-        Bounds relative to the quantile of all values; a rule where they stay in the band.
+        Bounds relative to the quantile of all values; a rule where they stay in the band. Series
+        that are too short for an interval are left out.
+
+    Raises
+    ------
+    InputError
+        If all are too short.
 
     References
     ----------
@@ -48,26 +56,19 @@ def convergence(
             if isinstance(given, Repetitions)
             else repetitions(given, precision, confidence, q)
         )
-        panels.append((name, _panel(found)))
+        if len(found.curve.s):
+            panels.append((name, _panel(found)))
+    if not panels:
+        raise InputError(
+            "too few values for a curve", f"a median needs {trials_needed(q, confidence)} at least"
+        )
     return arrange(panels)
 
 
 def _panel(found: Repetitions) -> Any:
     import altair as alt
 
-    curve = found.curve
-    middle = float(np.asarray(curve.median)[-1])
-    s = np.asarray(curve.s)
-    kept = np.unique(np.geomspace(1, len(s), min(len(s), _MOST_POINTS)).astype(int)) - 1
-    records = [
-        {
-            "s": int(s[i]),
-            "low": number(float(curve.low[i]) / middle - 1),
-            "high": number(float(curve.high[i]) / middle - 1),
-            "middle": number(float(curve.median[i]) / middle - 1),
-        }
-        for i in kept
-    ]
+    records, s = _records(found), found.curve.s
     x: dict[str, Any] = {
         "title": None,
         "scale": alt.Scale(type="log", domain=[int(s[0]), max(int(s[-1]), int(s[0]) + 1)]),
@@ -97,3 +98,20 @@ def _panel(found: Repetitions) -> Any:
         rule = alt.Chart(data([{"n": found.n}])).mark_rule(strokeDash=[4, 3], color=colour("mark"))
         layers.append(rule.encode(x=alt.X("n:Q", **x), tooltip=[needed]))
     return alt.layer(*layers)
+
+
+def _records(found: Repetitions) -> list[dict[str, Any]]:
+    """Bounds relative to the quantile of all values, at sizes evenly apart on the scale."""
+    curve = found.curve
+    middle = float(np.asarray(curve.median)[-1]) or 1.0
+    s = np.asarray(curve.s)
+    kept = np.unique(np.geomspace(1, len(s), min(len(s), _MOST_POINTS)).astype(int)) - 1
+    return [
+        {
+            "s": int(s[i]),
+            "low": number(float(curve.low[i]) / middle - 1),
+            "high": number(float(curve.high[i]) / middle - 1),
+            "middle": number(float(curve.median[i]) / middle - 1),
+        }
+        for i in kept
+    ]
