@@ -15,7 +15,7 @@ from tare.metrics import SOURCES
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import Interval
-from tare.statistics.moments import mean_and_sd
+from tare.statistics.moments import coverage_like, mean_and_sd
 
 _DESCRIPTION = Description(
     name="harness_error",
@@ -68,7 +68,9 @@ def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
         own = float(some["own"].mean())
         sd = float(np.std(error, ddof=1)) if len(error) > 1 else None
         by_trial = some.groupby("trial")["error"].mean()
-        interval, _ = mean_and_sd(by_trial.to_numpy(dtype=float), seed=results.experiment.seed)
+        means = by_trial.to_numpy(dtype=float)
+        interval, _ = mean_and_sd(means, seed=results.experiment.seed)
+        covered = coverage_like(means, seed=results.experiment.seed)
         rows.append(
             {
                 **{f: str(some[f].iloc[0]) for f in results.factors},
@@ -81,6 +83,7 @@ def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
                 "sd": sd,
                 "relative_sd": None if sd is None or own == 0 else sd / own,
                 "interval": interval,
+                "covered": None if covered is None else covered[0],
                 "trials": tuple(int(str(t)) for t in by_trial.index),
             }
         )
@@ -121,7 +124,8 @@ def _estimate(metric: str, row: dict[str, Any], results: Results) -> Estimate:
         low=interval.low,
         high=interval.high,
         confidence=interval.confidence,
-        method=f"{interval.method} over the trials' means",
+        method=f"{interval.method} over the trials' means"
+        + ("" if row["covered"] is None else f", covers {row['covered']:.0%} by simulation"),
         n=row["n"],
         trials=row["trials"],
     )
@@ -136,6 +140,7 @@ def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
         Column(key="mean", title="mean error", unit="ns"),
         Column(key="low", title="from", unit="ns"),
         Column(key="high", title="to", unit="ns"),
+        Column(key="covered", title="interval covers", unit="1"),
         Column(key="sd", title="SD of the error", unit="ns"),
         Column(key="relative_sd", title="SD / time", unit="1"),
     )
