@@ -35,6 +35,7 @@ from tare.statistics.signed_rank import signed_rank_cdf
 
 MARGIN, EFFECT, COV = 0.02, 0.03, 0.05
 CAP = 300
+OPEN = 1500
 
 
 def autoregressive(rho: float) -> Callable:
@@ -136,22 +137,23 @@ def pairs_to_a_verdict(replicates: int) -> None:
     )
     print("budget    power  mean pairs  fixed-n Wilcoxon of this power  ratio")
     at = []
-    for budget in (66, 70, 74, 78, 90, 120, 2000):
+    for budget in (66, 70, 74, 78, 90, 120, OPEN):
         rng = np.random.default_rng(3)
         pairs = right = 0
         for _ in range(replicates):
-            for look in looks(noisy(rng, EFFECT, COV, (budget,)), MARGIN, final=True):
+            d = noisy(rng, EFFECT, COV, (OPEN,))[:budget]  # the same pairs for all budgets
+            for look in looks(d, MARGIN, final=True):
                 if decides(look, MARGIN):
                     break
             pairs += look.n
             right += look.low > 1
         reached, mean = right / replicates, pairs / replicates
-        known = reached <= power[-1]
-        at.append((reached, mean / n_of(reached) if known else np.nan))
-        said = f"{n_of(reached):>20.1f} {'':>11}{at[-1][1]:>5.3f}" if known else f"{'> 130':>20}"
+        within = reached <= power[-1]
+        at.append((reached, mean / n_of(reached) if within else np.nan))
+        said = f"{n_of(reached):>20.1f} {'':>11}{at[-1][1]:>5.3f}" if within else f"{'> 130':>20}"
         print(f"{budget:>6} {reached:>8.3f} {mean:>11.1f} {said}")
+    known = sorted(x for x in at if np.isfinite(x[1]))
     for target in (0.9, 0.93):
-        known = [x for x in at if np.isfinite(x[1])]
         print(f"ratio at power {target:.0%}: {np.interp(target, *zip(*known, strict=True)):.3f}")
     print(f"mean pairs without a budget / fixed n of power 90 %: {mean / n_of(0.9):.3f}")
 
@@ -163,7 +165,7 @@ def at_the_margin(replicates: int) -> None:
             rng = np.random.default_rng(4)
             same = missed = pairs = 0
             for _ in range(replicates):
-                for look in looks(noisy(rng, effect, cov, (1500,)), MARGIN, final=True):
+                for look in looks(noisy(rng, effect, cov, (OPEN,)), MARGIN, final=True):
                     if decides(look, MARGIN):
                         break
                 same += look.low <= 1 <= look.high and decides(look, MARGIN)
