@@ -25,7 +25,7 @@ class Bar:
     def __init__(self, least: int | None = None) -> None:
         #: Trials of the one command before which nothing stops; None: of many, nothing is told.
         self._least = least
-        self._spent_s = 0.0
+        self._trial_s = 0.0
         self._live = sys.stderr.isatty()
         self._bar = Progress(
             SpinnerColumn(),
@@ -72,7 +72,7 @@ class Bar:
 
     def _projection(self, least: int, trials: int | None, seconds_left: float) -> str:
         """Tell, after the first trial, how long it will take."""
-        one = self._spent_s
+        one = self._trial_s
         if trials is not None:
             return (
                 f"One trial takes {nanoseconds(1e9 * one)[0]}: {trials} fit the budget, decided "
@@ -89,7 +89,7 @@ class Bar:
 
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a trial is over."""
-        self._spent_s += outcome.seconds
+        self._trial_s = outcome.seconds
         left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
         of = f" of {self._trials}" if self._trials else ""
         where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])

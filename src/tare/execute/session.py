@@ -75,6 +75,10 @@ def _journal_path(request: Request) -> Path:
     return folder / f"{request.past.sessions + 1}.ndjson"
 
 
+#: Blocks after which it is known at the latest whether enough trials fit the budget.
+_PLANNING = 2
+
+
 class _Session:
     def __init__(
         self, request: Request, name: str, writer: journal.Writer, stack: ExitStack
@@ -190,15 +194,18 @@ class _Session:
     def _group(self, cells: list[int], budget: Budget) -> bool:
         """Run blocks over some cells; return whether they ended before the budget did."""
         fixed = self.experiment.stopping.trials
-        first = True
+        blocks, planned = 0, False
         while cells := self.tally.wanting(cells, fixed):
+            began = time.monotonic()
             if not self._block(cells, budget):
                 self._stop(cells, "budget", self._decisions(cells))
                 return False
             self.block += 1
-            if first and fixed is None:
-                fixed = self._affordable(cells, budget)
-                first = False
+            blocks += 1
+            if blocks <= _PLANNING and fixed is None and not planned:
+                # The first block also starts the instances: that few fit is for the next to say.
+                sure = blocks == _PLANNING or self.experiment.fresh == "trial"
+                fixed, planned = self._affordable(cells, budget, time.monotonic() - began, sure)
                 if fixed is not None:
                     continue
             failed = self.tally.hopeless(cells)
@@ -217,13 +224,19 @@ class _Session:
                 )
         return True
 
-    def _affordable(self, cells: list[int], budget: Budget) -> int | None:
-        """Return the n that fits the budget where it is below what peeking needs, else None."""
-        block_s = sum(self.tally.seconds(c) for c in cells) + len(cells) * self.experiment.rest_s
+    def _affordable(
+        self, cells: list[int], budget: Budget, block_s: float, sure: bool
+    ) -> tuple[int | None, bool]:
+        """Return the n that fits the budget where it is below what peeking needs, else None.
+
+        And whether that is decided: what is not sure may still turn out to be more.
+        """
         n = plan.fixed_trials(budget.left_s, block_s) + max(self.tally.trials[c] for c in cells)
         few = n < self.request.first_look
+        if few and not sure:
+            return None, False
         self.request.progress.planned(n * len(cells) if few else None, budget.left_s)
-        return n if few else None
+        return (n if few else None), True
 
     def _block(self, cells: list[int], budget: Budget) -> bool:
         """Execute every cell once in the block's order; False where the budget ended within."""
