@@ -156,6 +156,13 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + "precision = true\n" + KERNEL, "experiment.precision: True", ""),
         (HEAD + "trials = 0\n" + KERNEL, "experiment.trials: 0", ""),
         (HEAD + "trials = 9\nprecision = 0.1\n" + KERNEL, "experiment.precision: excludes", ""),
+        (HEAD + "trials = 9\nanytime = true\n" + KERNEL, "experiment.anytime: excludes", ""),
+        (HEAD + 'quantile = "p100"\n' + KERNEL, "experiment.quantile: 'p100'", ""),
+        (HEAD + "quantile = 1\n" + KERNEL, "experiment.quantile: 1 ", ""),
+        (HEAD + "quantile = true\n" + KERNEL, "experiment.quantile: True", ""),
+        (HEAD + "metric = []\n" + KERNEL, "experiment.metric: []", ""),
+        (HEAD + 'metric = ["cpu_ns", "cpu_ns"]\n' + KERNEL, "experiment.metric: ['cpu_ns'", ""),
+        (HEAD + 'metric = ["cpu_ns", "walls_ns"]\n' + KERNEL, "no metric 'walls_ns'", "'wall_ns'"),
         (HEAD + 'order = "random"\n' + KERNEL, 'one of: "blocks", "sequential"', ""),
         (HEAD + 'metric = "walls_ns"\n' + KERNEL, "no metric 'walls_ns'", "'wall_ns'"),
         (HEAD + 'metric = "kernel_cpu_ns"\n[[workload]]\ncommand = "a"', "only kernels", "wall"),
@@ -300,3 +307,19 @@ def test_times_are_read_exactly(number: int, unit: str) -> None:
 def test_a_percentage_is_the_number_that_it_looks_like() -> None:
     for percent in range(1, 100):
         assert kinds.share(0, 1).read(f"{percent}%") == float(f"0.{percent:02d}")
+
+
+@pytest.mark.parametrize(
+    ("written", "quantile"),
+    [('"p95"', 0.95), ('"p99.9"', 0.999), ("0.9", 0.9), ('"median"', 0.5)],
+)
+def test_a_quantile_is_read_as_people_write_it(written: str, quantile: float) -> None:
+    asked = parse(HEAD + f"quantile = {written}\nanytime = true\n" + KERNEL)
+    assert (asked.stopping.quantile, asked.stopping.anytime) == (quantile, True)
+
+
+def test_of_several_metrics_the_first_is_the_experiments() -> None:
+    asked = parse(HEAD + 'metric = ["cpu_ns", "wall_ns"]\n' + KERNEL)
+    assert (asked.metric, asked.stopping.also) == ("cpu_ns", ("wall_ns",))
+    assert parse(HEAD + 'metric = "cpu_ns"\n' + KERNEL).stopping.also == ()
+    assert parse(HEAD + KERNEL).metric is None
