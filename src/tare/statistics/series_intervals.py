@@ -1,0 +1,112 @@
+"""Intervals of a series in order of time, and those that hold where the stopping rule stopped."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from tare.statistics.anytime import sequence_interval
+from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.intervals import Interval, quantile_interval
+from tare.statistics.looks import FIRST_LOOK, Target, bounds, first_look, quantile_of
+from tare.statistics.statistic import FloatArray
+
+
+def reached_precision(
+    values: FloatArray, confidence: float = 0.95, quantile: float = 0.5, *, anytime: bool = False
+) -> float | None:
+    """Relative half-width of a quantile's interval, widened for dependence from 50 trials on.
+
+    Fewer trials are too few to estimate a dependence from: their ranks are the exact ones.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    confidence : float
+        Of the interval.
+    quantile : float
+        The median by default.
+    anytime : bool
+        Of the confidence sequence instead of order statistics.
+
+    Returns
+    -------
+    float or None
+        None if there are too few trials for an interval.
+    """
+    if not len(values):
+        return None
+    interval = series_interval(values, quantile, confidence, anytime=anytime)
+    return interval.half_width
+
+
+def series_interval(
+    values: FloatArray, quantile: float = 0.5, confidence: float = 0.95, *, anytime: bool = False
+) -> Interval:
+    """Interval of a quantile of trials in order of time, widened for what they remember.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    quantile, confidence, anytime
+        As for :func:`reached_precision`.
+
+    Returns
+    -------
+    Interval
+        That of the exact ranks below 50 trials; without bounds, and with the refusal, where n is
+        too small.
+    """
+    row = np.asarray(values, dtype=float)[None]
+    if anytime:
+        return sequence_interval(row[0], quantile, confidence)
+    plain = quantile_interval(row[0], quantile, confidence)
+    if plain.low is None or len(values) < FIRST_LOOK:
+        return plain
+    ordered = np.sort(row, axis=1)
+    tau = dependence_times((row <= quantile_of(ordered, quantile)[:, None]).astype(float))
+    low, high = (float(b[0]) for b in bounds(ordered, tau, quantile, confidence))
+    method = "order statistics, widened for dependence"
+    if math.isinf(low) or math.isinf(high):
+        worth = len(values) / tau[0]
+        refusal = f"n = {len(values)} is too small: trials that remember are worth {worth:.0f}"
+        return replace(plain, low=None, high=None, method=method, refusal=refusal)
+    return replace(plain, low=low, high=high, method=method)
+
+
+def interval_at_stop(
+    values: FloatArray,
+    quantile: float = 0.5,
+    *,
+    anytime: bool = False,
+    family: int = 1,
+    fixed: bool = False,
+) -> Interval:
+    """Interval to print of a series that the rule stopped, which holds in spite of the looks.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    quantile, anytime, family
+        As for :func:`decide_cell`.
+    fixed : bool
+        Whether n was decided beforehand, so that nobody looked.
+
+    Returns
+    -------
+    Interval
+        That of the rule's look, whose ranks are those of more than 95 %; of 95 % where n was fixed,
+        by the user or because fewer trials fitted than a first look needs. Its ``confidence`` is
+        what it claims after all looks.
+    """
+    target = Target(1.0, quantile, anytime=anytime, family=family)
+    looked = anytime or (not fixed and len(values) >= first_look(quantile))
+    claimed = 1 - 0.05 / family
+    confidence = target.confidence if looked else claimed
+    interval = series_interval(values, quantile, confidence, anytime=anytime)
+    return replace(interval, confidence=claimed)
