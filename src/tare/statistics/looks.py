@@ -152,7 +152,9 @@ def look(rows: FloatArray, target: Target) -> Looks:
     else:
         needed = np.maximum(first_look(q) * tau, FIRST_LOOK * memory)
         refused = (memory > MEMORY) & (n >= needed)
-    tight = (half <= target.precision) & (n >= needed) & (memory <= MEMORY) & ~refused
+    # Under anytime, what is not certain enough to be refused still has to wait.
+    most = EXCHANGEABLE if target.anytime else MEMORY
+    tight = (half <= target.precision) & (n >= needed) & (memory <= most) & ~refused
     held = np.zeros(len(rows), dtype=bool)
     held[tight] = _held(rows[tight], middle[tight], target)
     with np.errstate(over="ignore", invalid="ignore"):
