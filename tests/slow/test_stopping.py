@@ -76,7 +76,7 @@ def test_medians_are_covered_at_the_stop(name: str, cv: float, claim: float) -> 
 
 
 @pytest.mark.parametrize("q", [0.9, 0.95, 0.99])
-@pytest.mark.parametrize("name", ["normal", "AR .5", "AR .8", "ours: slow mode 3 %"])
+@pytest.mark.parametrize("name", ["normal", "AR .5", "ours: slow mode 3 %"])
 def test_tails_are_covered_at_the_stop(name: str, q: float) -> None:
     reached, covered = ends(name, 0.02, Target(0.01, q), 2000)
     assert reached.mean() > 0.8
@@ -85,7 +85,7 @@ def test_tails_are_covered_at_the_stop(name: str, q: float) -> None:
 
 def test_a_series_that_remembers_too_much_reaches_nothing() -> None:
     reached, _ = ends("AR .98", 0.02, Target(0.01), 1000)
-    assert reached.sum() <= 1
+    assert at_most(int(reached.sum()), 0.002, 1000)
 
 
 @pytest.mark.parametrize("name", ["normal", "AR .5", "bimodal 60/40", "t2"])

@@ -150,7 +150,8 @@ def look(rows: FloatArray, target: Target) -> Looks:
         needed = np.zeros(len(rows))
         refused = _in_order(rows)
     else:
-        needed = np.maximum(first_look(q) * tau, FIRST_LOOK * memory)
+        # Far out, few trials show what the tail's own indicator remembers: all ranks do.
+        needed = first_look(q) * np.maximum(tau, memory)
         refused = (memory > MEMORY) & (n >= needed)
     # Under anytime, what is not certain enough to be refused still has to wait.
     most = EXCHANGEABLE if target.anytime else MEMORY
