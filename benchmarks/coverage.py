@@ -229,7 +229,7 @@ def main() -> None:
     print(
         f"{'series':<24} {'CoV':>4} {'q':>5} {'covers':>8} {'mean n':>8} {'refused':>8} {'held':>6}"
     )
-    for scenario in SCENARIOS:
+    for scenario in (*SCENARIOS, *LIMITS):
         if asked.only and not any(name in scenario.name for name in asked.only.split(",")):
             continue
         standard = Standard(scenario)
