@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import re
 import xml.dom.minidom
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import journals
+import msgspec
 import pytest
 import synthetic
 from synthetic import Behaviour
@@ -61,6 +63,15 @@ def folder(results, tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(results, findings, folder):
     return page.make(results, findings, origin(folder, store.load(folder)))
+
+
+@pytest.fixture(scope="module")
+def compared(results, folder):
+    """Make the page of the same trials where a sequential comparison was asked for."""
+    stopping = msgspec.structs.replace(results.experiment.stopping, compare="platform")
+    asked = msgspec.structs.replace(results.experiment, stopping=stopping)
+    results = replace(results, experiment=asked)
+    return page.make(results, all_findings(results), origin(folder, store.load(folder)))
 
 
 @pytest.fixture(scope="module")
@@ -120,27 +131,29 @@ def test_every_row_of_every_table_is_there(rendered, made):
     assert sum(tag == "tr" for tag, _ in text.tags) == rows
 
 
-def test_every_chart_that_a_finding_names_is_drawn_and_told(made, rendered):
-    named = {name for s in made.sections for name in s.finding.charts}
-    assert named <= set(CHARTS)
-    drawn = {figure.name for figure in made.figures}
-    assert drawn == set(CHARTS), "this experiment shows every chart"
-    text = shown(rendered)
-    for figure in made.figures:
-        assert figure.alternative in text
+def test_every_chart_that_a_finding_names_is_drawn_and_told(made, compared):
+    drawn = set()
+    for one in (made, compared):
+        named = {name for s in one.sections for name in s.finding.charts}
+        assert named <= set(CHARTS)
+        drawn |= {figure.name for figure in one.figures}
+        text = shown(html.render(one))
+        for figure in one.figures:
+            assert figure.alternative in text
+    assert drawn == set(CHARTS), "these experiments show every chart"
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_by_itself_knows_its_colours(made, name):
-    spec = next(f.spec for f in made.figures if f.name == name)
+def test_a_chart_by_itself_knows_its_colours(made, compared, name):
+    spec = next(f.spec for f in (*made.figures, *compared.figures) if f.name == name)
     plain = json.dumps(by_itself(spec))
     assert "var(--" not in plain
     assert "usermeta" not in plain
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_needs_nothing_from_outside(made, name):
-    spec = next(f.spec for f in made.figures if f.name == name)
+def test_a_chart_needs_nothing_from_outside(made, compared, name):
+    spec = next(f.spec for f in (*made.figures, *compared.figures) if f.name == name)
     assert '"url"' not in json.dumps(spec)
 
 
