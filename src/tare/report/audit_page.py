@@ -128,9 +128,7 @@ def _origin(audit: Audit, command: str) -> Origin:
     return Origin(
         file=None,
         commands=(command,),
-        digests=tuple(
-            (f.path.name, _digest(f.path)) for f in audit.files[:40] if f.path.is_file()
-        ),
+        digests=tuple((f.path.name, _digest(f.path)) for f in audit.files[:40] if f.path.is_file()),
         versions=(tare.__version__,),
         seed=audit.question.seed,
         title="How to audit the same again",
