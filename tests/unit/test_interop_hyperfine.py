@@ -63,7 +63,8 @@ def test_a_command_that_always_fails_is_measured_all_the_same() -> None:
     (one,) = interop.read(DATA / "always_failed.json").series
     assert len(one.values) == 10
     assert one.notes[0] == "Every run failed (exit code other than 0)."
-    assert "hyperfine subtracts" in one.notes[1]
+    assert one.defects[0].kind == "corrupt"
+    assert "8 of 10 times are 0: hyperfine subtracts" in one.defects[0].message
 
 
 def test_memory_is_read_where_it_is_asked_for_with_its_flaw() -> None:

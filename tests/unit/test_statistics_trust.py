@@ -90,15 +90,15 @@ def test_changes_within_the_target_are_told_and_no_more() -> None:
     x = 100 + 0.05 * (steady() - 100) + 0.3 * (np.arange(100) >= 50)
     found = trust(x, trials_known=True)
     assert found.verdict == "TRUST"
-    assert "+0.3" in found.reasons[0]
+    assert "+0.3" in found.remarks[0]
     assert trust(x, trials_known=True, precision=0.001).verdict == "DOUBT"
 
 
 def test_equal_values_are_trusted_and_told() -> None:
     found = trust(np.full(50, 3.0), trials_known=True)
     assert found.verdict == "TRUST"
-    assert found.reasons == ("All values are equal: the clock may be coarser than the spread.",)
-    assert "clock" in trust(np.full(50, 3.0), trials_known=False).reasons[1]
+    assert found.remarks == ("All values are equal: the clock may be coarser than the spread.",)
+    assert "clock" in trust(np.full(50, 3.0), trials_known=False).remarks[0]
 
 
 SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {

@@ -149,8 +149,8 @@ def _runs(audit: Audit) -> Finding:
             "order: what holds back is not chance, and more of such runs do not help."
         )
     caveats.append(
-        "With as many runs as expected only about a third of samples are within the target; with "
-        "as many as assured, 90 % are. It tells what would have been enough, and is no rule for "
+        "With as many runs as expected well under half of samples are within the target by "
+        "themselves; with as many as assured, 90 % are. It tells what would have been enough, and is no rule for "
         "when to stop."
     )
     return Finding(

@@ -78,6 +78,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "assumptions": plain(s.assumptions),
         "verdict": s.trust.verdict,
         "reasons": list(s.trust.reasons),
+        "remarks": list(s.trust.remarks),
         "used": s.used,
         "reported": dict(s.series.reported),
         "notes": list(s.series.notes),

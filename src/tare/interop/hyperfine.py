@@ -106,10 +106,9 @@ def _series(result: Node, metric: str) -> Series:
     values, trial, notes = _succeeded(found, runs.codes)
     zeros = int(np.count_nonzero(values == 0))
     if zeros and metric == "time_wall_clock":
-        notes.append(
-            f"{zeros} of {len(values)} times are 0: hyperfine subtracts what the shell takes to"
-            " start, and cuts off below 0 (-N measures without a shell)."
-        )
+        told = f"{zeros} of {len(values)} times are 0: hyperfine subtracts what the shell takes to"
+        told += " start, and cuts off below 0 (-N measures without a shell)."
+        runs.defects.append(Defect("corrupt", told))
     if not runs.raw:
         only = f"{result.path} has no times of runs, only their summary."
         runs.defects.append(Defect("summary only", only))

@@ -44,12 +44,14 @@ class Trust:
     ----------
     verdict : {"TRUST", "DOUBT", "REJECT"}
     reasons : tuple of str
-        Each a sentence with the figure and what to do; of a TRUST what is to be known all the
-        same.
+        Each a sentence with the figure and what to do; none of a TRUST.
+    remarks : tuple of str
+        What is to be known all the same, and lowers no verdict.
     """
 
     verdict: Verdict
     reasons: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def trust(
@@ -117,8 +119,8 @@ def trust(
             "of one: name the column with --trial, or measure separate executions."
         )
     if doubts:
-        return Trust("DOUBT", (*doubts, *remarks))
-    return Trust("TRUST", tuple(remarks))
+        return Trust("DOUBT", tuple(doubts), tuple(remarks))
+    return Trust("TRUST", (), tuple(remarks))
 
 
 def mixed_scale(values: FloatArray) -> float | None:
