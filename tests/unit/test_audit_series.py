@@ -98,7 +98,7 @@ def test_too_few_values_are_rejected_without_a_crash(n: int) -> None:
 def test_constant_values_have_a_verdict_and_no_spread() -> None:
     found = audited(np.full(30, 2.5))
     assert found.trust.verdict == "TRUST"
-    assert "clock" in found.trust.reasons[0]
+    assert "clock" in found.trust.remarks[0]
     assert found.cov == 0
     assert found.sd.low is None
 

@@ -150,8 +150,8 @@ def _runs(audit: Audit) -> Finding:
         )
     caveats.append(
         "With as many runs as expected well under half of samples are within the target by "
-        "themselves; with as many as assured, 90 % are. It tells what would have been enough, and is no rule for "
-        "when to stop."
+        "themselves; with as many as assured, 90 % are. It tells what would have been enough, "
+        "and is no rule for when to stop."
     )
     return Finding(
         name="repetitions",

@@ -69,6 +69,11 @@ class SeriesAudit:
     used: int
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be known beside the verdict: of the trials, and of how they were read."""
+        return (*self.trust.remarks, *self.series.notes)
+
+    @property
     def n(self) -> int:
         """Trials, or values where trials are not told apart."""
         return len(self.trials.values)

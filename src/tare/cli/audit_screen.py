@@ -97,9 +97,7 @@ def _show_reasons(audit: Audit) -> None:
     left = len(told) - _MOST_REASONS
     if left > 0:
         output.out.print(f"        … and {counted(left, 'further reason')}", style="dim")
-    noted = words.shared(
-        audit.series, lambda s: (*s.trust.remarks, *s.series.notes), lambda s: s.name
-    )
+    noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
     for note in noted[:_MOST_NOTES]:
         output.out.print(
             f"Note    {note.told('series', len(audit.series))}", style="dim", soft_wrap=True

@@ -112,9 +112,7 @@ def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 def _noted(audit: Audit) -> tuple[str, ...]:
     told = [f"{f.path.name}: {note}" for f in audit.files for note in f.imported.notes]
-    noted = words.shared(
-        audit.series, lambda s: (*s.trust.remarks, *s.series.notes), lambda s: s.name
-    )
+    noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
     told += [n.told("series", len(audit.series)) for n in noted]
     thin = [s for s in audit.series if s.used < s.n]
     if thin:
