@@ -210,3 +210,13 @@ def test_a_folder_and_a_missing_file_are_told(tmp_path: Path) -> None:
         for name in (None, *FORMATS):
             with pytest.raises(InputError, match=file.name):
                 interop.read(file, format=name)
+
+
+def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "u\udcff.json"
+    try:
+        file.write_text("{}")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    with pytest.raises(InputError, match="its name is not UTF-8"):
+        interop.read(file)

@@ -10,6 +10,7 @@ import typer
 
 from tare import __version__
 from tare.cli import audit, cleanup, compare, describe, experiment, export, run
+from tare.cli.output import harmless
 from tare.errors import InterruptError, TareError
 
 #: What a shell expects of a program that was interrupted.
@@ -58,9 +59,9 @@ def enter() -> int:
     try:
         code = app(standalone_mode=False)
     except TareError as error:
-        print(f"tare: {error.message}", file=sys.stderr)
+        print(f"tare: {harmless(error.message)}", file=sys.stderr)
         if error.hint:
-            print(f"  try: {error.hint}", file=sys.stderr)
+            print(f"  try: {harmless(error.hint)}", file=sys.stderr)
         return error.exit_code
     except (typer.Abort, KeyboardInterrupt):
         print("tare: interrupted", file=sys.stderr)

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from tare.errors import StoreError
 
+#: What a terminal obeys, what turns the direction of a line, and what no encoding has.
+_ORDERS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def harmless(text: str) -> str:
+    """Write what a terminal would obey as an escape: names come from files and from strangers."""
+    return _ORDERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class _Harmless(Console):
+    """A console whose orders to the terminal are all its own."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            if segment.control or not _ORDERS.search(segment.text):
+                yield segment
+            else:
+                yield Segment(harmless(segment.text), segment.style)
+
+
 #: Answers go to standard output, progress and warnings to standard error. No markup: what is
 #: printed holds names that people chose.
-out = Console(highlight=False, markup=False)
-err = Console(stderr=True, highlight=False, markup=False)
+out = _Harmless(highlight=False, markup=False)
+err = _Harmless(stderr=True, highlight=False, markup=False)
 
 
 def write_json(value: Any, destination: str) -> None:

@@ -37,6 +37,10 @@ def unpacked(file: Path) -> Any:
             start = source.read(6)
         _refuse(file, start)
         return pa.input_stream(str(file), compression=packing(start))
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"cannot read {str(file)!r}: its name is not UTF-8", "rename it, or make a link to it"
+        ) from error
     except (OSError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot read {file}: {why}", "name a file of results") from error

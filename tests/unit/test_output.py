@@ -1,0 +1,45 @@
+"""What is printed: no name gives orders to a terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from rich.text import Text
+
+from tare.cli import app, output
+from tare.errors import InputError
+
+HOSTILE = "a\x1b[2Jbc\x9bd\u202ee\udcfff"
+SHOWN = "a\\x1b[2Jbc\\x9bd\\u202ee\\udcfff"
+
+
+@pytest.mark.parametrize("said", [HOSTILE, Text(HOSTILE)])
+@pytest.mark.parametrize("colours", [False, True])
+def test_what_is_printed_gives_a_terminal_no_orders(said: str | Text, colours: bool) -> None:
+    file = StringIO()
+    console = type(output.out)(file=file, force_terminal=colours, highlight=False, markup=False)
+    console.print(said, soft_wrap=True)
+    assert file.getvalue() == f"{SHOWN}\n"
+
+
+def test_colours_are_our_own() -> None:
+    file = StringIO()
+    console = type(output.out)(file=file, force_terminal=True, color_system="standard")
+    console.print(Text("b", style="red"))
+    assert file.getvalue() == "\x1b[31mb\x1b[0m\n"
+
+
+def test_lines_and_tabs_stay() -> None:
+    assert output.harmless("one\n\ttwo · 5 µs “three”") == "one\n\ttwo · 5 µs “three”"
+
+
+def test_complaints_give_a_terminal_no_orders(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def complain(**_: object) -> int:
+        raise InputError(HOSTILE, HOSTILE)
+
+    monkeypatch.setattr(app, "app", complain)
+    assert app.enter() == InputError.exit_code
+    assert capsys.readouterr().err == f"tare: {SHOWN}\n  try: {SHOWN}\n"
