@@ -30,13 +30,18 @@ def _cells(results: Results) -> tuple[Cells, list[Cell]] | None:
 
 
 def _rows_of(cells: Cells, some: list[Cell]) -> dict[str, list[tuple[str, Cell]]]:
-    """Cells by workload, each with its levels other than platform in words."""
-    varied = [f for f in cells.varied if f not in ("platform", "workload")]
+    """Cells by workload, each with its levels other than platform in words.
+
+    Workloads that are compared stand on one axis.
+    """
+    together = cells.results.experiment.stopping.compare == "workload"
+    apart = ("platform",) if together else ("platform", "workload")
+    varied = [f for f in cells.varied if f not in apart]
     found: dict[str, list[tuple[str, Cell]]] = {}
     for cell in some:
-        levels = {f: v for f, v in cell.levels.items() if f not in ("platform", "workload")}
+        levels = {f: v for f, v in cell.levels.items() if f not in apart}
         name = at_levels(levels, varied) or cell.levels["workload"]
-        found.setdefault(cell.levels["workload"], []).append((name, cell))
+        found.setdefault("" if together else cell.levels["workload"], []).append((name, cell))
     return found
 
 
@@ -130,6 +135,9 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     cells, some = found
     told = []
     for workload, rows in _rows_of(cells, some).items():
+        if not workload:
+            told += [f"{name}: {_tell(cell, cells)}" for name, cell in rows]
+            continue
         by_median = sorted((c for _, c in rows), key=lambda c: float(np.median(c.trial_values)))
         least, most = by_median[0], by_median[-1]
         text = f"{workload}: {_tell(least, cells)}"
