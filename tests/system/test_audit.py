@@ -227,3 +227,18 @@ def test_the_page_draws_every_chart_and_never_scrolls_sideways(
         assert browser.ask("document.querySelector('.lead .badge').innerText").endswith("DOUBT")
         assert browser.complaints == []
         assert browser.requests == [page.resolve().as_uri()]
+
+
+@pytest.mark.parametrize("words", [(), ("--json", "-")])
+def test_a_reader_that_leaves_changes_no_verdict(words: tuple[str, ...], tmp_path: Path) -> None:
+    rows = "".join(f"{i},{'nan' if i == 3 else 1 + i % 7}\n" for i in range(40))
+    file = tmp_path / "a.csv"
+    file.write_text(f"run,t_s\n{rows}")
+    page = tmp_path / "a.html"
+    asked = [*TARE, "audit", str(file), "--value", "t_s", "--trial", "run", "--out", str(page)]
+    started = subprocess.Popen([*asked, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout is not None
+    started.stdout.close()
+    said = started.communicate(timeout=240)[1]
+    assert (started.returncode, said) == (2, b"")
+    assert page.exists()

@@ -22,6 +22,9 @@ USAGE = 10
 #: What nobody foresaw; Python's own 1 would read as a verdict.
 CRASH = 70
 
+#: What a shell tells of a program whose reader has gone.
+READER_GONE = 141
+
 app = typer.Typer(
     name="tare",
     help="Know what your platform weighs before you trust what your benchmark reads.",
@@ -70,9 +73,9 @@ def enter() -> int:
         error.show()
         return USAGE
     except BrokenPipeError:
-        # The reader of our output has gone; nothing is left to tell it.
+        # Whoever read the table that was asked for has gone, and wants no more of it.
         sys.stderr.close()
-        return 0
+        return READER_GONE
     except Exception:
         traceback.print_exc()
         print("tare: this is a fault of tare's own; please report it", file=sys.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -37,6 +38,25 @@ class _Harmless(Console):
             else:
                 yield Segment(harmless(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        _reader_gone()
+
+
+def _reader_gone() -> None:
+    """Go on without a reader: files are still to be written, and the exit code is the answer."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _reader_gone()
+
 
 #: Answers go to standard output, progress and warnings to standard error. No markup: what is
 #: printed holds names that people chose.
@@ -48,7 +68,7 @@ def write_json(value: Any, destination: str) -> None:
     """Write a value as JSON to a file, or to standard output where it is ``-``."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
     if destination == "-":
-        sys.stdout.write(text.decode() + "\n")
+        _print(text.decode() + "\n")
         return
     try:
         Path(destination).write_bytes(text + b"\n")
@@ -61,7 +81,7 @@ def write_json(value: Any, destination: str) -> None:
 def write_text(text: str, destination: str, option: str) -> None:
     """Write a text to a file, or to standard output where it is ``-``."""
     if destination == "-":
-        sys.stdout.write(text)
+        _print(text)
         return
     try:
         Path(destination).write_text(text, encoding="utf-8")
