@@ -5,6 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from tare.statistics.telling import chosen as share
+from tare.statistics.telling import percent
+
+__all__ = [
+    "at_levels", "change", "change_interval", "counted", "duration", "listing", "metric_name",
+    "percent", "quantity", "share", "significant", "unit_of",
+]  # fmt: skip
+
 _TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
 _QUANTITIES = {
@@ -46,18 +54,6 @@ def quantity(value: float | None, unit: str) -> str:
         return significant(value) if unit == "1" else f"{significant(value)} {unit}"
     name, scale = next((s for s in scales if abs(value) >= s[1]), scales[-1])
     return f"{significant(value / scale)} {name}"
-
-
-def percent(share: float, *, sign: bool = False) -> str:
-    """Write a share as per cent: ``percent(0.0312)`` is "3.1 %"."""
-    value = 100 * share
-    digits = 0 if abs(value) >= 20 else 1 if abs(value) >= 0.95 else 2
-    return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
-
-
-def share(value: float) -> str:
-    """Write a share that somebody chose as they would: ``share(0.02)`` is "2 %"."""
-    return f"{100 * value:.6g} %"
 
 
 def change(ratio: float) -> str:
