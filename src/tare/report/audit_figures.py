@@ -121,14 +121,9 @@ def _convergence(audit: Audit) -> tuple[Figure, ...]:
 
 
 def _named(some: Iterable[tuple[SeriesAudit, Any]]) -> dict[str, Any]:
-    """Name panels; two series that are called the same keep apart."""
-    named: dict[str, Any] = {}
-    for s, value in some:
-        name = s.name
-        while name in named:
-            name += "\u200b"
-        named[name] = value
-    return named
+    """Name panels."""
+    pairs = list(some)
+    return dict(zip(_apart(s.name for s, _ in pairs), (v for _, v in pairs), strict=True))
 
 
 def _shapes(audit: Audit) -> tuple[Figure, ...]:
@@ -227,14 +222,15 @@ def _told(c: ComparisonAudit, found: Comparison) -> str:
     return f"{change_interval(found.ratio, found.low, found.high)} for {words.told_comparison(c)}"
 
 
-def _apart(names: Sequence[str]) -> list[str]:
-    """Keep rows apart that are called the same."""
-    seen: dict[str, int] = {}
-    told = []
+def _apart(names: Iterable[str]) -> list[str]:
+    """Keep apart what is called the same."""
+    told: dict[str, None] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        told.append(name + "\u200b" * (seen[name] - 1))
-    return told
+        apart = name
+        while apart in told:
+            apart += "\u200b"
+        told[apart] = None
+    return list(told)
 
 
 def _shares(v: VarianceAudit, i: int) -> Figure:
