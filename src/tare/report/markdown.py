@@ -86,7 +86,7 @@ def _figure(figure: Figure, charts: str) -> str:
 
 
 def _table(table: Laid) -> str:
-    heads = [text(h.title) + (f" [{h.unit}]" if h.unit else "") for h in table.heads]
+    heads = [text(h.title) + (f" [{text(h.unit)}]" if h.unit else "") for h in table.heads]
     lines = [
         f"**{text(table.title)}**\n",
         _row(heads),
