@@ -15,6 +15,7 @@ from tare.audit.trials import Trials, trials_of
 from tare.interop import Series
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
+from tare.statistics.course import sample
 from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.quantiles import quantiles
@@ -122,8 +123,7 @@ def worst(some: Sequence[SeriesAudit], most: int) -> list[SeriesAudit]:
 
 def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
     """Keep every k-th value of a long series, so that at most so many are left."""
-    step = math.ceil(len(values) / most)
-    return values if step <= 1 else np.ascontiguousarray(values[::step])
+    return np.ascontiguousarray(sample(values, most))
 
 
 def dependence_of(checked: Assumptions) -> float:
