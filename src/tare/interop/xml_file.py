@@ -119,10 +119,6 @@ class _Builder(ContentHandler):
         self._within = 0
         #: Starts and ends so far.
         self.heard = 0
-        self._locator: Any = None
-
-    def setDocumentLocator(self, locator: Any) -> None:  # noqa: N802
-        self._locator = locator
 
     def startElement(self, name: str, attrs: Any) -> None:  # noqa: N802
         self.heard += 1
