@@ -105,7 +105,6 @@ def audit(
         output.write_json(as_json(found), json)
     if json != "-":
         show(found)
-    if json != "-":
         output.out.print(follow_up(found, sys.argv[1:], out), style="dim", soft_wrap=True)
     return found.exit_code
 

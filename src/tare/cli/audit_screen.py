@@ -38,9 +38,9 @@ def show(audit: Audit) -> None:
 
 def _show_file(audit: Audit, file: FileAudit) -> None:
     some = [s for s in audit.series if s.file == file.path]
-    worst = max((s.trust.verdict for s in some), key=VERDICTS.index)
+    verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
     held = words.counts_of(some)
-    output.out.print(f"{worst:<8}", style=f"bold {_STYLES[worst]}", end="")
+    output.out.print(f"{verdict:<8}", style=f"bold {_STYLES[verdict]}", end="")
     output.out.print(
         f"{file.path.name} ({file.imported.format}): {held}; {words.specification_told(file)}.",
         soft_wrap=True,
