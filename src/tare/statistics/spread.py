@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.comparison import detectable_change, further, holm
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90
 from tare.statistics.resampling import bootstrap_logs, swapped_logs
+from tare.statistics.spread_verdict import (
+    SpreadComparison,
+    SpreadVerdict,
+    adjust_spreads,
+    beyond,
+    judge_spread,
+    judged,
+    two_sided,
+    undecided,
+)
 from tare.statistics.statistic import FloatArray, Statistic
 
-SpreadVerdict = Literal["less stable", "more stable", "as stable", "not decided"]
+__all__ = [
+    "Pair", "SpreadComparison", "SpreadVerdict", "adjust_spreads", "compare_spread",
+    "compare_spreads", "judge_spread",
+]  # fmt: skip
 
 #: Values of common blocks of two cells, each of shape (n,) or (n, workers).
 Pair = tuple[FloatArray, FloatArray]
@@ -26,66 +36,6 @@ Replicates = tuple[FloatArray, FloatArray]
 _RESAMPLES = 4999
 _RESAMPLES_OF_MANY = 1999
 _MANY = 2000
-
-
-@dataclass(frozen=True)
-class SpreadComparison:
-    """What common blocks say about the ratio of two spreads.
-
-    Attributes
-    ----------
-    first, second : float
-        p10–p90 ranges, in the unit of the values.
-    ratio : float or None
-        second / first; None where the first is 0.
-    low, high : float or None
-        Bounds of the ratio; None where n is too small.
-    confidence : float
-        Nominal coverage of this one interval.
-    p, p_adjusted : float
-        Two-sided, of the ratio being 1; after Holm over the family.
-    n : int
-        Common blocks.
-    verdict : str
-        See :func:`judge_spread`.
-    more_pairs : int or None
-        Where not decided: further blocks after which it will be.
-    detectable : float or None
-        Smallest relative growth that n blocks would have shown (power 80 %).
-    """
-
-    first: float
-    second: float
-    ratio: float | None
-    low: float | None
-    high: float | None
-    confidence: float
-    p: float
-    p_adjusted: float
-    n: int
-    verdict: SpreadVerdict
-    more_pairs: int | None
-    detectable: float | None
-
-
-def judge_spread(
-    low: float | None, high: float | None, margin: float, *, different: bool
-) -> SpreadVerdict:
-    """Put an interval of a ratio of spreads into words.
-
-    ``less stable`` and ``more stable`` need the rejection of equality (adjusted over the
-    family) and that the whole interval is not inside the margin; ``as stable`` needs the whole
-    interval inside [1 / (1 + margin), 1 + margin].
-    """
-    if low is None or high is None:
-        return "not decided"
-    if low > 1 / (1 + margin) and high < 1 + margin:
-        return "as stable"
-    if different and low > 1:
-        return "less stable"
-    if different and high < 1:
-        return "more stable"
-    return "not decided"
 
 
 def compare_spread(
@@ -193,78 +143,16 @@ def _conclude(
     usable = [(p, r) for p, r in zip(pairs, replicates, strict=True) if r is not None]
     if not usable:
         a, b = (_range(x) for x in pairs[0]) if len(pairs) == 1 else (0.0, 0.0)
-        return _undecided(a, b, min((len(a) for a, _ in pairs), default=0), confidence)
+        return undecided(a, b, min((len(a) for a, _ in pairs), default=0), confidence)
     least = min(len(logs) for _, (logs, _) in usable)
     logs = np.mean([logs[:least] for _, (logs, _) in usable], axis=0)
     nulls = [null[:least] for _, (_, null) in usable]
     null = np.mean(nulls, axis=0) if all(len(x) for x in nulls) else np.empty(0)
     ranges = [[_range(a), _range(b)] for (a, b), _ in usable]
     first, second = (float(m) for m in np.exp(np.mean(np.log(ranges), axis=0)))
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    log_low, log_high = (float(x) for x in np.quantile(logs, tails))
-    p = max(_two_sided(logs), _beyond(null, math.log(second / first)))
-    n, half = min(len(a) for (a, _), _ in usable), (log_high - log_low) / 2
-    low, high = math.exp(log_low), math.exp(log_high)
-    verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
-    return SpreadComparison(
-        first=first,
-        second=second,
-        ratio=second / first,
-        low=low,
-        high=high,
-        confidence=confidence,
-        p=p,
-        p_adjusted=p,
-        n=n,
-        verdict=verdict,
-        more_pairs=further(n, half, margin) if verdict == "not decided" else None,
-        detectable=detectable_change(half, confidence),
-    )
-
-
-def _undecided(a: float, b: float, n: int, confidence: float) -> SpreadComparison:
-    return SpreadComparison(
-        first=a,
-        second=b,
-        ratio=b / a if a > 0 else None,
-        low=None,
-        high=None,
-        confidence=confidence,
-        p=1.0,
-        p_adjusted=1.0,
-        n=n,
-        verdict="not decided",
-        more_pairs=max(FEWEST_FOR_RANGE - n, 0) or None,
-        detectable=None,
-    )
-
-
-def adjust_spreads(
-    comparisons: Sequence[SpreadComparison], margin: float
-) -> list[SpreadComparison]:
-    """Judge comparisons anew as one family, by Holm."""
-    adjusted = holm([c.p for c in comparisons])
-    return [_adjust(c, p, margin) for c, p in zip(comparisons, adjusted, strict=True)]
-
-
-def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComparison:
-    verdict = judge_spread(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
-    more = c.more_pairs
-    if verdict == "not decided" and c.low and c.high:
-        more = further(c.n, math.log(c.high / c.low) / 2, margin)
-    return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
-
-
-def _two_sided(logs: FloatArray) -> float:
-    below = (1 + int(np.sum(logs <= 0))) / (1 + len(logs))
-    above = (1 + int(np.sum(logs >= 0))) / (1 + len(logs))
-    return min(1.0, 2 * min(below, above))
-
-
-def _beyond(null: FloatArray, observed: float) -> float:
-    if not len(null):
-        return 0.0
-    return (1 + int(np.sum(np.abs(null) >= abs(observed) - 1e-12))) / (1 + len(null))
+    p = max(two_sided(logs), beyond(null, math.log(second / first)))
+    n = min(len(a) for (a, _), _ in usable)
+    return judged(first, second, logs, p, n, margin, confidence)
 
 
 UNIT = Statistic(

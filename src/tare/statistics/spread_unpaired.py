@@ -7,9 +7,14 @@ import math
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.comparison import detectable_change, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90
-from tare.statistics.spread import SpreadComparison, judge_spread
+from tare.statistics.spread_verdict import (
+    SpreadComparison,
+    beyond,
+    judged,
+    two_sided,
+    undecided,
+)
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Resamples of a family of one; a larger family needs a finer p-value.
@@ -79,38 +84,15 @@ def compare_spread_unpaired(
     """
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
-    ratio = b / a if a > 0 else None
     if n < FEWEST_FOR_RANGE or min(a, b) <= 0:
-        more = max(FEWEST_FOR_RANGE - n, 0) or None
-        return SpreadComparison(
-            a, b, ratio, None, None, confidence, 1.0, 1.0, n, "not decided", more, None
-        )
+        return undecided(a, b, n, confidence)
     tiny = np.finfo(float).tiny  # a resample of one repeated value has no range
     logs = np.log(np.maximum(resampled_range(second, resamples, seed + 1), tiny))
     logs -= np.log(np.maximum(resampled_range(first, resamples, seed), tiny))
-    log_low, log_high = (
-        float(x) for x in np.quantile(logs, [(1 - confidence) / 2, (1 + confidence) / 2])
-    )
-    beyond = min(int(np.sum(logs <= 0)), int(np.sum(logs >= 0)))
-    p = min(1.0, 2 * (1 + beyond) / (1 + resamples))
+    p = two_sided(logs)
     if n < _SHUFFLED_BELOW:
         p = max(p, _shuffled_p(first, second, math.log(b / a), seed))
-    half, low, high = (log_high - log_low) / 2, math.exp(log_low), math.exp(log_high)
-    verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
-    return SpreadComparison(
-        first=a,
-        second=b,
-        ratio=ratio,
-        low=low,
-        high=high,
-        confidence=confidence,
-        p=p,
-        p_adjusted=p,
-        n=n,
-        verdict=verdict,
-        more_pairs=further(n, half, margin) if verdict == "not decided" else None,
-        detectable=detectable_change(half, confidence),
-    )
+    return judged(a, b, logs, p, n, margin, confidence)
 
 
 def resamples_for(family: int) -> int:
@@ -126,7 +108,7 @@ def _shuffled_p(first: FloatArray, second: FloatArray, observed: float, seed: in
     tiny = np.finfo(float).tiny
     logs = np.log(np.maximum(p10_p90(mixed[:, len(first) :]), tiny))
     logs -= np.log(np.maximum(p10_p90(mixed[:, : len(first)]), tiny))
-    return (1 + int(np.sum(np.abs(logs) >= abs(observed) - 1e-12))) / (1 + _SHUFFLES)
+    return beyond(logs, observed)
 
 
 UNIT = Statistic(

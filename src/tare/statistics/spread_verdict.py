@@ -1,0 +1,168 @@
+"""Verdicts on the ratio of two spreads, however their values were resampled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from tare.statistics.comparison import detectable_change, further, holm
+from tare.statistics.intervals import FEWEST_FOR_RANGE
+from tare.statistics.statistic import FloatArray
+
+SpreadVerdict = Literal["less stable", "more stable", "as stable", "not decided"]
+
+
+@dataclass(frozen=True)
+class SpreadComparison:
+    """What common blocks say about the ratio of two spreads.
+
+    Attributes
+    ----------
+    first, second : float
+        p10–p90 ranges, in the unit of the values.
+    ratio : float or None
+        second / first; None where the first is 0.
+    low, high : float or None
+        Bounds of the ratio; None where n is too small.
+    confidence : float
+        Nominal coverage of this one interval.
+    p, p_adjusted : float
+        Two-sided, of the ratio being 1; after Holm over the family.
+    n : int
+        Common blocks.
+    verdict : str
+        See :func:`judge_spread`.
+    more_pairs : int or None
+        Where not decided: further blocks after which it will be.
+    detectable : float or None
+        Smallest relative growth that n blocks would have shown (power 80 %).
+    """
+
+    first: float
+    second: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    p: float
+    p_adjusted: float
+    n: int
+    verdict: SpreadVerdict
+    more_pairs: int | None
+    detectable: float | None
+
+
+def judge_spread(
+    low: float | None, high: float | None, margin: float, *, different: bool
+) -> SpreadVerdict:
+    """Put an interval of a ratio of spreads into words.
+
+    ``less stable`` and ``more stable`` need the rejection of equality (adjusted over the
+    family) and that the whole interval is not inside the margin; ``as stable`` needs the whole
+    interval inside [1 / (1 + margin), 1 + margin].
+    """
+    if low is None or high is None:
+        return "not decided"
+    if low > 1 / (1 + margin) and high < 1 + margin:
+        return "as stable"
+    if different and low > 1:
+        return "less stable"
+    if different and high < 1:
+        return "more stable"
+    return "not decided"
+
+
+def judged(
+    first: float,
+    second: float,
+    logs: FloatArray,
+    p: float,
+    n: int,
+    margin: float,
+    confidence: float,
+) -> SpreadComparison:
+    """Judge two ranges by resamples of the logarithm of their ratio, as a family of one.
+
+    Parameters
+    ----------
+    first, second : float
+        The ranges, above 0.
+    logs : array, shape (resamples,)
+        Log-ratios of the resamples, whose percentiles are the interval.
+    p : float
+        Of the ratio being 1.
+    n : int
+        What the resamples are of.
+    margin, confidence : float
+        As for :func:`tare.statistics.spread.compare_spread`.
+    """
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    log_low, log_high = (float(x) for x in np.quantile(logs, tails))
+    half, low, high = (log_high - log_low) / 2, math.exp(log_low), math.exp(log_high)
+    verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
+    return SpreadComparison(
+        first=first,
+        second=second,
+        ratio=second / first,
+        low=low,
+        high=high,
+        confidence=confidence,
+        p=p,
+        p_adjusted=p,
+        n=n,
+        verdict=verdict,
+        more_pairs=further(n, half, margin) if verdict == "not decided" else None,
+        detectable=detectable_change(half, confidence),
+    )
+
+
+def undecided(a: float, b: float, n: int, confidence: float) -> SpreadComparison:
+    """Two ranges of too few values for a verdict, or of which one is 0."""
+    return SpreadComparison(
+        first=a,
+        second=b,
+        ratio=b / a if a > 0 else None,
+        low=None,
+        high=None,
+        confidence=confidence,
+        p=1.0,
+        p_adjusted=1.0,
+        n=n,
+        verdict="not decided",
+        more_pairs=max(FEWEST_FOR_RANGE - n, 0) or None,
+        detectable=None,
+    )
+
+
+def adjust_spreads(
+    comparisons: Sequence[SpreadComparison], margin: float
+) -> list[SpreadComparison]:
+    """Judge comparisons anew as one family, by Holm."""
+    adjusted = holm([c.p for c in comparisons])
+    return [_adjust(c, p, margin) for c, p in zip(comparisons, adjusted, strict=True)]
+
+
+def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComparison:
+    verdict = judge_spread(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
+    more = c.more_pairs
+    if verdict == "not decided" and c.low and c.high:
+        more = further(c.n, math.log(c.high / c.low) / 2, margin)
+    return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
+
+
+def two_sided(logs: FloatArray) -> float:
+    """P-value of a ratio of 1, by the resamples on its other side."""
+    below = (1 + int(np.sum(logs <= 0))) / (1 + len(logs))
+    above = (1 + int(np.sum(logs >= 0))) / (1 + len(logs))
+    return min(1.0, 2 * min(below, above))
+
+
+def beyond(null: FloatArray, observed: float) -> float:
+    """P-value of a log-ratio beside those where nothing differs; 0 where there are none."""
+    if not len(null):
+        return 0.0
+    return (1 + int(np.sum(np.abs(null) >= abs(observed) - 1e-12))) / (1 + len(null))
