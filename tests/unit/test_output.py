@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.text import Text
 
-from tare.cli import app, output
+from tare.cli import app, output, progress
 from tare.errors import InputError
 
 HOSTILE = "a\x1b[2Jbc\x9bd\u202ee\udcfff"
@@ -43,3 +43,13 @@ def test_complaints_give_a_terminal_no_orders(
     monkeypatch.setattr(app, "app", complain)
     assert app.enter() == InputError.exit_code
     assert capsys.readouterr().err == f"tare: {SHOWN}\n  try: {SHOWN}\n"
+
+
+def test_a_bar_takes_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = StringIO()
+    console = type(output.err)(file=file, force_terminal=True, width=80)
+    monkeypatch.setattr(progress, "err", console)
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True)
+    with progress.Bar() as bar:
+        bar.stage("a [/x] [red]b")
+    assert "a [/x] [red]b" in file.getvalue()

@@ -30,7 +30,7 @@ class Bar:
         self._bar = Progress(
             SpinnerColumn(),
             BarColumn(bar_width=24),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             console=err,
             transient=True,
             disable=not self._live,
