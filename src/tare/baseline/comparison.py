@@ -16,7 +16,7 @@ from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 from tare.statistics.statistic import FloatArray
 
 #: Trials below which a median has no interval.
-_FEWEST = 6
+FEWEST_TRIALS = 6
 
 
 def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> Difference:
@@ -77,6 +77,8 @@ def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) 
             f"is known from {FEWEST_SESSIONS} on; {interleaved}"
         )
     if not known:
-        return f"{counted(len(values), 'trial')} are too few to know a median; add -n {_FEWEST}"
+        return (
+            f"{counted(len(values), 'trial')} are too few to know a median; add -n {FEWEST_TRIALS}"
+        )
     sd = float(np.std(np.log([np.median(s) for s in sessions]), ddof=1))
     return f"sessions of the baseline differ by {percent(sd)} (SD), so {interleaved}"

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from tare.baseline import Session
     from tare.conclude import Prepared
 
-#: Trials of a new session where the baseline's are fewer still: a median has an interval then.
-_FEWEST = 6
-
 
 @dataclass(frozen=True)
 class Stored:
@@ -34,6 +31,7 @@ def against(
 ) -> int:
     """Measure one command, compare it with the baseline, and return the exit code."""
     from tare import baseline, plan, store
+    from tare.baseline.comparison import FEWEST_TRIALS
 
     prepared = prepare(_with_trials(table, trials or 1))
     asked = baseline.settings(prepared.experiment, prepared.cells[0].levels())
@@ -41,8 +39,8 @@ def against(
     found = baseline.read(stored.path, metric, stored.name, asked)
     baseline.check(stored.path, found, _before(prepared), asked)
     if trials is None:
-        # A new session is like the stored ones if it is as long as they are.
-        prepared = prepare(_with_trials(table, max(_FEWEST, found.trials)))
+        # A new session is like the stored ones if it is as long as they are, but for an interval.
+        prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)))
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
         results = store.load(folder)
