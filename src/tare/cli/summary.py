@@ -255,12 +255,7 @@ def _trust(summary: Summary, values: list[float]) -> str:
         return f"Trust   {'; '.join(refusals)}; {disturbed}."
     if reached is None:
         return f"Trust   too few trials to say how exact the median is; {disturbed}."
-    return (
-        f"Trust   the median is known to ±{reached:.2g}".replace(
-            f"{reached:.2g}", f"{reached * 100:.2g} %"
-        )
-        + f"; {disturbed}."
-    )
+    return f"Trust   the median is known to ±{reached * 100:.2g} %; {disturbed}."
 
 
 def _problems(summary: Summary) -> list[str]:
