@@ -171,8 +171,7 @@ def _tau_beside_line(order: Order) -> float:
     """Short dependence of a course beside its line; 1 where no memory is shown."""
     if not order.remembers:
         return 1.0
-    x = order.course.values
-    return short_dependence(x - _line(x) * np.linspace(-0.5, 0.5, len(x)))
+    return short_dependence(_beside_line(order.course.values))
 
 
 def short_dependence(values: FloatArray) -> float:
@@ -199,7 +198,7 @@ def remaining(order: Order, found: Changes) -> Order:
     course = order.course
     x = course.values
     if found.drift is not None:
-        left = x - _line(x) * np.linspace(-0.5, 0.5, len(x))
+        left = _beside_line(x)
     else:
         bounds = [0, *(p // course.block for p in found.points), len(x)]
         left = x - np.repeat(np.array(found.levels), np.diff(bounds))
@@ -221,6 +220,10 @@ def _line(x: FloatArray) -> float:
     """Change over the series along the line of least squares, outliers drawn in."""
     time = np.arange(len(x)) - (len(x) - 1) / 2
     return float(np.clip(x, *fences(x)) @ time / (time @ time)) * (len(x) - 1)
+
+
+def _beside_line(x: FloatArray) -> FloatArray:
+    return np.asarray(x - _line(x) * np.linspace(-0.5, 0.5, len(x)))
 
 
 def _levels(x: FloatArray, points: list[int]) -> tuple[float, ...]:

@@ -93,7 +93,7 @@ def interval_at_stop(
     values : array, shape (n,)
         Trial values in order of time.
     quantile, anytime, family
-        As for :func:`decide_cell`.
+        As for :func:`tare.statistics.repetitions.decide_cell`.
     fixed : bool
         Whether n was decided beforehand, so that nobody looked.
 
