@@ -12,7 +12,7 @@ def bootstrap_logs(first: FloatArray, second: FloatArray, resamples: int, seed: 
     """Replicate log(second / first) of the ranges, whole blocks drawn for both at once."""
     n = len(first)
     draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
-    return _log(resampled_ranges(second, draws)) - _log(resampled_ranges(first, draws))
+    return range_logs(resampled_ranges(second, draws)) - range_logs(resampled_ranges(first, draws))
 
 
 def swapped_logs(first: FloatArray, second: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -30,10 +30,10 @@ def swapped_logs(first: FloatArray, second: FloatArray, resamples: int, seed: in
         many = min(step, resamples - done)
         flip = rng.random((many, len(a), 1)) < 0.5
         x, y = np.where(flip, b, a).reshape(many, -1), np.where(flip, a, b).reshape(many, -1)
-        logs.append(_log(p10_p90(y)) - _log(p10_p90(x)))
+        logs.append(range_logs(p10_p90(y)) - range_logs(p10_p90(x)))
     return np.concatenate(logs)
 
 
-def _log(ranges: FloatArray) -> FloatArray:
-    # A resample of one repeated value has no range.
+def range_logs(ranges: FloatArray) -> FloatArray:
+    """Logarithms of ranges; a resample of one repeated value has none, and counts as tiny."""
     return np.asarray(np.log(np.maximum(ranges, np.finfo(float).tiny)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from tare.registry import Description, Parameter
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90
+from tare.statistics.resampling import range_logs
 from tare.statistics.spread_verdict import (
     SpreadComparison,
     beyond,
@@ -86,9 +87,8 @@ def compare_spread_unpaired(
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
     if n < FEWEST_FOR_RANGE or min(a, b) <= 0:
         return undecided(a, b, n, confidence)
-    tiny = np.finfo(float).tiny  # a resample of one repeated value has no range
-    logs = np.log(np.maximum(resampled_range(second, resamples, seed + 1), tiny))
-    logs -= np.log(np.maximum(resampled_range(first, resamples, seed), tiny))
+    logs = range_logs(resampled_range(second, resamples, seed + 1))
+    logs -= range_logs(resampled_range(first, resamples, seed))
     p = two_sided(logs)
     if n < _SHUFFLED_BELOW:
         p = max(p, _shuffled_p(first, second, math.log(b / a), seed))
@@ -105,9 +105,7 @@ def _shuffled_p(first: FloatArray, second: FloatArray, observed: float, seed: in
     pooled = np.concatenate([first - np.median(first), second - np.median(second)])
     rng = np.random.default_rng(seed)
     mixed = rng.permuted(np.tile(pooled, (_SHUFFLES, 1)), axis=1)
-    tiny = np.finfo(float).tiny
-    logs = np.log(np.maximum(p10_p90(mixed[:, len(first) :]), tiny))
-    logs -= np.log(np.maximum(p10_p90(mixed[:, : len(first)]), tiny))
+    logs = range_logs(p10_p90(mixed[:, len(first) :])) - range_logs(p10_p90(mixed[:, : len(first)]))
     return beyond(logs, observed)
 
 
