@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.audit import Audit
 from tare.audit import telling as words
-from tare.audit.comparison import MOST_COMPARED, ComparisonAudit
+from tare.audit.comparison import MOST_COMPARED, ComparisonAudit, doubtful_told
 from tare.findings.finding import Column, Finding, Table
 from tare.statistics.stability_words import RESAMPLES
 
@@ -26,13 +26,10 @@ def _difference(audit: Audit) -> Finding:
     some = audit.comparisons
     because = words.shared(some, lambda c: (c.matched.because,), words.told_comparison)
     refused = words.shared(some, lambda c: (c.refusal,) if c.refusal else (), words.told_comparison)
-    doubtful = sum(c.doubtful for c in some)
+    doubtful = doubtful_told(some)
     caveats = [r.told("comparisons", len(some)) for r in (*because, *refused)][:8]
     if doubtful:
-        caveats.append(
-            f"{doubtful:,} of {len(some):,} rest on a series that is not trusted, and are as "
-            "doubtful as that."
-        )
+        caveats.append(doubtful)
     caveats.append(
         f"All {len(some):,} are one family: Holm holds the error of their ratios together, and "
         "apart from that of their spreads."

@@ -107,6 +107,17 @@ def worded(verdict: str, lower_is_better: bool | None, margin: float) -> str:
     return f"{said}, by less than {size}" if less else said
 
 
+def doubtful_told(some: Sequence[ComparisonAudit]) -> str | None:
+    """Tell how many comparisons rest on what is not trusted; None where all are sound."""
+    doubtful = sum(c.doubtful for c in some)
+    if not doubtful:
+        return None
+    return (
+        f"{doubtful:,} of {len(some):,} rest on a series that is not trusted, and are as "
+        "doubtful as that."
+    )
+
+
 def compare_series(
     series: Sequence[SeriesAudit],
     columns: Sequence[str],

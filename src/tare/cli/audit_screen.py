@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
-from tare.audit.comparison import ComparisonAudit
+from tare.audit.comparison import ComparisonAudit, doubtful_told
 from tare.audit.series import worst
 from tare.cli import output
 from tare.findings.phrasing import change_interval, counted, percent
@@ -123,14 +123,9 @@ def _show_comparisons(some: Sequence[ComparisonAudit], margin: float) -> None:
     _show_table(["", "ratio", "verdict", "spread"], rows, "lrll")
     if len(some) > _MOST_ROWS:
         out.print(f"… and {len(some) - _MOST_ROWS:,} more, less clear (--json, --out)", style="dim")
-    doubtful = sum(c.doubtful for c in some)
+    doubtful = doubtful_told(some)
     if doubtful:
-        out.print(
-            f"{doubtful:,} of {len(some):,} rest on a series that is not trusted, and are as "
-            "doubtful as that.",
-            style="dim",
-            soft_wrap=True,
-        )
+        out.print(doubtful, style="dim", soft_wrap=True)
     for reason in words.shared(some, lambda c: (c.matched.because,), words.told_comparison):
         out.print(reason.told("comparisons", len(some)), style="dim", soft_wrap=True)
     if len(some) > 1:
