@@ -24,7 +24,7 @@ from tare.findings.judgement import (
     worst,
 )
 from tare.findings.pairing import ERROR
-from tare.findings.phrasing import listing, share
+from tare.findings.phrasing import counted, listing, share
 from tare.registry import Description
 from tare.results import Results
 
@@ -174,9 +174,9 @@ def _caveats(results: Results) -> tuple[str, ...]:
     ends = earlier_ends(results)
     if ends and results.experiment.stopping.trials is None:
         told.append(
-            f"The comparison was judged at the end of {ends} earlier "
-            f"{'session' if ends == 1 else 'sessions'} as well, so that the chance of any false "
-            f"alarm is not {share(ERROR)} but may reach {share(ERROR * (1 + ends))}."
+            f"The comparison was judged at the end of {counted(ends, 'earlier session')} as well, "
+            f"so that the chance of any false alarm is not {share(ERROR)} but may reach "
+            f"{share(ERROR * (1 + ends))}."
         )
     return tuple(told)
 
