@@ -11,8 +11,6 @@ from tare.registry import Description
 
 #: Bytes from the beginning of a file that a format is recognised by.
 HEAD = 4096
-#: Largest file that a format is parsed whole from; tables have no such limit.
-MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.expatreader import DefusedExpatParser
 
 from tare.errors import InputError
-from tare.interop.format import MOST_BYTES
 from tare.interop.packed import packing, take, unpacked
 from tare.interop.text_file import head_text, shown
 
+#: Most that a packed file may hold: what is not packed has taken its room on a disk already.
+MOST_BYTES = 1 << 30
 #: No tool nests deeper.
 MOST_DEPTH = 64
 #: Elements within one element below the root.
