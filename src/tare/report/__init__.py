@@ -91,6 +91,7 @@ def _put(page: Page, format: str, destination: Path) -> list[Path]:
 def _whole(path: Path, text: str) -> Path:
     """Write beside, then put in place: nobody reads half a report."""
     fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, encoding="utf-8")
+    # A word of the command line may be bytes that are no character.
+    fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
     fresh.replace(path)
     return path
