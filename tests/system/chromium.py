@@ -42,7 +42,10 @@ class Browser:
     def __init__(self) -> None:
         found = binary()
         assert found is not None
-        self._home = tempfile.TemporaryDirectory(prefix="tare-chromium-")
+        self._home = tempfile.TemporaryDirectory(
+            prefix="tare-chromium-",
+            ignore_cleanup_errors=True,  # a child of the browser may still write there
+        )
         near_in, self._write = os.pipe()
         self._read, near_out = os.pipe()
         # Chromium wants its ends at 3 and 4; a shell puts them there, from where none is yet.

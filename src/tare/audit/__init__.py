@@ -101,6 +101,8 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
     for i, ((file, s), key) in enumerate(zip(found, keys, strict=True)):
         tell("looking at series", i, len(found))
         name = named(key, apart) or s.metric
+        if keys.count(key) > 1 and s.metric not in name:
+            name = f"{name} · {s.metric}"
         series.append(audit_series(file, s, key, name, question))
     columns = question.columns
     compared = compare_series(series, columns.compare, question, tell) if columns.compare else []

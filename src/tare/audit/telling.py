@@ -59,15 +59,20 @@ def told_precision(precision: float) -> str:
 
 
 def told_runs(s: SeriesAudit) -> str:
-    """Write how many runs the precision takes: "23", "23 (57 assured)", "> 100"."""
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "> 100".
+
+    CONFIRM counts independent runs; of such as remember each other it takes more.
+    """
     r = s.repetitions
+    each = s.dependence
     if s.n == 0:
         return "–"
     if r.n is None:
         return f"> {s.n:,}"
+    n = math.ceil(r.n * each)
     if r.n_assured is None:
-        return f"{r.n:,}"
-    return f"{r.n:,} ({r.n_assured:,} assured)"
+        return f"{n:,}"
+    return f"{n:,} ({math.ceil(r.n_assured * each):,} assured)"
 
 
 @dataclass(frozen=True)
@@ -135,6 +140,17 @@ def counts_of(some: Sequence[SeriesAudit]) -> str:
     if len(some) == 1:
         return "1 series"
     return f"{', '.join(f'{v} {found[v]:,}' for v in VERDICTS if found[v])} of {len(some):,} series"
+
+
+def known_told(some: Sequence[SeriesAudit]) -> str:
+    """Tell how well the medians are known, whether or not they can be trusted."""
+    halves = sorted(h for s in some if s.n and (h := s.median.half_width) is not None)
+    if not halves:
+        return "too few values for an interval of a median"
+    ends = f"±{percent(halves[0])}"
+    if len(halves) > 1 and percent(halves[-1]) != percent(halves[0]):
+        ends += f" to ±{percent(halves[-1])}"
+    return f"{'median' if len(some) == 1 else 'medians'} known to {ends}"
 
 
 #: How the worst verdict reads where some series have it, and where all have.
@@ -231,7 +247,8 @@ def variance_told(v: VarianceAudit) -> str:
     )
     small = [_effect(e) for e in d.effects if e.share < _LEAST_SHARE]
     rest = f"; {listing(small)} less than 1 %" if small else ""
-    ranks = listing(f"{_effect(e)} {percent(e.rank_share)}" for e in worth[:3])
+    by_rank = sorted(d.effects, key=lambda e: -e.rank_share)[:3]
+    ranks = listing(f"{_effect(e)} {percent(e.rank_share)}" for e in by_rank)
     return (
         f"{told}{rest}; {percent(d.within)} is between trials of the same cell. "
         f"Of the ranks, where extremes weigh no more than others: {ranks}."

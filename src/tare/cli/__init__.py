@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
 
 
 def main() -> None:
@@ -15,4 +17,11 @@ def main() -> None:
         return
     from tare.cli.app import enter
 
+    # A CI that cancels, or a terminal that goes, is to find nothing left behind either.
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, _interrupt)
     sys.exit(enter())
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

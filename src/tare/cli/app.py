@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from tare import __version__
 from tare.cli import audit, cleanup, compare, describe, experiment, export, run
 from tare.cli.output import harmless
-from tare.errors import InterruptError, TareError
+from tare.errors import InterruptError, StoreError, TareError
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code
@@ -21,7 +22,6 @@ _ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "
 USAGE = 10
 #: What nobody foresaw; Python's own 1 would read as a verdict.
 CRASH = 70
-
 #: What a shell tells of a program whose reader has gone.
 READER_GONE = 141
 
@@ -76,8 +76,15 @@ def enter() -> int:
         # Whoever read the table that was asked for has gone, and wants no more of it.
         sys.stderr.close()
         return READER_GONE
-    except Exception:
-        traceback.print_exc()
-        print("tare: this is a fault of tare's own; please report it", file=sys.stderr)
-        return CRASH
+    except Exception as error:
+        return _unforeseen(error)
     return code if isinstance(code, int) else 0
+
+
+def _unforeseen(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        print("tare: no room is left where it writes", file=sys.stderr)
+        return StoreError.exit_code
+    traceback.print_exception(error)
+    print("tare: this is a fault of tare's own; please report it", file=sys.stderr)
+    return CRASH

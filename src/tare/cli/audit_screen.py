@@ -19,7 +19,7 @@ from tare.findings.phrasing import change_interval, counted, percent
 _MOST_ROWS = 24
 _MOST_REASONS = 8
 _MOST_NOTES = 4
-_LEAST_NAME = 12
+_LEAST_NAME, _MOST_NAME = 12, 72
 _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
 
@@ -42,7 +42,8 @@ def _show_file(audit: Audit, file: FileAudit) -> None:
     held = words.counts_of(some)
     output.out.print(f"{verdict:<8}", style=f"bold {_STYLES[verdict]}", end="")
     output.out.print(
-        f"{file.path.name} ({file.imported.format}): {held}; {words.specification_told(file)}.",
+        f"{file.path.name} ({file.imported.format}): {held}; {words.known_told(some)}; "
+        f"{words.specification_told(file)}.",
         soft_wrap=True,
     )
     for note in file.imported.notes[:3]:
@@ -73,6 +74,7 @@ def _show_series(audit: Audit) -> None:
 def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> None:
     """Print rows in columns; on a terminal that is too narrow the first column gives way."""
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
+    widths[0] = min(widths[0], _MOST_NAME)
     if output.out.is_terminal:
         over = sum(widths) + 2 * (len(widths) - 1) - output.out.width
         widths[0] = max(_LEAST_NAME, widths[0] - max(0, over))

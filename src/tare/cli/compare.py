@@ -137,6 +137,7 @@ def compare(
                 "--resume and --baseline exclude each other: the new session is what is compared",
                 "leave --resume out, and choose another --out",
             )
+    output.check_writable(json, junit, markdown, report)
     words = [split(command) for command in commands]
     names = _names(commands, words, name or [])
     _check_number(names, baseline)
@@ -248,19 +249,20 @@ def _names(commands: Sequence[str], words: Sequence[Sequence[str]], asked: list[
 
 def _differences(folder: Path, execution: Execution) -> tuple[Results, tuple[Difference, ...]]:
     from tare import store
-    from tare.cli.verdict import evidence, problems
+    from tare.cli.verdict import evidence
+    from tare.findings.disturbance import failures
     from tare.findings.judgement import differences
 
     results = store.load(folder)
     found = differences(results)
     if isinstance(found, str):
-        for line in problems(results):
-            output.err.print(line)
+        for failed in failures(results):
+            output.err.print(f"Failed   {failed}")
         said = evidence(results)
         if said:
             output.err.print(said)
         hint = (
-            "--metric wall"
+            "run the command by itself"
             if execution.capture
             else "--capture shows what a command that failed said"
         )

@@ -109,27 +109,29 @@ def tell(
 ) -> int:
     """Print, write what was asked for, and return the exit code."""
     from tare.cli import verdict
+    from tare.findings.disturbance import failures
     from tare.findings.judgement import GATE_CODES, worst
     from tare.report import comment, junit
 
+    spoken = "-" not in (wanted.json, wanted.markdown)
+    if spoken:
+        if wanted.gate is not None:
+            output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
+        verdict.show(found, results, wanted.gate)
+        for failed in failures(results):
+            output.out.print(f"Failed   {failed}")
     if wanted.json is not None:
         output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
     if wanted.junit is not None:
-        output.write_text(junit.render(found, wanted.gate), str(wanted.junit), "--junit")
+        document = junit.render(found, wanted.gate, failures(results))
+        output.write_text(document, str(wanted.junit), "--junit")
     if wanted.markdown is not None:
         output.write_text(
             comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
         )
-    if "-" not in (wanted.json, wanted.markdown):
-        if wanted.gate is not None:
-            output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
-        verdict.show(found, results, wanted.gate)
-        for line in verdict.problems(results):
-            output.out.print(line)
-        page = _page(folder, wanted)
+    page = _page(folder, wanted)
+    if spoken:
         output.out.print(_next(found, page, wanted), style="dim", soft_wrap=True)
-    else:
-        _page(folder, wanted)
     if wanted.gate is None:
         return 0
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
@@ -155,6 +157,8 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
     ]
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
+        if not wanted.out:  # what was measured is not kept, so it begins anew
+            more += sum(d.comparison.n * d.seconds for d in found)
         kept = f" --out {wanted.out} --resume" if wanted.out else ""
         return f"Next     tare compare --budget '{output.seconds(max(1.0, 1.5 * more))}'{kept} …"
     if page is not None:

@@ -64,6 +64,26 @@ out = _Harmless(highlight=False, markup=False)
 err = _Harmless(stderr=True, highlight=False, markup=False)
 
 
+def check_writable(*files: Path | str | None) -> None:
+    """Refuse before measuring what could not be written after it.
+
+    Raises
+    ------
+    StoreError
+        If there is no folder for a file, or it may not be written to.
+    """
+    for file in files:
+        if file is None or file == "-":
+            continue
+        folder = Path(file).absolute().parent
+        if not folder.is_dir():
+            raise StoreError(
+                f"cannot write {file}: there is no folder {folder}", f"mkdir -p {folder}"
+            )
+        if not os.access(folder, os.W_OK) or Path(file).is_dir():
+            raise StoreError(f"cannot write {file}", "choose another file")
+
+
 def write_json(value: Any, destination: str) -> None:
     """Write a value as JSON to a file, or to standard output where it is ``-``."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)

@@ -108,6 +108,7 @@ def run(
     from tare.cli.progress import Bar
     from tare.cli.summary import show, summarize
 
+    output.check_writable(json, save)
     known = catalogue()
     earlier = _so_far(out) if resume else 0
     table = {

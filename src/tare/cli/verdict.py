@@ -59,18 +59,6 @@ def trust(results: Results, found: Sequence[Difference]) -> str:
     return f"{disturbed}; a coin flip drew the order in each pair."
 
 
-def problems(results: Results) -> list[str]:
-    """Tell which trials failed, and why."""
-    trials = results.trial_table
-    failed = trials[trials["status"] == "failed"]
-    told = []
-    for name, some in failed.groupby("workload", sort=False):
-        total = int((trials["workload"] == name).sum())
-        reasons = sorted({str(r) for r in some["reason"] if r})
-        told.append(f"Failed   {len(some)} of {total} trials of {name}: {'; '.join(reasons[:3])}")
-    return told
-
-
 def evidence(results: Results) -> str | None:
     """Return what the first command that failed said at last, where it was captured."""
     said = [text for text in results.faults.get("evidence", ()) if isinstance(text, str) and text]

@@ -36,3 +36,15 @@ def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
         return "nothing", 0.0
     most = max(found, key=lambda name: found[name])
     return most, found[most]
+
+
+def failures(results: Results) -> list[str]:
+    """Tell of each workload which trials failed, and why."""
+    trials = results.trial_table
+    failed = trials[trials["status"] == "failed"]
+    told = []
+    for name, some in failed.groupby("workload", sort=False):
+        total = int((trials["workload"] == name).sum())
+        reasons = sorted({str(r) for r in some["reason"] if r})
+        told.append(f"{len(some)} of {total} trials of {name}: {'; '.join(reasons[:3])}")
+    return told

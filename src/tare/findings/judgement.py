@@ -259,7 +259,7 @@ def _difference(
         basis=basis,
         margin=asked.margin,
         method=_SEQUENTIAL if looked else _FIXED,
-        counted=f"{counted(pair.n, 'pair')}, {how}",
+        counted=f"{counted(comparison.n, 'pair')}, {how}",
     )
 
 

@@ -18,7 +18,7 @@ from tare.findings.judgement import Difference
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(found: Sequence[Difference], gate: float | None) -> str:
+def render(found: Sequence[Difference], gate: float | None, failures: Sequence[str] = ()) -> str:
     """Write the document.
 
     Parameters
@@ -27,6 +27,8 @@ def render(found: Sequence[Difference], gate: float | None) -> str:
         A test case each.
     gate : float or None
         A comparison fails where its ratio is safely above 1 + gate; without a gate none does.
+    failures : sequence of str
+        Trials that failed and are left out, each a sentence; they decide nothing.
     """
     suite = Xml.Element("testsuite", name="tare compare")
     cases = [_case(suite, d, gate) for d in found]
@@ -41,6 +43,8 @@ def render(found: Sequence[Difference], gate: float | None) -> str:
         for name, count in counts.items():
             element.set(name, str(count))
         element.set("time", _seconds(sum(_time(d) for d in found)))
+    if failures:
+        Xml.SubElement(suite, "system-err").text = _text(f"Failed: {'. '.join(failures)}.")
     root.append(suite)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"

@@ -93,10 +93,11 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
     if drift is not None:
         points = []
     levels = _levels(x, points)
-    steps = np.diff(levels) / scale
+    # Relative to where it came from where that was more: nothing falls by more than all of it.
+    steps = np.diff(levels) / np.maximum(scale, np.abs(levels[:-1]))
     widest = int(np.abs(steps).argmax()) if len(steps) else None
     largest = None if widest is None else float(steps[widest])
-    relative = None if drift is None else drift / scale
+    relative = None if drift is None else drift / (scale + max(0.0, -drift / 2))
     return Changes(
         drift=relative,
         points=tuple(p * block for p in points),

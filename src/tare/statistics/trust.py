@@ -116,7 +116,8 @@ def trust(
     if not trials_known:
         doubts.append(
             "Nothing says which execution each value comes from, so that they may be iterations "
-            "of one: name the column with --trial, or measure separate executions."
+            "of one: measure separate executions, or name the column of a table that tells them "
+            "apart (--trial)."
         )
     if doubts:
         return Trust("DOUBT", tuple(doubts), tuple(remarks))
@@ -196,8 +197,8 @@ def _memory_doubt(tau: float, n: int, changed: bool) -> str:
     beside = "Apart from that, trials" if changed else "Trials"
     return (
         f"{beside} resemble those before them (dependence time {tau:.1f}, above {MOST_TAU}), so "
-        f"that {n} are worth about {n / tau:.0f}: rest between trials or reset what they leave "
-        f"behind, or take intervals {np.sqrt(tau):.1f} times as wide."
+        f"that {n:,} are worth about {n / tau:,.0f} and intervals that do not know of it are "
+        f"{np.sqrt(tau):.1f} times too narrow: rest between trials, or reset what they leave."
     )
 
 
