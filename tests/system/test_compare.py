@@ -95,7 +95,7 @@ def test_a_command_that_fails_is_told_with_what_it_said() -> None:
     done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--capture", check=15)
     assert "exit" in done.stderr
     assert "broken" in done.stderr
-    done = compare("true", "sleep 0.002", "sh -c 'exit 3'", "--gate", "900%", check=15)
+    done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "--gate", "900%", check=15)
     assert "every trial of sh failed" in done.stderr
     assert "sleep is slower than true" in done.stdout
     done = compare("sh -c 'exit 1'", "sh -c 'exit 2'", check=15)
@@ -154,7 +154,10 @@ def test_a_comparison_is_kept_reported_and_gone_on_with(tmp_path: Path) -> None:
     assert elsewhere.stat().st_size > 10_000
 
 
-def test_an_interruption_keeps_what_can_be_gone_on_with(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_can_be_gone_on_with(
+    ending: signal.Signals, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     words = ["compare", "sleep 0.05", "sleep 0.05", "-n", "500", "--out", str(out)]
     process = subprocess.Popen([*TARE, *words], stderr=subprocess.PIPE, text=True)
@@ -162,7 +165,7 @@ def test_an_interruption_keeps_what_can_be_gone_on_with(tmp_path: Path) -> None:
     while not list(out.glob("journal/*.ndjson")) and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "--resume" in said

@@ -354,3 +354,10 @@ def test_the_chart_shows_looks_and_pairs_of_every_comparison() -> None:
 def test_a_fixed_number_has_no_looks_to_draw() -> None:
     results = compared(stopping={"trials": 40})
     assert len(chart.draw(results, []).to_dict()["vconcat"]) == 2
+
+
+def test_failed_trials_are_told_to_a_ci() -> None:
+    told = "6 of 21 trials of new: exit code 1"
+    suite = Xml.fromstring(junit.render([SAME], 0.02, [told])).find("testsuite")
+    assert suite is not None
+    assert told in (suite.findtext("system-err") or "")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.text import Text
 
 from tare.cli import app, output, progress
-from tare.errors import InputError
+from tare.errors import InputError, StoreError
 
 HOSTILE = "a\x1b[2Jbc\x9bd\u202ee\udcfff"
 SHOWN = "a\\x1b[2Jbc\\x9bd\\u202ee\\udcfff"
@@ -53,3 +54,11 @@ def test_a_bar_takes_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     with progress.Bar() as bar:
         bar.stage("a [/x] [red]b")
     assert "a [/x] [red]b" in file.getvalue()
+
+
+def test_what_cannot_be_written_is_refused_beforehand(tmp_path: Path) -> None:
+    output.check_writable(None, "-", tmp_path / "new.json")
+    with pytest.raises(StoreError, match="there is no folder"):
+        output.check_writable(tmp_path / "nowhere" / "new.json")
+    with pytest.raises(StoreError, match="cannot write"):
+        output.check_writable(tmp_path)
