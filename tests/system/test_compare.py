@@ -95,7 +95,7 @@ def test_a_command_that_fails_is_told_with_what_it_said() -> None:
     done = compare("true", "sh -c 'echo broken >&2; exit 3'", "--capture", check=15)
     assert "exit" in done.stderr
     assert "broken" in done.stderr
-    done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "--gate", "900%", check=15)
+    done = compare("true", "sleep 0.005", "sh -c 'exit 3'", "-n", "12", "--gate", "900%", check=15)
     assert "every trial of sh failed" in done.stderr
     assert "sleep is slower than true" in done.stdout
     done = compare("sh -c 'exit 1'", "sh -c 'exit 2'", check=15)
