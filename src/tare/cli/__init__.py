@@ -17,9 +17,11 @@ def main() -> None:
         return
     from tare.cli.app import enter
 
-    # A CI that cancels, or a terminal that goes, is to find nothing left behind either.
+    # A CI that cancels, or a terminal that goes, is to find nothing left behind either; what
+    # nohup had ignored stays so.
     for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, _interrupt)
+        if signal.getsignal(ending) is not signal.SIG_IGN:
+            signal.signal(ending, _interrupt)
     sys.exit(enter())
 
 
