@@ -7,9 +7,11 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 
+use serde::Serialize;
+
 use crate::cgroup;
 use crate::launch::{self, Strings};
-use crate::record::Trial;
+use crate::record::{Probe, Trial};
 use crate::tree::{self, Status, Waiting};
 use crate::worker::{Order, BINARY_FD, CONTROL_FD};
 
@@ -18,9 +20,11 @@ pub struct Crew {
     name: String,
     binary: OwnedFd,
     members: Vec<Member>,
+    /// The process of a round of a probe, while there is one.
+    prober: Option<Member>,
 }
 
-/// One worker's process.
+/// One worker's process, or that of a probe's round.
 pub struct Member {
     pid: libc::pid_t,
     control: UnixStream,
@@ -42,6 +46,7 @@ impl Crew {
             name,
             binary: own_binary()?,
             members: Vec::new(),
+            prober: None,
         })
     }
 
@@ -70,13 +75,42 @@ impl Crew {
         }
     }
 
+    /// Starts the process of a round of a probe and hands it its job.
+    pub fn begin(&mut self, probe: &Probe) -> io::Result<&mut Member> {
+        let mut prober = self.launch(&["tare-agent", "probe"])?;
+        prober.tell(probe);
+        Ok(self.prober.insert(prober))
+    }
+
+    /// The process of the round, until it is dismissed.
+    pub fn prober(&mut self) -> &mut Member {
+        self.prober.as_mut().expect("a round has begun")
+    }
+
+    /// Ends the process of the round with all that it started, and tells how it ended where it
+    /// has not answered.
+    pub fn dismiss(&mut self) -> Option<String> {
+        let mut prober = self.prober.take()?;
+        let answered = prober.state == State::Idle;
+        if !answered {
+            // SAFETY: it has not been waited for, so that its id is nobody else's.
+            unsafe { libc::kill(prober.pid, libc::SIGKILL) };
+        }
+        let end = prober.wait();
+        self.kill_orphans();
+        (!answered).then(|| told(end))
+    }
+
     /// Takes leave of children that have ended: workers, and, where this is a container's first
     /// process, whoever lost its parent.
     pub fn reap(&mut self) {
         while let Ok(Waiting::Ended(pid)) = tree::ended() {
             match self.members.iter().position(|member| member.pid == pid) {
                 Some(number) => drop(self.bury(number)),
-                None => drop(tree::wait(pid)),
+                None => match &mut self.prober {
+                    Some(prober) if prober.pid == pid => prober.reap(),
+                    _ => drop(tree::wait(pid)),
+                },
             }
         }
     }
@@ -85,18 +119,17 @@ impl Crew {
     pub fn bury(&mut self, number: usize) -> String {
         let end = self.members[number].wait();
         self.clear_up_after(number);
-        match end {
-            Some(Status::Exited(code)) => format!("exit code {code}"),
-            Some(Status::Killed(signal)) => {
-                format!("signal {signal} ({})", tree::signal_name(signal))
-            }
-            None => "nobody knows how".to_string(),
-        }
+        told(end)
     }
 
     /// Ends what a worker that has ended may have left, and removes its groups.
     fn clear_up_after(&self, number: usize) {
         cgroup::remove(&self.name, &cgroup::of_worker(&self.name, number as u32));
+        self.kill_orphans();
+    }
+
+    /// Ends what no living worker has started.
+    fn kill_orphans(&self) {
         let spared: Vec<_> = self
             .members
             .iter()
@@ -126,16 +159,19 @@ impl Crew {
     }
 
     fn start(&self, number: usize) -> io::Result<Member> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let number_text = number.to_string();
-        let arguments = [
+        let number = number.to_string();
+        self.launch(&[
             "tare-agent",
             "worker",
             "--name",
             &self.name,
             "--number",
-            &number_text,
-        ];
+            &number,
+        ])
+    }
+
+    fn launch(&self, arguments: &[&str]) -> io::Result<Member> {
+        let (ours, theirs) = UnixStream::pair()?;
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let inherited = [
             // Whoever holds the front's pipes keeps it waiting for their end.
@@ -145,7 +181,7 @@ impl Crew {
             (self.binary.as_raw_fd(), BINARY_FD),
         ];
         Ok(Member {
-            pid: start_own(&arguments, inherited)?,
+            pid: start_own(arguments, inherited)?,
             control: ours,
             answer: Vec::new(),
             state: State::Idle,
@@ -155,7 +191,7 @@ impl Crew {
 }
 
 impl Member {
-    fn tell(&mut self, order: &Order) {
+    fn tell(&mut self, order: &impl Serialize) {
         let mut line = serde_json::to_vec(order).expect("an order is JSON");
         line.push(b'\n');
         self.answer.clear();
@@ -186,6 +222,11 @@ impl Member {
         }
     }
 
+    /// Takes leave of it before its answer has been read to the end.
+    fn reap(&mut self) {
+        self.end = tree::wait(self.pid).ok().map(|(status, _)| status);
+    }
+
     /// Whole lines of its answer.
     pub fn answer(&self) -> &[u8] {
         let end = self.answer.iter().rposition(|byte| *byte == b'\n');
@@ -201,9 +242,18 @@ impl Member {
     }
 }
 
+fn told(end: Option<Status>) -> String {
+    match end {
+        Some(Status::Exited(code)) => format!("exit code {code}"),
+        Some(Status::Killed(signal)) => format!("signal {signal} ({})", tree::signal_name(signal)),
+        None => "nobody knows how".to_string(),
+    }
+}
+
 impl Drop for Crew {
     /// Workers end, with everything that they have launched, when nobody speaks to them.
     fn drop(&mut self) {
+        self.dismiss();
         for member in &self.members {
             let _ = member.control.shutdown(Shutdown::Both);
         }

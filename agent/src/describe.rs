@@ -8,6 +8,7 @@ use serde::Serialize;
 use metrics::{Metric, METRICS};
 
 use crate::kernels::{Kernel, KERNELS};
+use crate::probes::{Probe, PROBES};
 use crate::record::SCHEMA;
 
 #[derive(Serialize)]
@@ -16,15 +17,17 @@ struct Description {
     schema: u32,
     kernels: &'static [&'static Kernel],
     metrics: &'static [Metric],
+    probes: &'static [&'static Probe],
 }
 
-/// Print kernels and metrics.
+/// Print kernels, metrics and probes.
 pub fn run() {
     let description = Description {
         version: env!("CARGO_PKG_VERSION"),
         schema: SCHEMA,
         kernels: KERNELS,
         metrics: METRICS,
+        probes: PROBES,
     };
     let text = serde_json::to_string(&description).expect("constants are JSON");
     println!("{text}");

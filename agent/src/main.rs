@@ -20,6 +20,7 @@ mod observe;
 mod page;
 mod perf;
 mod perf_task;
+mod probes;
 mod record;
 mod rendezvous;
 mod schema;
@@ -101,6 +102,7 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         "observe" => return Ok(observe::run(given.teardown)),
         // Started by `serve` alone.
         "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
+        "probe" => return Ok(probes::run()),
         // The emptiest program there is everywhere.
         "nothing" => {}
         "describe" => describe::run(),

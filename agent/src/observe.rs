@@ -10,7 +10,9 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use crate::instrument;
-use crate::record::{Fault, FaultKind, Job, Phase, Quantity, Record, Sample, Value, Watch};
+use crate::record::{
+    Fault, FaultKind, Job, Phase, Probe, Quantity, Record, Sample, Trial, Value, Watch,
+};
 use crate::stream::{fact, refusal, Jobs, Records};
 
 use host::Host;
@@ -72,10 +74,10 @@ impl Observer {
                 self.collect(id, trial);
                 id
             }
-            Ok(Job::Trial(trial)) => {
+            Ok(Job::Trial(Trial { id, .. }) | Job::Probe(Probe { id, .. })) => {
                 let why = "an observer launches nothing: tare-agent serve".to_string();
-                self.records.add(&refusal(trial.id, why));
-                trial.id
+                self.records.add(&refusal(id, why));
+                id
             }
             Err(why) => {
                 self.records.add(&refusal(0, why));

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.
@@ -29,6 +29,8 @@ pub enum Job {
     Watch(Watch),
     /// Observer only: the trial is over; answer with what the kernel stamped meanwhile.
     Collect { id: u64, trial: u64 },
+    /// Measure the machine: one round of one probe, in a process of its own, answered by readings.
+    Probe(Probe),
 }
 
 /// One trial: a workload executed by some workers, a number of iterations each.
@@ -143,6 +145,54 @@ pub struct User {
     pub groups: Vec<u32>,
 }
 
+/// One round of a probe.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// Echoed by every record that answers this job.
+    pub id: u64,
+    /// One of those that `tare-agent describe` lists.
+    pub name: String,
+    pub effort: Effort,
+    /// Decides random orders; each round has another.
+    pub seed: u64,
+    /// CPUs that it may use; absent: whatever it inherits.
+    pub cpus: Option<Vec<u32>>,
+    /// Where it may make files; absent: nowhere.
+    pub directory: Option<String>,
+    /// The same on a file system of another machine.
+    pub remote: Option<String>,
+    /// Most memory that it may take, and most that it may write to a file.
+    pub memory_bytes: u64,
+    pub file_bytes: u64,
+    /// The other end of network probes; absent: this machine's loopback only.
+    pub peer: Option<Peer>,
+    /// What takes longer is killed.
+    pub timeout_ns: u64,
+}
+
+/// How long a probe may take, and how much it looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// A few tens of milliseconds: is the machine still the same?
+    Brief,
+    /// The core figures, within a second.
+    Quick,
+    /// Everything.
+    Whole,
+}
+
+/// `tare-agent peer` on another machine.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// Numeric address and port: the agent resolves no names.
+    pub address: String,
+    /// Shared secret, hexadecimal.
+    pub key: String,
+}
+
 /// What the observer keeps an eye on during a trial.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -174,6 +224,8 @@ pub enum Record {
     Fact(Fact),
     /// One value of one metric of one worker in one iteration.
     Sample(Sample),
+    /// One value of one metric of a probe in one round.
+    Reading(Reading),
     /// Something went wrong.
     Fault(Fault),
     /// A job is answered.
@@ -232,6 +284,18 @@ pub struct Sample {
     pub value: Quantity,
 }
 
+/// Absent values are not sent; a fault says why.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    pub id: u64,
+    /// A metric that the probe lists; its unit and its axes are there.
+    pub metric: String,
+    /// Place on each of the metric's axes, in their order.
+    pub at: Vec<i64>,
+    pub value: f64,
+}
+
 /// Integer where the metric is one (nanoseconds, bytes, counts).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
@@ -278,6 +342,8 @@ pub enum FaultKind {
     Launch,
     /// The job itself was wrong: unknown kernel, parameter out of range, unreadable line.
     Job,
+    /// A probe cannot be had in this place: no right, no such hardware, no room.
+    Unavailable,
     /// Not a failure of the trial: two sources disagree, descendants were killed, records were
     /// lost and a fallback took their place.
     Warning,

@@ -5,8 +5,9 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use crate::cgroup::Leaf;
+use crate::clock;
 use crate::crew::{Crew, State};
-use crate::record::{Fault, FaultKind, Job, Record, Trial};
+use crate::record::{Fault, FaultKind, Job, Probe, Record, Trial};
 use crate::stream::{refusal, Jobs, Records, STDIN};
 use crate::watch::{self, Signals};
 
@@ -77,6 +78,10 @@ impl Resident {
                 self.records.add(&refusal(id, why));
                 id
             }
+            Ok(Job::Probe(probe)) => {
+                self.probe(&probe)?;
+                probe.id
+            }
             Err(why) => {
                 self.records.add(&refusal(0, why));
                 0
@@ -103,6 +108,54 @@ impl Resident {
             self.crew.order(trial);
             self.listen()?;
             self.gather(trial);
+        }
+        Ok(())
+    }
+
+    /// Performs one round of a probe.
+    fn probe(&mut self, probe: &Probe) -> io::Result<()> {
+        let deadline = clock::monotonic().saturating_add(probe.timeout_ns as i64);
+        if let Err(error) = self.crew.begin(probe) {
+            let why = format!("cannot start a process for {}: {error}", probe.name);
+            self.records.add(&refusal(probe.id, why));
+            return Ok(());
+        }
+        while self.crew.prober().state == State::Busy && clock::monotonic() < deadline {
+            let files = [
+                STDIN,
+                self.signals.as_raw_fd(),
+                self.crew.prober().readable(),
+            ];
+            let [input, signal, answer] = watch::poll(files, Some(deadline))?;
+            if answer {
+                self.crew.prober().feed();
+            }
+            self.hear([input, signal]);
+            if self.jobs.ended {
+                return Ok(());
+            }
+        }
+        let late = self.crew.prober().state == State::Busy;
+        self.records.relay(self.crew.prober().answer());
+        if let Some(how) = self.crew.dismiss() {
+            let (kind, message) = if late {
+                let seconds = probe.timeout_ns as f64 / 1e9;
+                (
+                    FaultKind::Timeout,
+                    format!("not done after {seconds:.0} s, so it was ended"),
+                )
+            } else {
+                (FaultKind::Signal, format!("its process ended: {how}"))
+            };
+            self.records.add(&Record::Fault(Fault {
+                id: probe.id,
+                trial: None,
+                worker: None,
+                iteration: None,
+                kind,
+                message: format!("{}: {message}", probe.name),
+                evidence: None,
+            }));
         }
         Ok(())
     }

@@ -54,6 +54,12 @@ pub fn run(sysfs: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// CPUs that this process may use, in the order in which workers would be spread over them.
+pub fn usable() -> Result<Vec<u32>, String> {
+    let read = |path: &str| std::fs::read_to_string(Path::new(LIVE).join(path)).ok();
+    Ok(Topology::read(&read, Some(&affinity()?))?.spread)
+}
+
 impl Topology {
     /// Reads files below the root of a sysfs, by path.
     fn read(

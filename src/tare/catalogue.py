@@ -9,12 +9,13 @@ import msgspec
 
 from tare import agent, registry
 from tare.errors import AgentError
-from tare.registry import Catalogue, Description, Metric
+from tare.registry import Catalogue, Description, Metric, Probe
 
 
 class _Described(msgspec.Struct):
     kernels: tuple[Description, ...]
     metrics: tuple[Metric, ...]
+    probes: tuple[Probe, ...]
 
 
 @cache
@@ -36,6 +37,7 @@ def catalogue() -> Catalogue:
     return Catalogue(
         kernels={kernel.name: kernel for kernel in described.kernels},
         metrics={metric.name: metric for metric in described.metrics},
+        probes={probe.name: probe for probe in described.probes},
         platforms={name: unit.description for name, unit in registry.scan("platforms").items()},
         loads={name: unit.description for name, unit in registry.scan("loads").items()},
     )

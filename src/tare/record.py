@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 1
+SCHEMA: int = 2
 
 
 class Capture(
@@ -28,6 +28,17 @@ class Capture(
     limit_bytes: int
 
 
+#: How long a probe may take, and how much it looks at.
+Effort = Literal[
+    # A few tens of milliseconds: is the machine still the same?
+    "brief",
+    # The core figures, within a second.
+    "quick",
+    # Everything.
+    "whole",
+]
+
+
 FaultKind = Literal[
     # The command ended with a code other than 0.
     "exit",
@@ -41,6 +52,8 @@ FaultKind = Literal[
     "launch",
     # The job itself was wrong: unknown kernel, parameter out of range, unreadable line.
     "job",
+    # A probe cannot be had in this place: no right, no such hardware, no room.
+    "unavailable",
     # Not a failure of the trial: two sources disagree, descendants were killed, records were lost
     # and a fallback took their place.
     "warning",
@@ -129,6 +142,53 @@ class Collect(
     trial: int
 
 
+class Probe(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="probe",
+):
+    """Measure the machine: one round of one probe, in a process of its own, answered by
+    readings."""
+
+    #: CPUs that it may use; absent: whatever it inherits.
+    cpus: tuple[int, ...] | None = None
+    #: Where it may make files; absent: nowhere.
+    directory: str | None = None
+    effort: Effort
+    file_bytes: int
+    #: Echoed by every record that answers this job.
+    id: int
+    #: Most memory that it may take, and most that it may write to a file.
+    memory_bytes: int
+    #: One of those that `tare-agent describe` lists.
+    name: str
+    #: The other end of network probes; absent: this machine's loopback only.
+    peer: Peer | None = None
+    #: The same on a file system of another machine.
+    remote: str | None = None
+    #: Decides random orders; each round has another.
+    seed: int
+    #: What takes longer is killed.
+    timeout_ns: int
+
+
+class Peer(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """`tare-agent peer` on another machine."""
+
+    #: Numeric address and port: the agent resolves no names.
+    address: str
+    #: Shared secret, hexadecimal.
+    key: str
+
+
 Phase = Literal[
     "warmup",
     "measured",
@@ -213,6 +273,24 @@ class Sample(
     value: Quantity
     #: Absent: the value belongs to the whole trial.
     worker: int | None = None
+
+
+class Reading(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="reading",
+):
+    """One value of one metric of a probe in one round."""
+
+    #: Place on each of the metric's axes, in their order.
+    at: tuple[int, ...]
+    id: int
+    #: A metric that the probe lists; its unit and its axes are there.
+    metric: str
+    value: float
 
 
 class Fault(
@@ -349,11 +427,11 @@ class Command(
 
 
 #: What the front asks of a resident agent.
-Job = Trial | MeasureSelf | Watch | Collect
+Job = Trial | MeasureSelf | Watch | Collect | Probe
 
 
 #: What the agent answers.
-Record = Hello | Fact | Sample | Fault | Done
+Record = Hello | Fact | Sample | Reading | Fault | Done
 
 
 #: What is executed.

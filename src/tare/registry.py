@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,6 +18,8 @@ KINDS = {
     "workloads": "workload",
     "platforms": "platform",
     "loads": "load",
+    "settings": "setting",
+    "doctor": "check",
     "interop": "format",
     "statistics": "statistic",
     "findings": "finding",
@@ -69,11 +71,60 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...]
 
 
+class Axis(msgspec.Struct, frozen=True, kw_only=True):
+    """An axis of what a probe measures as a curve or a map."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+class ProbeMetric(msgspec.Struct, frozen=True, kw_only=True):
+    """A quantity that a probe measures."""
+
+    name: str
+    #: ``ns``, ``bytes``, ``B/s``, ``Hz``, or ``1`` for ratios and counts.
+    unit: str
+    #: What it is, and how a round comes to its value.
+    meaning: str
+    #: None: a single figure.
+    axes: tuple[Axis, ...]
+    #: Every point is a figure of its own (``call.int.3``); otherwise it is a curve.
+    listed: bool
+    better: Literal["lower", "higher", "neither"]
+    #: Smallest relative change that matters to anybody.
+    margin: float
+
+
+class Seconds(msgspec.Struct, frozen=True, kw_only=True):
+    """About how long a round of a probe takes; None: not part of that effort."""
+
+    brief: float | None
+    quick: float | None
+    whole: float | None
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """A probe of the agent, as it describes itself."""
+
+    name: str
+    title: str
+    question: str
+    source: str | None
+    metrics: tuple[ProbeMetric, ...]
+    seconds: Seconds
+    #: Many rounds a session; otherwise one, which watches a course of time.
+    repeats: bool
+    #: ``directory``, ``remote``, ``peer``, ``several_cpus``: not performed without.
+    needs: tuple[str, ...]
+
+
 class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     """What an experiment can ask for: descriptions by name."""
 
     kernels: dict[str, Description]
     metrics: dict[str, Metric]
+    probes: dict[str, Probe]
     platforms: dict[str, Description]
     loads: dict[str, Description]
 

@@ -16,6 +16,7 @@ METRICS = ("wall_ns", "cpu_ns", "kernel_cpu_ns")
 def catalogue() -> Catalogue:
     return Catalogue(
         kernels={name: _kernel(name, defaults) for name, defaults in KERNELS.items()},
+        probes={},
         metrics={
             name: Metric(name=name, unit="ns", meaning="", absence="", sources=())
             for name in METRICS

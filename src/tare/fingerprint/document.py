@@ -1,0 +1,78 @@
+"""What a fingerprint holds: the file of ``tare fingerprint --json``, and what is put beside it."""
+
+from __future__ import annotations
+
+import msgspec
+
+#: Version of the file; one of another version is refused.
+VERSION = 1
+
+
+class Axis(msgspec.Struct, frozen=True, kw_only=True):
+    """An axis of a curve or a map."""
+
+    name: str
+    unit: str
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric of the machine."""
+
+    #: Median over rounds.
+    value: float
+    #: Of the median, 95 %; None: too few rounds.
+    ci: tuple[float, float] | None
+    #: ``ns``, ``bytes``, ``B/s``, ``Hz``, or ``1`` for ratios and counts.
+    unit: str
+    #: Rounds.
+    n: int
+    #: From the hardware's specification; None: it does not tell.
+    predicted: float | None = None
+    #: What the prediction rests on, and why the measured value differs, where that is known.
+    why: str | None = None
+    #: Of each round, in order of time: what differences are judged by.
+    values: tuple[float, ...] = ()
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One point of a curve or a map."""
+
+    at: tuple[int, ...]
+    value: float
+    ci: tuple[float, float] | None
+    n: int
+
+
+class Curve(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric over its axes."""
+
+    unit: str
+    axes: tuple[Axis, ...]
+    points: tuple[Point, ...]
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What could not be measured, and why."""
+
+    probe: str
+    why: str
+
+
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a machine could do, one day."""
+
+    version: int = VERSION
+    tare: str
+    #: SHA-256 of the agent.
+    agent: str
+    #: UTC, ISO 8601.
+    started: str
+    seconds: float
+    #: ``brief``, ``quick`` or ``whole``.
+    effort: str
+    #: Stack of layers that it was measured in.
+    platform: str
+    metrics: dict[str, Figure]
+    curves: dict[str, Curve]
+    facts: dict[str, bool | int | float | str]
+    problems: tuple[Problem, ...] = ()

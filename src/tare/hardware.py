@@ -1,0 +1,1 @@
+"""What the hardware says of itself: processor, caches, memory modules, disks."""

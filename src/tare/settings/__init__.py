@@ -1,0 +1,1 @@
+"""What tare can change on a machine, and put back: one file a setting."""
