@@ -1,1 +1,0 @@
-"""What the hardware says of itself: processor, caches, memory modules, disks."""
