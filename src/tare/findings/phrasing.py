@@ -15,6 +15,9 @@ __all__ = [
 
 _TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
+_RATE_UNITS = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
+_FREQUENCY_UNITS = (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0))
+_SCALES = {"ns": _TIME_UNITS, "bytes": _SIZE_UNITS, "B/s": _RATE_UNITS, "Hz": _FREQUENCY_UNITS}
 _QUANTITIES = {
     "kernel_cpu_ns": "CPU time of the kernel",
     "kernel_wall_ns": "wall time of the kernel",
@@ -49,7 +52,7 @@ def quantity(value: float | None, unit: str) -> str:
     """Write a value with its unit: ``quantity(2.031e8, "ns")`` is "203 ms"."""
     if value is None:
         return "unknown"
-    scales = {"ns": _TIME_UNITS, "bytes": _SIZE_UNITS}.get(unit)
+    scales = _SCALES.get(unit)
     if scales is None:
         return significant(value) if unit == "1" else f"{significant(value)} {unit}"
     name, scale = next((s for s in scales if abs(value) >= s[1]), scales[-1])

@@ -11,6 +11,8 @@ SCALES = {
     "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)),
     "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
     "bytes": (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0)),
+    "B/s": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)),
+    "Hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
     "hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
 }
 
@@ -23,7 +25,7 @@ def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
     values : iterable of float
         As stored.
     unit : str
-        Unit as stored: ``s``, ``ns``, ``bytes``, ``hz``, ``%``, or ``1`` for none.
+        Unit as stored: ``s``, ``ns``, ``bytes``, ``B/s``, ``Hz``, ``%``, or ``1`` for none.
 
     Returns
     -------

@@ -1,0 +1,252 @@
+"""Lines over an axis: latency by size, bandwidth by message, a course of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tare.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
+from tare.report.scales import scale_for
+
+_GUTTER = 64
+_HEIGHT = 280
+_SMALL_HEIGHT = 180
+#: An axis that spans more than this factor is logarithmic.
+_WIDE = 12
+#: Points of a line beyond which it has no marks of its own.
+_MOST_POINTS = 80
+#: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry
+#: takes beside its characters.
+_LEGEND, _ENTRY, _CHARACTER = 330, 34, 6.1
+#: A size in bytes as people write it, in Vega's language.
+_BYTES = (
+    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~r') + ' GiB' : "
+    "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' MiB' : "
+    "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' KiB' : "
+    "format(datum.value, '~r') + ' B'"
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: what it is called, and the unit of its numbers as stored."""
+
+    title: str
+    unit: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: places, values, and the values' intervals where there are any."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A place on the axis that has a name."""
+
+    at: float
+    label: str
+
+
+def lines(
+    panels: Sequence[tuple[str, Sequence[Line]]],
+    x: Axis,
+    y: Axis,
+    rules: Sequence[Rule] = (),
+) -> Any:
+    """Draw lines with their intervals, each with its colour and shape.
+
+    Parameters
+    ----------
+    panels : sequence of (str, sequence of Line)
+        Title and lines of each; several share both axes and stand side by side.
+    x, y : Axis
+        Logarithmic where the numbers span much.
+    rules : sequence of Rule
+        Places to mark, with their names above.
+
+    Returns
+    -------
+    altair chart
+    """
+    import altair as alt
+
+    every = [line for _, some in panels for line in some]
+    names = list(dict.fromkeys(line.name for line in every))
+    x_scale, x_unit = (1.0, "") if x.unit == "bytes" else scale_for(_all(every, "x"), x.unit)
+    y_scale, y_unit = scale_for(_all(every, "y"), y.unit)
+    columns = 1 if len(panels) == 1 else 2
+    gutter = columns * _GUTTER
+    width = panel_width(columns, gutter)
+    spread = _Axes(
+        x=_x(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit, rules),
+        y=_y(y.title, y_unit, [v / y_scale for v in _all(every, "y")]),
+        colour=_by_name(names, SERIES, alt.Color),
+        shape=_by_name(names, SHAPES, alt.Shape),
+    )
+    drawn = []
+    for title, some in panels:
+        records = [r for line in some for r in _records(line, x_scale, y_scale, x.unit, y.unit)]
+        panel = _panel(records, spread, [Rule(r.at / x_scale, r.label) for r in rules], len(every))
+        height = _HEIGHT if columns == 1 else _SMALL_HEIGHT
+        drawn.append(panel.properties(width=width, height=height, title=title))
+    chart = drawn[0]
+    if columns > 1:
+        chart = alt.concat(*drawn, columns=columns, spacing={"row": 44, "column": GAP + 8})
+    return styled(chart, columns=columns, gutter=gutter, stack=True)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    x: dict[str, Any]
+    y: dict[str, Any]
+    colour: Any
+    shape: Any
+
+
+def _all(every: Sequence[Line], axis: str) -> list[float]:
+    return [float(v) for line in every for v in getattr(line, axis)]
+
+
+def _by_name(names: Sequence[str], values: Sequence[str], channel: Any) -> Any:
+    import altair as alt
+
+    longest = max(len(name) for name in names) * _CHARACTER + _ENTRY
+    columns = max(1, min(len(names), int(_LEGEND // longest)))
+    return channel(
+        "s:N",
+        sort=list(names),
+        scale=alt.Scale(domain=list(names), range=[values[i % 8] for i in range(len(names))]),
+        legend=alt.Legend(title=None, columns=columns) if len(names) > 1 else None,
+    )
+
+
+def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], many: int) -> Any:
+    import altair as alt
+
+    base = alt.Chart(data(records))
+    x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
+    colours = axes.colour
+    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16).encode(
+        x=x, y=alt.Y("low:Q", **axes.y), y2="high:Q", color=colours
+    )  # fmt: skip
+    line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colours)
+    layers = [*_ruled(rules, axes.x), band, line]
+    if len(records) <= _MOST_POINTS * max(1, many):
+        tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("series", "at", "value", "n")
+               if key in records[0]]  # fmt: skip
+        points = base.mark_point(
+            filled=True, size=26, opacity=1, stroke=colour("page"), strokeWidth=0.6
+        ).encode(x=x, y=y, color=colours, shape=axes.shape, tooltip=tip)
+        layers.append(points)
+    return alt.layer(*layers)
+
+
+def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
+    import altair as alt
+
+    if not rules:
+        return []
+    # Neighbours would cover each other in one row.
+    records = [{"x": r.at, "label": r.label, "row": i % 2} for i, r in enumerate(rules)]
+    base = alt.Chart(data(records)).encode(x=alt.X("x:Q", **x))
+    rule = base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
+    words = base.mark_text(align="right", dx=-4, fontSize=11, color=colour("mark")).encode(
+        text="label:N", y=alt.value(8)
+    )
+    return [rule, words]
+
+
+def _records(
+    line: Line, x_scale: float, y_scale: float, x_unit: str, y_unit: str
+) -> list[dict[str, Any]]:
+    from tare.findings.phrasing import quantity
+
+    order = sorted(range(len(line.x)), key=lambda i: line.x[i])
+    step = max(1, len(order) // MOST_MARKS)
+    records = []
+    for i in order[::step]:
+        record = {
+            "s": line.name,
+            "x": float(f"{line.x[i] / x_scale:.6g}"),
+            "y": float(f"{line.y[i] / y_scale:.5g}"),
+            "at": quantity(line.x[i], x_unit),
+            "value": quantity(line.y[i], y_unit),
+            "series": line.name,
+        }
+        low = line.low[i] if line.low else None
+        high = line.high[i] if line.high else None
+        if low is not None and high is not None:
+            record["low"] = float(f"{low / y_scale:.5g}")
+            record["high"] = float(f"{high / y_scale:.5g}")
+        records.append(record)
+    return records
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    known = [v for v in values if v > 0]
+    return len(known) == len(values) > 0 and max(known) > _WIDE * min(known)
+
+
+def _x(
+    title: str, unit: str, values: Sequence[float], stored: str, rules: Sequence[Rule]
+) -> dict[str, Any]:
+    import altair as alt
+
+    low, high = min(values), max(values)
+    wide = _is_wide(values)
+    named = f"{title} [{unit}]" if unit else title
+    if stored == "bytes":
+        scale = alt.Scale(type="log", base=2, domain=[low, max(high, low * 2)], nice=False)
+        steps = _powers(low, high)
+        axis = alt.Axis(values=steps, labelExpr=_BYTES, grid=False, labelFlush=True,
+                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
+    elif wide:
+        scale = alt.Scale(type="log", domain=[low, high], nice=False)
+        axis = alt.Axis(tickCount=6, grid=False, format="~g", labelOverlap="greedy")
+    else:
+        room = 0.03 * (high - low) or 0.5
+        scale = alt.Scale(domain=[low - room, high + room], nice=False)
+        whole = all(float(v).is_integer() for v in values)
+        axis = alt.Axis(tickCount=min(8, len(set(values))) if whole else 6, grid=False,
+                        format="~g", tickMinStep=1 if whole else alt.Undefined)  # fmt: skip
+    return {"title": named, "scale": scale, "axis": axis}
+
+
+def _powers(low: float, high: float) -> list[int]:
+    """Powers of two to label, a factor of four apart."""
+    first = max(0, int(low).bit_length() - 1)
+    return [1 << p for p in range(first + first % 2, int(high).bit_length(), 2)]
+
+
+def _y(title: str, unit: str, values: Sequence[float]) -> dict[str, Any]:
+    import altair as alt
+
+    axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": "~g"}
+    scale = alt.Scale(zero=True, nice=True)
+    if _is_wide(values):
+        scale = alt.Scale(type="log", nice=False, domain=[min(values) / 1.3, max(values) * 1.3])
+        axis["values"] = _ticks(min(values) / 1.3, max(values) * 1.3)
+    return {"title": f"{title} [{unit}]" if unit else title, "scale": scale,
+            "axis": alt.Axis(**axis)}  # fmt: skip
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Decades with steps between them, as many as can be read."""
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        found = [
+            float(f"{step}e{power}")
+            for power in range(-9, 13)
+            for step in steps
+            if low <= step * 10.0**power <= high
+        ]
+        if len(found) <= 8:
+            return found
+    return found[:: len(found) // 8 + 1]
