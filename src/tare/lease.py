@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,8 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     boot_id: str
     #: Seconds since 1970.
     since: float
+    #: Where else than in the usual places it makes directories of its name.
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,15 @@ def session_of(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def hold(name: str) -> Iterator[Lease]:
+def hold(name: str, folders: Iterable[Path] = ()) -> Iterator[Lease]:
     """Hold the lease of a session: nothing of it is cleaned away meanwhile.
 
     Parameters
     ----------
     name : str
         From :func:`new_name`.
+    folders : iterable of Path
+        Where else than in the usual places it makes directories of its name.
 
     Yields
     ------
@@ -76,7 +80,13 @@ def hold(name: str) -> Iterator[Lease]:
     """
     assert session_of(name) == name, name
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    lease = Lease(name=name, pid=os.getpid(), boot_id=boot_id, since=time.time())
+    lease = Lease(
+        name=name,
+        pid=os.getpid(),
+        boot_id=boot_id,
+        since=time.time(),
+        folders=tuple(str(folder.absolute()) for folder in folders),
+    )
     folder = _writable()
     # It appears under its name only when it is locked: a file without a lock is a dead session.
     path, raw = folder / f"{name}.lease", folder / f".{name}"
@@ -93,6 +103,18 @@ def hold(name: str) -> Iterator[Lease]:
 def sessions() -> dict[str, bool]:
     """Return every session of this user that has a lease, and whether it lives."""
     return {path.stem: _locked(path) for path in _files()}
+
+
+def folders() -> set[Path]:
+    """Return where sessions of this user, living or dead, say that they made directories."""
+    found: set[Path] = set()
+    for path in _files():
+        # One that was cut short, or another version wrote, names none.
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            found |= {
+                Path(one) for one in msgspec.json.decode(path.read_bytes(), type=Lease).folders
+            }
+    return found
 
 
 def forget(name: str) -> None:

@@ -85,6 +85,11 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
     ]
 
 
+def available_bytes() -> int | None:
+    """Return the memory that can be had without swapping; None: the kernel does not tell."""
+    return _meminfo("MemAvailable")
+
+
 def _read(path: str) -> str | None:
     try:
         return Path(path).read_text().strip() or None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -16,20 +16,22 @@ from tare.lease import Lease, Remnant
 from tare.platforms import groups, processes
 
 #: Directories in which sessions keep files, each in one of its own.
-FOLDERS = (Path("/dev/shm"), Path("/tmp"))
+FOLDERS = (Path("/dev/shm"), Path("/tmp"), Path("/var/tmp"))
 
 
 @contextlib.contextmanager
-def lease(name: str) -> Iterator[Lease]:
+def lease(name: str, folders: Iterable[Path] = ()) -> Iterator[Lease]:
     """Hold the lease of a session, and remove at its end what is left of it.
 
     Parameters
     ----------
     name : str
         From :func:`tare.lease.new_name`; everything that the session makes begins with it.
+    folders : iterable of Path
+        Where, beside ``FOLDERS``, it makes directories.
     """
     try:
-        with leases.hold(name) as held:
+        with leases.hold(name, folders) as held:
             yield held
             # An agent that was killed has left its groups. Units are asked only after a failure:
             # that takes a while, and whoever gets here has closed what he started.
@@ -117,7 +119,7 @@ def _processes() -> list[Remnant]:
 def _files() -> list[Remnant]:
     return [
         Remnant(path.name, f"directory {path}", partial(shutil.rmtree, path))
-        for folder in FOLDERS
+        for folder in {*FOLDERS, *leases.folders()}
         for path in folder.glob("tare-*")
         if leases.session_of(path.name) is not None
         and _is_ours(path)

@@ -78,6 +78,7 @@ def rounds(
     schedule: Schedule,
     given: Given,
     begins: Callable[[str], None] = lambda probe: None,
+    began: float | None = None,
 ) -> Iterator[Round]:
     """Perform rounds until the schedule says that it is enough.
 
@@ -91,6 +92,8 @@ def rounds(
         What every round is given.
     begins : callable
         Is told the probe whose round begins.
+    began : float, optional
+        When the session began, by the monotonic clock; by default now.
 
     Yields
     ------
@@ -102,7 +105,7 @@ def rounds(
     AgentError
         If the agent itself ended; a round that crashes does not end it.
     """
-    began = time.monotonic()
+    began = time.monotonic() if began is None else began
     while (turn := schedule.next(time.monotonic() - began)) is not None:
         begins(turn.probe)
         done = perform_round(agent, turn, given)

@@ -100,6 +100,21 @@ def _limits(place: Place) -> dict[str, dict[int, dict[str, int | str]]]:
     return limits
 
 
+def memory_limits() -> list[int]:
+    """Return the limits on memory that this process is under, its own group's and those above."""
+    found = []
+    with contextlib.suppress(OSError):
+        for hierarchy in (h for h in hierarchies() if "memory" in h.controllers):
+            group = _own(hierarchy)
+            file = "memory.max" if hierarchy.version == 2 else "memory.limit_in_bytes"
+            while group.is_relative_to(hierarchy.path):
+                # ``max``: none; the root of version 2 has no such file.
+                with contextlib.suppress(OSError, ValueError):
+                    found.append(int((group / file).read_text()))
+                group = group.parent
+    return found
+
+
 def entering(groups: list[Path], argv: list[str]) -> list[str]:
     """Return a command that enters groups and then becomes another command."""
     if not groups:

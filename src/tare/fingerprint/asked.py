@@ -1,0 +1,96 @@
+"""What is asked of a machine, and what there is for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tare import platforms, record
+from tare.execute import room
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of a machine.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Names of probes or metrics, or their beginnings; none: all of the effort.
+    platform : str
+        Stack of layers, outside-in.
+    budget_s : float or None
+        Seconds of rounds; None: those of the effort.
+    precision : float or None
+        Half-width at which a figure is exact enough; None: as many rounds as fit.
+    directory, remote : Path or None
+        Where files are made, on this and on another machine's file system; a stack with files of
+        its own has ``directory`` inside.
+    """
+
+    words: tuple[str, ...] = ()
+    effort: record.Effort = "quick"
+    platform: str = "bare"
+    budget_s: float | None = None
+    precision: float | None = 0.02
+    memory_bytes: int | None = None
+    file_bytes: int = 256 << 20
+    directory: Path | None = None
+    remote: Path | None = None
+    peer: record.Peer | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Places:
+    """Where files can be made, and what probes may need that is not there."""
+
+    #: On this machine, in which a directory of the session's own is made.
+    directory: Path | None
+    remote: Path | None
+    #: Seen by the agent alone: made by nobody, removed by nobody.
+    inside: str | None
+    file_bytes: int
+    #: Need to the reason why it is not met, with what to type.
+    lacking: dict[str, str]
+
+
+def places(asked: Asked) -> Places:
+    """Look what there is of what probes need.
+
+    Raises
+    ------
+    ExperimentError
+        If there is no such platform, or a directory that was named is none.
+    """
+    lacking = {}
+    own_files = platforms.own_files(asked.platform)
+    directory, file_bytes = None, asked.file_bytes
+    inside = str(asked.directory) if own_files and asked.directory is not None else None
+    if own_files and inside is None:
+        lacking["directory"] = (
+            f"{asked.platform} has files of its own: --directory DIR, as it is called inside"
+        )
+    elif not own_files:
+        directory, file_bytes, why = room.disk(asked.directory, asked.file_bytes)
+        if directory is None:
+            lacking["directory"] = f"no directory for its files, {why}: --directory DIR"
+    remote = None
+    if asked.remote is not None and not own_files:
+        remote, _, why = room.disk(asked.remote, 0)
+        if remote is None:
+            lacking["remote"] = f"no directory for its files, {why}: --remote DIR"
+    else:
+        lacking["remote"] = (
+            "it reads files on another machine's file system: --remote DIR"
+            if not own_files
+            else f"{asked.platform} does not see this machine's mounts"
+        )
+    if asked.peer is None:
+        lacking["peer"] = "it needs another end of the network: --peer HOST:PORT --key FILE"
+    if len(os.sched_getaffinity(0)) < 2:
+        lacking["several_cpus"] = "it needs two CPUs, and there is one here"
+    return Places(
+        directory=directory, remote=remote, inside=inside, file_bytes=file_bytes, lacking=lacking
+    )

@@ -1,0 +1,157 @@
+"""From rounds to figures: medians over rounds, with exact intervals."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+
+from tare.execute.probing import Round
+from tare.fingerprint import derived
+from tare.fingerprint.choice import Choice
+from tare.fingerprint.document import Axis, Curve, Figure, Point, Problem
+from tare.fingerprint.specification import predict
+from tare.hardware import Hardware
+from tare.registry import Probe, ProbeMetric
+from tare.statistics.intervals import quantile_interval
+
+#: Different complaints of one probe that are told; the last one says how many more there are.
+_MOST_PROBLEMS = 4
+
+
+@dataclass
+class Gathered:
+    """Figures and curves of a session."""
+
+    metrics: dict[str, Figure] = field(default_factory=dict)
+    curves: dict[str, Curve] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def gather(choice: Choice, rounds: Sequence[Round]) -> Gathered:
+    """Put rounds together.
+
+    Parameters
+    ----------
+    choice : Choice
+        What was asked for; what else a probe measured is left out.
+    rounds : sequence of Round
+        In order of time.
+
+    Returns
+    -------
+    Gathered
+        In the order of the probes and of what they measure.
+    """
+    found = Gathered(problems=list(choice.problems))
+    for probe in choice.probes:
+        own = [one for one in rounds if one.probe == probe.name]
+        _probe(found, probe, own)
+        found.problems += _problems(probe.name, own)
+    found.metrics = {name: one for name, one in found.metrics.items() if choice.wants(name)}
+    found.curves = {
+        name: curve
+        for name, curve in found.curves.items()
+        if choice.wants(name) or any(metric.startswith(name) for metric in found.metrics)
+    }
+    return found
+
+
+def predicted(metrics: Mapping[str, Figure], here: Hardware) -> dict[str, Figure]:
+    """Put beside each figure what the hardware's specification lets expect."""
+    expected = predict(here, {name: one.value for name, one in metrics.items()})
+    return {
+        name: msgspec.structs.replace(one, predicted=said.value, why=said.why)
+        if (said := expected.get(name)) is not None
+        else one
+        for name, one in metrics.items()
+    }
+
+
+def _probe(found: Gathered, probe: Probe, rounds: Sequence[Round]) -> None:
+    by_metric = {metric.name: _points(metric, rounds) for metric in probe.metrics}
+    for metric in probe.metrics:
+        series = _series(by_metric[metric.name])
+        if not metric.axes or metric.listed:
+            for at, values in series.items():
+                name = ".".join([metric.name, *map(str, at)])
+                found.metrics[name] = figure(values, metric.unit)
+        elif series:
+            found.curves[metric.name] = _curve(metric, series)
+    curves = {
+        metric.name: by_metric[metric.name]
+        for metric in probe.metrics
+        if metric.axes and not metric.listed
+    }
+    values_of, problems = derived.find(probe.name, curves)
+    for name, values in values_of.items():
+        found.metrics[name] = figure(values, derived.unit(name))
+    found.problems += problems
+
+
+def figure(values: Sequence[float], unit: str) -> Figure:
+    """Return the figure of a metric from its value in each round."""
+    value, ci = middle(values)
+    return Figure(value=value, ci=ci, unit=unit, n=len(values), values=tuple(values))
+
+
+def middle(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+    """Return the median with its exact interval; None: too few rounds."""
+    interval = quantile_interval(np.array(values, dtype=float))
+    if interval.low is None or interval.high is None:
+        return interval.estimate, None
+    return interval.estimate, (interval.low, interval.high)
+
+
+def _points(metric: ProbeMetric, rounds: Sequence[Round]) -> list[derived.Points]:
+    """Return the points of each round that brought some; of a point that came twice, the last."""
+    places = len(metric.axes)
+    told = [
+        {
+            reading.at: reading.value
+            for reading in one.readings
+            if reading.metric == metric.name
+            and len(reading.at) == places
+            and math.isfinite(reading.value)
+        }
+        for one in rounds
+    ]
+    return [points for points in told if points]
+
+
+def _series(rounds: Iterable[derived.Points]) -> dict[tuple[int, ...], list[float]]:
+    series: dict[tuple[int, ...], list[float]] = defaultdict(list)
+    for points in rounds:
+        for at, value in points.items():
+            series[at].append(value)
+    return dict(sorted(series.items()))
+
+
+def _curve(metric: ProbeMetric, series: Mapping[tuple[int, ...], list[float]]) -> Curve:
+    points = []
+    for at, values in series.items():
+        value, ci = middle(values)
+        points.append(Point(at=at, value=value, ci=ci, n=len(values)))
+    axes = tuple(Axis(name=axis.name, unit=axis.unit) for axis in metric.axes)
+    return Curve(unit=metric.unit, axes=axes, points=tuple(points))
+
+
+def _problems(probe: str, rounds: Sequence[Round]) -> list[Problem]:
+    """Return what rounds complained of, each complaint once."""
+    said: dict[str, int] = {}
+    for one in rounds:
+        for fault in one.faults:
+            why = fault.message.removeprefix(f"{probe}: ")
+            said[why] = said.get(why, 0) + 1
+    told = [
+        why if count == len(rounds) else f"{why} (in {count} of {len(rounds)} rounds)"
+        for why, count in said.items()
+    ]
+    more = len(told) - _MOST_PROBLEMS
+    if more > 0:
+        told = [*told[:_MOST_PROBLEMS], f"and {more} more complaints like these"]
+    return [Problem(probe=probe, why=why) for why in told]

@@ -1,0 +1,90 @@
+"""A fingerprint as a file: read with suspicion, written whole or not at all."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import msgspec
+
+from tare.errors import StoreError
+from tare.fingerprint.document import VERSION, Fingerprint
+
+#: A file larger than this is no fingerprint.
+_SIZE_LIMIT = 64 << 20
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def read(path: Path) -> Fingerprint:
+    """Read what :func:`write` wrote.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be read, is no fingerprint, or another tare wrote it in another way.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_SIZE_LIMIT + 1)
+    except OSError as error:
+        raise StoreError(
+            f"cannot read the fingerprint {path}: {error.strerror}",
+            "tare fingerprint --json FILE   (takes one)",
+        ) from error
+    try:
+        if len(data) > _SIZE_LIMIT:
+            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+        version = msgspec.json.decode(data, type=_Versioned).version
+        if version != VERSION:
+            raise StoreError(
+                f"{path} was written by another tare (version {version} of the file, this one "
+                f"reads {VERSION})",
+                "tare fingerprint --json FILE   (takes it again)",
+            )
+        found = msgspec.json.decode(data, type=Fingerprint)
+        _check(found)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(
+            f"{path} is no fingerprint: {error}", "tare fingerprint --json FILE   (takes one)"
+        ) from error
+    return found
+
+
+def _check(found: Fingerprint) -> None:
+    """Raise DecodeError for what no measurement brings."""
+    for name, one in found.metrics.items():
+        if one.n < 1 or (one.values and len(one.values) != one.n):
+            raise msgspec.DecodeError(f"{name} has {one.n} rounds, but {len(one.values)} values")
+        if not all(map(math.isfinite, (one.value, *one.values, *(one.ci or ())))):
+            raise msgspec.DecodeError(f"{name} has a value that is no number")
+        if one.ci is not None and not one.ci[0] <= one.value <= one.ci[1]:
+            raise msgspec.DecodeError(f"{name} lies outside its interval")
+    for name, curve in found.curves.items():
+        if any(len(point.at) != len(curve.axes) for point in curve.points):
+            raise msgspec.DecodeError(f"{name} has points that are not on its axes")
+
+
+def write(fingerprint: Fingerprint, path: Path) -> None:
+    """Write a fingerprint; what stood there before stays until the new one is whole.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    text = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            fresh.write_bytes(text)
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", "choose another --json FILE, or -"
+        ) from error
