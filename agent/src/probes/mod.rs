@@ -8,6 +8,7 @@
 
 mod branch;
 mod call;
+mod chase;
 mod clock;
 mod cores;
 mod cpu_credit;
