@@ -28,7 +28,7 @@ from tare.experiment import Experiment, SizeSpec, Stopping, WorkloadSpec
 from tare.experiment_file import keys
 from tare.experiment_file.kinds import of
 from tare.experiment_file.table import Key
-from tare.registry import Description, Metric
+from tare.registry import Description, Metric, Probe
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs/reference.md"
@@ -88,6 +88,9 @@ def reference() -> str:
     for name in sorted(there.kernels):
         lines += described(there.kernels[name])
     lines += ["## Metrics", *metrics(there.metrics.values())]
+    lines += ["## Probes", "`tare fingerprint PROBE`; figures: `docs/fingerprint.md`."]
+    for probe in there.probes.values():
+        lines += probed(probe)
     for kind, title in UNITS:
         lines.append(f"## {title}")
         for unit in registry.scan(kind).values():
@@ -100,7 +103,8 @@ def commands(command: Any, path: str) -> Iterator[str]:
     """Describe a command of click's, as typer makes it, and all below it."""
     if hasattr(command, "commands"):
         for name, below in command.commands.items():
-            yield from commands(below, f"{path} {name}")
+            standard = name == getattr(command, "standard", None)
+            yield from commands(below, path if standard else f"{path} {name}")
         return
     yield f"### `{path}`"
     yield from (" ".join(part.split()) for part in (command.help or "").split("\n\n"))
@@ -186,6 +190,33 @@ def metrics(measured: Iterable[Metric]) -> Iterator[str]:
             ["source", "what"],
             [[f"`{source.name}`", one_line(source.meaning)] for source in metric.sources],
         )
+
+
+def probed(probe: Probe) -> Iterator[str]:
+    """Describe a probe with its metrics."""
+    yield f"### `{probe.name}`"
+    source = f" Source: {probe.source}." if probe.source else ""
+    needs = f" Needs: {', '.join(probe.needs)}." if probe.needs else ""
+    efforts = [
+        f"{effort} {taken:g} s"
+        for effort in ("brief", "quick", "whole")
+        if (taken := getattr(probe.seconds, effort)) is not None
+    ]
+    took = "A round" if probe.repeats else "Once"
+    taken = f" {took}: {', '.join(efforts)}." if efforts else ""
+    yield f"{sentence(probe.title)} *{probe.question}*{needs}{taken}{source}"
+    if probe.metrics:
+        rows = [
+            [
+                f"`{'.'.join([m.name, *(a.name.upper() for a in m.axes if m.listed)])}`",
+                one_line(m.meaning),
+                ", ".join(f"`{a.name}` ({a.unit}): {one_line(a.meaning)}" for a in m.axes),
+                m.unit,
+                f"{100 * m.margin:g} %",
+            ]
+            for m in probe.metrics
+        ]
+        yield table(["metric", "what", "over", "unit", "matters beyond"], rows)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

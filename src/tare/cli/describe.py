@@ -12,10 +12,11 @@ from tare import registry
 from tare.cli import output
 from tare.errors import ExperimentError
 
-#: What can be asked for; kernels and metrics are the agent's to tell.
+#: What can be asked for; kernels, metrics and probes are the agent's to tell.
 KINDS = (
     "kernels",
     "metrics",
+    "probes",
     "workloads",
     "platforms",
     "loads",
@@ -38,7 +39,7 @@ def describe(
         str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
     ] = None,
 ) -> None:
-    """Tell what there is: kernels, platforms, loads, formats, statistics, findings, charts.
+    """Tell what there is: kernels, probes, platforms, loads, formats, statistics, findings, charts.
 
     Example: tare describe platforms --json -
     """
@@ -64,7 +65,7 @@ def describe(
 def _units(kind: str) -> list[dict[str, Any]]:
     from tare.catalogue import catalogue
 
-    if kind in ("kernels", "metrics"):
+    if kind in ("kernels", "metrics", "probes"):
         found = getattr(catalogue(), kind).values()
         return [msgspec.to_builtins(unit) for unit in found]
     if kind == "platforms":

@@ -1,0 +1,247 @@
+"""``tare fingerprint``: what this machine can do; ``tare fingerprint diff``: what has changed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tare.cli import output
+from tare.errors import ExperimentError, InterruptError, TrialError
+
+if TYPE_CHECKING:
+    from tare.fingerprint.asked import Asked
+    from tare.fingerprint.document import Fingerprint
+    from tare.record import Peer
+
+#: A key is a line; a file longer than this is none.
+_KEY_LIMIT = 4096
+
+
+class _Words(TyperGroup):
+    """Takes words that are no commands as those of ``take``: ``tare fingerprint memory``."""
+
+    standard = "take"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if known else [self.standard, *args])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return ("" if name == self.standard else name), command, rest
+
+
+app = typer.Typer(cls=_Words, help="Measure what this machine can do, or what has changed of it.")
+
+
+@app.command()
+def take(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Probes, metrics, or how their names begin: memory, syscall.getpid; default: all.",
+            metavar="PROBE…",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Core figures in a minute; what happens by default.")
+    ] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Everything, in ten minutes.")] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Measure no longer than this.  [default: 54 s; whole: 9.5 min]"),
+    ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(help="Stop when medians are known this well, where 50 rounds fit the budget."),
+    ] = "2%",
+    platform: Annotated[
+        str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
+    ] = "bare",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Most memory that a probe may take.  [default: 1 GiB, or a quarter of what is "
+            "available]"
+        ),
+    ] = None,
+    files: Annotated[str, typer.Option(help="Most that a probe may write to a file.")] = "256 MiB",
+    directory: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where files are made.  [default: /var/tmp]"),
+    ] = None,
+    remote: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="One on another machine's file system: also read there."),
+    ] = None,
+    peer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Where `tare-agent peer` listens: also measure to there."
+        ),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Decides random orders.")] = 1,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="All figures as JSON; `-`: standard output."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="A page with curves: .html, or .md."),
+    ] = None,
+) -> None:
+    """Measure what this machine can do: clocks, calls, system calls, memory, network, files.
+
+    Every figure has an interval and, where the hardware tells, what it was to be expected. What
+    cannot be measured here is told, and the rest goes on. `tare fingerprint diff A B` tells what
+    changed between two. Example: tare fingerprint --json machine.json
+    """
+    from tare.experiment_file import kinds
+    from tare.fingerprint.asked import Asked
+
+    if quick and whole:
+        raise ExperimentError("--quick and --whole exclude each other", "leave one of them out")
+    output.check_writable(json, report)
+    _show(
+        Asked(
+            words=tuple(words or ()),
+            effort="whole" if whole else "quick",
+            platform=platform,
+            budget_s=_read(kinds.seconds(positive=True), "--budget", budget),
+            precision=_read(kinds.share(0, 1), "--precision", precision),
+            memory_bytes=_read(kinds.SIZE, "--memory", memory),
+            file_bytes=_read(kinds.SIZE, "--files", files),
+            directory=directory,
+            remote=remote,
+            peer=_peer(peer, key),
+            seed=seed,
+        ),
+        json,
+        report,
+    )
+
+
+@app.command()
+def diff(
+    before: Annotated[Path, typer.Argument(help="What --json FILE wrote.", metavar="A")],
+    after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
+    ] = None,
+) -> None:
+    """Tell what changed between two fingerprints, and whether it matters.
+
+    Example: tare fingerprint diff yesterday.json today.json
+    """
+    from tare.cli import fingerprint_diff
+
+    raise typer.Exit(fingerprint_diff.diff(before, after, json))
+
+
+def _show(asked: Asked, json: str | None, report: Path | None) -> None:
+    from tare.cli.fingerprint_progress import Bar
+    from tare.cli.fingerprint_screen import show
+    from tare.fingerprint import measure
+
+    with Bar() as bar:
+        found, interrupted = measure.take(asked, bar)
+        if json is not None:
+            _write(found, json)
+    if json != "-":
+        show(found, named=bool(asked.words))
+    written = _report(found, report)
+    if interrupted:
+        kept = " ".join(f"what was measured is in {file}" for file in [json] if file)
+        raise InterruptError(f"interrupted{kept and '; '}{kept}")
+    if not found.metrics and not found.curves:
+        raise TrialError("nothing could be measured", "tare describe probes")
+    if json != "-":
+        output.out.print(_next(json, written), soft_wrap=True)
+
+
+def _write(found: Fingerprint, json: str) -> None:
+    from tare.fingerprint import file
+
+    if json == "-":
+        output.write_json(found, json)
+    else:
+        file.write(found, Path(json))
+
+
+def _report(found: Fingerprint, destination: Path | None) -> bool:
+    if destination is None:
+        return False
+    import shlex
+
+    from tare.catalogue import catalogue
+    from tare.report import fingerprint_page
+
+    command = shlex.join(["tare", *sys.argv[1:]])
+    for path in fingerprint_page.write(found, catalogue().probes, destination, command):
+        output.err.print(f"Wrote   {path}")
+    return True
+
+
+def _next(json: str | None, reported: bool) -> str:
+    """Return the next command worth typing."""
+    if json is None:
+        return "Next    tare fingerprint --json machine.json   (keeps it, to compare with later)"
+    if not reported:
+        return "Next    tare fingerprint --report machine.html   (a page with the curves)"
+    return f"Next    tare fingerprint diff {json} LATER.json   (what has changed?)"
+
+
+def _read(kind: Any, option: str, text: str | None) -> Any:
+    try:
+        return None if text is None else kind.read(text)
+    except ValueError:
+        raise ExperimentError(
+            f"{option}: {text!r} is not possible; expected {kind.expected}"
+        ) from None
+
+
+def _peer(address: str | None, key: Path | None) -> Peer | None:
+    """Return the other end of the network, by its number: the agent resolves no names."""
+    import socket
+
+    from tare.record import Peer
+
+    if address is None and key is None:
+        return None
+    if address is None or key is None:
+        raise ExperimentError("--peer and --key belong together", "--peer HOST:PORT --key FILE")
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise ExperimentError(f"--peer: {address!r} is no HOST:PORT", "--peer 192.0.2.7:7077")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except (OSError, OverflowError) as error:
+        raise ExperimentError(f"--peer: {host} cannot be found: {error}") from error
+    number = found[0][4][0]
+    shown = f"[{number}]" if found[0][0] == socket.AF_INET6 else number
+    return Peer(address=f"{shown}:{port}", key=_secret(key))
+
+
+def _secret(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            said = opened.read(_KEY_LIMIT + 1)
+    except OSError as error:
+        raise ExperimentError(f"--key: cannot read {file}: {error.strerror}") from error
+    try:
+        text = said.decode().strip()
+        if len(said) > _KEY_LIMIT or not bytes.fromhex(text):
+            raise ValueError
+    except ValueError:
+        raise ExperimentError(
+            f"--key: {file} holds no secret in hexadecimal digits", f"openssl rand -hex 32 >{file}"
+        ) from None
+    return text
