@@ -161,8 +161,30 @@ def execute(
         teardown=teardown or any(w.command for w in prepared.experiment.workloads),
         notes=prepared.notes,
         first_look=first_look(prepared.experiment),
+        weigh=_weigh if prepared.experiment.fingerprint else None,
     )
     return execution.conduct(request)
+
+
+def _weigh(moment: journal.Moment) -> list[journal.MachineFigure]:
+    """Take a brief fingerprint of the machine."""
+    from tare.fingerprint import brief, difference
+
+    probes = catalogue().probes
+    figures = []
+    for metric, figure in brief.take().metrics.items():
+        rule = difference.rule(metric, figure.unit, probes)
+        figures.append(
+            journal.MachineFigure(
+                moment=moment,
+                metric=metric,
+                unit=rule.unit,
+                better=rule.better,
+                margin=rule.margin,
+                values=figure.values,
+            )
+        )
+    return figures
 
 
 def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
@@ -255,11 +277,17 @@ def answers(folder: Path, tell: Callable[[int, int], None] = lambda done, of: No
     """Conclude from what a folder holds, and store the findings in it.
 
     ``tell`` is told how many questions of how many were asked.
+
+    Raises
+    ------
+    StoreError
+        If the machine was not the same in all sessions.
     """
     from tare import store
     from tare.findings import all_findings, headline
+    from tare.findings.same_machine import chosen
 
-    results = store.load(folder)
+    results = chosen(store.load(folder), (), folder)
     found = tuple(all_findings(results, tell))
     store.save_findings(folder, found)
     return Answers(headline=tuple(headline(results, found)), findings=found)

@@ -118,6 +118,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inputs: int = 1
     #: Leave out platforms and loads that are not available, and say so.
     skip_missing: bool = False
+    #: Probe the machine for five seconds before and after each session.
+    fingerprint: bool = True
 
     def limits(self, size: str) -> SizeSpec:
         """Return what a level of ``size`` gives to each instance."""

@@ -49,6 +49,23 @@ class MachineFact(msgspec.Struct, frozen=True, kw_only=True, tag_field="record",
     platform: str | None = None
 
 
+#: When a session looks at what the machine can do.
+Moment = Literal["before", "after"]
+
+
+class MachineFigure(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="figure"):
+    """What a probe found of the machine before or after the trials of a session."""
+
+    moment: Moment
+    metric: str
+    unit: str
+    better: Literal["lower", "higher", "neither"]
+    #: Smallest relative change that matters.
+    margin: float
+    #: Of each round, in order of time.
+    values: tuple[float, ...]
+
+
 class TrialStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="trial"):
     """A trial begins; the agent's records follow."""
 
@@ -120,6 +137,7 @@ class SessionEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", 
 Line = (
     Session
     | MachineFact
+    | MachineFigure
     | TrialStart
     | TrialEnd
     | Stop

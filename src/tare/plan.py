@@ -286,7 +286,7 @@ def resume(asked: Plan, stored: Plan) -> Plan:
 def _deciding(experiment: Experiment) -> dict[str, Any]:
     """Return everything that decides about single trials, as plain data."""
     plain: dict[str, Any] = msgspec.to_builtins(experiment)
-    for key in ("stopping", "skip_missing", "question", "margin"):
+    for key in ("stopping", "skip_missing", "fingerprint", "question", "margin"):
         del plain[key]
     plain["workload"] = {spec["name"]: spec for spec in plain.pop("workloads")}
     return plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,12 @@ import pandas as pd
 from tare.metrics import SOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from tare.experiment import Experiment
+
+
+FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values")
 
 
 # Compared and hashed by identity: data frames have no equality of their own.
@@ -42,6 +46,9 @@ class Results:
         Why each cell stopped: ``cell, trials, reason, target, reached, more_trials, more_seconds``.
     notes : list of str
         What was left out, and other things to be told with the answer.
+    figures : DataFrame
+        What probes found before and after the trials of each session:
+        ``session, moment, metric, unit, better, margin, values``.
     """
 
     experiment: Experiment
@@ -52,6 +59,7 @@ class Results:
     faults: pd.DataFrame
     stops: pd.DataFrame
     notes: list[str] = field(default_factory=list)
+    figures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FIGURES))
 
     @property
     def factors(self) -> list[str]:
@@ -116,6 +124,20 @@ class Results:
         good = self.trial_table[self.trial_table["status"] == "ok"]
         return good.merge(means, on="trial").sort_values(keys).reset_index(drop=True)
 
+    def of_sessions(self, numbers: Collection[int]) -> Results:
+        """Return what some of the sessions measured, as if there had been no others."""
+        trials = self.trial_table[self.trial_table["session"].isin(list(numbers))]
+        kept = set(trials["trial"])
+        return dataclasses.replace(
+            self,
+            trial_table=trials.reset_index(drop=True),
+            sample_table=_rows(self.sample_table, "trial", kept),
+            facts=_rows(self.facts, "session", numbers),
+            sessions=_rows(self.sessions, "session", numbers),
+            faults=_rows(self.faults, "trial", kept),
+            figures=_rows(self.figures, "session", numbers),
+        )
+
     def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:
         """One row a cell: its levels and the number of good trials ``n``."""
         rows = self.trial_table[self.trial_table["status"].isin(list(good))]
@@ -126,6 +148,10 @@ class Results:
         """Value of a fact of the machine (the latest session's)."""
         rows = self.facts[self.facts["name"] == name]
         return default if rows.empty else rows["value"].iloc[-1]
+
+
+def _rows(frame: pd.DataFrame, column: str, values: Collection[int]) -> pd.DataFrame:
+    return frame[frame[column].isin(list(values))].reset_index(drop=True)
 
 
 _TRIAL_COLUMNS = frozenset(

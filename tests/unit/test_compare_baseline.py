@@ -14,6 +14,7 @@ from synthetic import Behaviour, make
 
 from tare import baseline
 from tare.errors import StoreError
+from tare.fingerprint.difference import Rule
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 
 FACTS: dict[str, Any] = {"cpu": "this one", "cpus": 2, "memory_bytes": 10_000_000}
@@ -287,3 +288,32 @@ def test_of_several_cells_one_must_be_meant(tmp_path: Path) -> None:
         baseline.read(path, "wall_ns", "newer", like)
     with pytest.raises(StoreError, match="no cell like this"):
         baseline.read(path, "wall_ns", "new", like | {"platform": "unshare"})
+
+
+# What probes found of the machine
+
+
+def probed(getpid: float, seed: int) -> dict[str, baseline.Probed]:
+    rng = np.random.default_rng(seed)
+    rule = Rule(unit="ns", better="lower", margin=0.1)
+    takes = tuple(tuple(getpid * np.exp(0.01 * rng.standard_normal(8))) for _ in range(2))
+    return {"syscall.getpid": baseline.Probed(rule=rule, takes=takes)}
+
+
+def test_a_machine_that_changed_under_a_baseline_is_refused() -> None:
+    base = stored(*(session(level, machine=probed(80, i)) for i, level in enumerate(LEVELS)))
+    asked = dict(base.settings)
+    baseline.check(Path("b"), base, session(machine=probed(81, 9)), asked)
+    with pytest.raises(StoreError, match=r"the machine changed: syscall\.getpid [78]"):
+        baseline.check(Path("b"), base, session(machine=probed(140, 9)), asked)
+
+
+def test_a_baseline_without_probes_says_nothing_of_the_machine() -> None:
+    baseline.check(Path("b"), BASE, session(machine=probed(140, 9)), dict(BASE.settings))
+
+
+def test_a_machine_as_it_was_in_one_of_the_sessions_is_accepted() -> None:
+    """Stored sessions that differ show how much such machines do."""
+    levels = (80, 140, 80, 80, 80, 80)
+    base = stored(*(session(1 + i / 1000, machine=probed(g, i)) for i, g in enumerate(levels)))
+    baseline.check(Path("b"), base, session(machine=probed(140, 9)), dict(base.settings))

@@ -10,10 +10,11 @@ from __future__ import annotations
 from tare.baseline.agreement import check, disagreements, lasting, settings
 from tare.baseline.comparison import compare
 from tare.baseline.file import read, save
-from tare.baseline.stored import Baseline, Session, of
+from tare.baseline.stored import Baseline, Probed, Session, of
 
 __all__ = [
     "Baseline",
+    "Probed",
     "Session",
     "check",
     "compare",

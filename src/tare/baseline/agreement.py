@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.errors import StoreError
 from tare.experiment import Experiment
+from tare.findings.same_machine import named
+from tare.fingerprint.difference import Change, differences
 
 if TYPE_CHECKING:
     from tare.baseline.stored import Baseline, Session
@@ -82,7 +84,26 @@ def disagreements(stored: Baseline, now: Session) -> list[str]:
         for name, (was, value) in pairs.items():
             if not _agree(name, was, value):
                 found.setdefault(name, f"{name} was {_shown(was)} and is {_shown(value)}")
-    return list(found.values())
+    changed = machine_changes(stored.sessions, now)
+    return [*found.values(), *([f"the machine changed: {named(changed)}"] if changed else [])]
+
+
+def machine_changes(stored: Sequence[Session], now: Session) -> list[Change]:
+    """Return what of the machine differs from what it was in every stored session."""
+    before = [take for session in stored for take in _takes(session)]
+    after = _takes(now)
+    if not before or not after:
+        return []
+    known = {metric: probed.rule for metric, probed in now.machine.items()}
+    return [c for c in differences(before, after, known) if c.verdict == "changed"]
+
+
+def _takes(session: Session) -> list[dict[str, tuple[float, ...]]]:
+    count = max((len(probed.takes) for probed in session.machine.values()), default=0)
+    return [
+        {m: probed.takes[i] for m, probed in session.machine.items() if i < len(probed.takes)}
+        for i in range(count)
+    ]
 
 
 def _agree(name: str, was: Any, value: Any) -> bool:

@@ -11,10 +11,19 @@ import numpy as np
 from tare.baseline.agreement import LEVELS, lasting, settings
 from tare.errors import StoreError
 from tare.findings.phrasing import listing
+from tare.findings.same_machine import rules, takes
+from tare.fingerprint.difference import Rule
 from tare.results import Results
 
 #: Version of the file; one of another version is refused.
 VERSION = 1
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """Values of a metric of the machine in each take of a session."""
+
+    rule: Rule
+    takes: tuple[tuple[float, ...], ...]
 
 
 class Session(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +35,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     #: By name; those of a platform's instances as ``name (platform)``.
     facts: dict[str, bool | int | float | str]
     values: dict[str, tuple[float, ...]]
+    #: What probes found of the machine before and after, by metric.
+    machine: dict[str, Probed] = {}
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,4 +142,14 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
         agent=str(row.get("agent_digest", "")),
         facts=lasting(told),
         values=by_source,
+        machine=_machine(results, int(number)),
     )
+
+
+def _machine(results: Results, session: int) -> dict[str, Probed]:
+    some = takes(results).get(session, [])
+    return {
+        metric: Probed(rule=rule, takes=tuple(tuple(take[metric]) for take in some))
+        for metric, rule in rules(results).items()
+        if some and all(metric in take for take in some)
+    }

@@ -107,6 +107,12 @@ def compare(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report, one page, here.")
     ] = None,
+    fingerprint: Annotated[
+        bool,
+        typer.Option(
+            help="Where results are kept, probe the machine for 5 s before and after the trials."
+        ),
+    ] = True,
     json: Annotated[
         str | None,
         typer.Option("--json", metavar="FILE", help="Verdicts and values; `-`: standard output."),
@@ -155,6 +161,7 @@ def compare(
             "margin": margin,
             "warmup": warmup,
             "linger": linger,
+            "fingerprint": fingerprint and bool(out or baseline),
             "seed": secrets.randbits(48) if seed is None else seed,
             **given({"inputs": inputs, "budget": budget}),
         },
@@ -252,8 +259,9 @@ def _differences(folder: Path, execution: Execution) -> tuple[Results, tuple[Dif
     from tare.cli.verdict import evidence
     from tare.findings.disturbance import failures
     from tare.findings.judgement import differences
+    from tare.findings.same_machine import chosen
 
-    results = store.load(folder)
+    results = chosen(store.load(folder), (), folder)
     found = differences(results)
     if isinstance(found, str):
         for failed in failures(results):

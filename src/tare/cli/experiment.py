@@ -115,6 +115,10 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write it.")
     ] = None,
+    session: Annotated[
+        list[int] | None,
+        typer.Option("--session", min=1, help="Only what this session measured; may be repeated."),
+    ] = None,
     json: Json = None,
 ) -> None:
     """Write the report of an experiment, also while it still runs.
@@ -124,7 +128,7 @@ def report(
     from tare import report as pages
 
     with output.err.status("working out the answers and drawing"):
-        written = pages.write(folder, format, out)
+        written = pages.write(folder, format, out, sessions=session or ())
     for path in written:
         output.out.print(str(path), soft_wrap=True)
     if json is not None:

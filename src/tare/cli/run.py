@@ -92,6 +92,12 @@ def run(
             metavar="FILE", help="Add the session to this file, for tare compare --baseline FILE."
         ),
     ] = None,
+    fingerprint: Annotated[
+        bool,
+        typer.Option(
+            help="Where results are kept, probe the machine for 5 s before and after the trials."
+        ),
+    ] = True,
     json: Annotated[
         str | None,
         typer.Option(
@@ -119,6 +125,7 @@ def run(
             "linger": linger,
             "quantile": quantile,
             "anytime": anytime,
+            "fingerprint": fingerprint and bool(out or save),
             # A fixed n is that of this session.
             **({"trials": trials + earlier} if trials else {"budget": "60 s"}),
             **({"precision": precision} if precision else {}),

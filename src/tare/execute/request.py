@@ -49,6 +49,10 @@ Values = Mapping[int, list[tuple[int, float]]]
 Decide = Callable[..., Mapping[int, Decision]]
 
 
+#: Probes the machine before or after the trials of a session.
+Weigh = Callable[[journal.Moment], list[journal.MachineFigure]]
+
+
 class Progress(Protocol):
     """Who wants to know how far it is."""
 
@@ -101,3 +105,5 @@ class Request:
     teardown: bool = False
     first_look: int = 50
     notes: list[journal.Note] = field(default_factory=list)
+    #: None: what the machine can do is not looked at.
+    weigh: Weigh | None = None

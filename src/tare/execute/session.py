@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tare
 from tare import agent, journal, lease, machine, plan, remnants
-from tare.errors import StoreError, TrialError
+from tare.errors import StoreError, TareError, TrialError
 from tare.execute.budget import Budget
 from tare.execute.calibration import calibrate
 from tare.execute.observer import Observer
@@ -150,6 +150,7 @@ class _Session:
                 self._grouped = False
 
     def conduct(self) -> str:
+        self._weigh("before")
         self._calibrate()
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
@@ -168,7 +169,19 @@ class _Session:
                 + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
                 f"what was seen is in {self.request.folder / 'journal'}",
             )
+        self._weigh("after")
         return ended
+
+    def _weigh(self, moment: journal.Moment) -> None:
+        """Keep what the machine can do; that it cannot be told loses no trial."""
+        if self.request.weigh is None:
+            return
+        self.request.progress.stage(f"probing the machine {moment} the trials, 5 s")
+        try:
+            self.writer.write(*self.request.weigh(moment))
+        except TareError as error:
+            self._note(f"What the machine can do {moment} the trials is not known: {error.message}")
+        self.writer.sync()
 
     def close(self, reason: str) -> None:
         self.writer.write(journal.SessionEnd(ended=_now(), reason=reason))

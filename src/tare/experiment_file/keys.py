@@ -118,6 +118,12 @@ EXPERIMENT = (
         kinds.FLAG,
         "leave out platforms and loads that are not available, and say so",
     ),
+    Key(
+        "fingerprint",
+        kinds.FLAG,
+        "probe the machine for 5 s before and after each session, so that it is known whether it "
+        "stayed the same",
+    ),
 )
 
 #: Keys of every workload, of a kernel and of a command; a kernel's parameters are keys as well.

@@ -21,6 +21,7 @@ def write(
     format: str = "html",
     destination: Path | None = None,
     findings: Sequence[Finding] | None = None,
+    sessions: Sequence[int] = (),
 ) -> list[Path]:
     """Write the report of an experiment, finished or running.
 
@@ -36,6 +37,8 @@ def write(
         ``report.md`` and ``charts`` in the experiment's folder.
     findings : sequence of Finding, optional
         The answers, where they are worked out already.
+    sessions : sequence of int, optional
+        Report on these only; by default on all, provided that the machine was the same in them.
 
     Returns
     -------
@@ -50,16 +53,17 @@ def write(
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
     default = {"html": "report.html", "markdown": "report.md"}.get(format, "charts")
-    return put(_page(folder, findings), format, destination or folder / default)
+    return put(_page(folder, findings, sessions), format, destination or folder / default)
 
 
-def _page(folder: Path, findings: Sequence[Finding] | None) -> Page:
+def _page(folder: Path, findings: Sequence[Finding] | None, sessions: Sequence[int]) -> Page:
     from tare import store
     from tare.findings import all_findings
+    from tare.findings.same_machine import chosen
     from tare.report import page
     from tare.report.origin import origin
 
-    results = store.load(folder)
+    results = chosen(store.load(folder), sessions, folder)
     if findings is None:
         findings = all_findings(results)
     return page.make(results, findings, origin(folder, results))

@@ -150,6 +150,7 @@ _ARROW = {
     "DOUBLE": pa.float64(),
     "BOOLEAN": pa.bool_(),
     "VARCHAR[]": pa.list_(pa.string()),
+    "DOUBLE[]": pa.list_(pa.float64()),
 }
 
 
@@ -211,6 +212,8 @@ class _Session:
                     session, None, line.platform, line.name, _json(line.value), line.unit,
                     line.source,
                 ))  # fmt: skip
+            case journal.MachineFigure():
+                self.rows["figures"].append((session, *msgspec.structs.astuple(line)))
             case journal.TrialStart():
                 if line.trial in self.begun:
                     raise self._damaged(number, f"trial {line.trial} begins a second time")

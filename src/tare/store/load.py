@@ -66,6 +66,7 @@ def load(folder: str | PathLike[str]) -> Results:
             sample_table=_counted(store.sql(_SAMPLES)),
             facts=facts,
             sessions=store.sql("SELECT * FROM sessions ORDER BY session").df(),
+            figures=store.sql("SELECT * FROM figures").df(),
             faults=_counted(store.sql(_FAULTS)),
             stops=store.sql(_STOPS).df(),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],

@@ -74,6 +74,19 @@ TABLES = (
         ),
     ),
     Table(
+        "figures",
+        "What probes found of the machine before and after the trials of a session.",
+        (
+            Column("session", "INTEGER", "its session"),
+            Column("moment", "VARCHAR", "`before` or `after` the trials"),
+            Column("metric", "VARCHAR", "metric of a probe: `tare describe probes`"),
+            Column("unit", "VARCHAR", "its unit"),
+            Column("better", "VARCHAR", "`lower`, `higher` or `neither`"),
+            Column("margin", "DOUBLE", "smallest relative change that matters"),
+            Column("values", "DOUBLE[]", "value of each round, in order of time"),
+        ),
+    ),
+    Table(
         "trials",
         "One row a trial, the unit of replication.",
         (

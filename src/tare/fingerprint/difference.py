@@ -1,0 +1,217 @@
+"""Is it still the same machine? Fingerprints beside each other, metric by metric.
+
+A machine varies by itself from one minute to the next by more than the rounds of one take show.
+So a change counts only where it is shown in *every* pair of takes, is significant over the whole
+family of metrics, and reaches beyond the margin of the metric with all of its interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tare.fingerprint.document import Fingerprint
+from tare.registry import Probe
+from tare.statistics.comparison import holm
+from tare.statistics.rank_sum import rank_sum_interval, rank_sum_p
+
+#: Of what is called a change, over all metrics that are compared.
+ALPHA = 0.05
+#: Where a probe says nothing of the smallest change that matters.
+DEFAULT_MARGIN = 0.1
+
+#: ``changed``: significant, and by more than the margin; ``same``: surely by less than it;
+#: ``undecided``: neither.
+Verdict = Literal["changed", "same", "undecided"]
+
+#: Values of each round by metric: what one measuring of the machine brought.
+Take = Mapping[str, Sequence[float]]
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """What a metric says of its changes."""
+
+    unit: str
+    better: Literal["lower", "higher", "neither"]
+    margin: float
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric, before and after."""
+
+    metric: str
+    unit: str
+    #: Medians over all rounds.
+    before: float
+    after: float
+    #: After over before, with the hull of the intervals of all pairs of takes.
+    ratio: float
+    low: float | None
+    high: float | None
+    #: Adjusted by Holm over the metrics; the largest over the pairs of takes.
+    p: float
+    margin: float
+    verdict: Verdict
+    #: None: neither direction is better, or nothing changed.
+    direction: Literal["better", "worse"] | None = None
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Two fingerprints beside each other."""
+
+    version: int = 1
+    #: Those that changed first, then by size.
+    changes: tuple[Change, ...]
+    #: Facts that differ: name, before, after; None: it was not told.
+    facts: dict[str, tuple[bool | int | float | str | None, bool | int | float | str | None]]
+    #: Metrics that only one of the two has.
+    only_before: tuple[str, ...] = ()
+    only_after: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> tuple[Change, ...]:
+        """What changed by more than matters."""
+        return tuple(c for c in self.changes if c.verdict == "changed")
+
+
+def differences(
+    before: Sequence[Take], after: Sequence[Take], rules: Mapping[str, Rule]
+) -> tuple[Change, ...]:
+    """Compare two groups of takes of a machine.
+
+    Parameters
+    ----------
+    before, after : sequence of Take
+        One or more takes on each side; metrics that some take lacks are left out.
+    rules : mapping
+        Rule by metric; metrics without one are left out.
+
+    Returns
+    -------
+    tuple of Change
+        In the order of the rules.
+
+    Notes
+    -----
+    Over pairs of takes the test is that of an intersection: the largest p counts, and the hull of
+    the intervals. Over metrics, Holm.
+    """
+    common = [m for m in rules if all(_usable(take.get(m)) for take in (*before, *after))]
+    found = [_pairs(m, before, after) for m in common]
+    adjusted = holm([p for *_, p in found]) if found else []
+    return tuple(
+        _change(metric, rules[metric], before, after, interval, p)
+        for metric, (interval, _), p in zip(common, found, adjusted, strict=True)
+    )
+
+
+def compare(before: Fingerprint, after: Fingerprint, probes: Mapping[str, Probe]) -> Difference:
+    """Compare two fingerprints.
+
+    Parameters
+    ----------
+    before, after : Fingerprint
+    probes : mapping
+        What the agent's probes say of their metrics.
+    """
+    a, b = before.metrics, after.metrics
+    rules = {m: rule(m, a[m].unit, probes) for m in a if m in b and a[m].unit == b[m].unit}
+    changes = differences(
+        [{m: a[m].values for m in rules}], [{m: b[m].values for m in rules}], rules
+    )
+    return Difference(
+        changes=tuple(sorted(changes, key=_prominence)),
+        facts={
+            name: (before.facts.get(name), after.facts.get(name))
+            for name in sorted({*before.facts, *after.facts})
+            if before.facts.get(name) != after.facts.get(name)
+        },
+        only_before=tuple(sorted(set(a) - set(rules))),
+        only_after=tuple(sorted(set(b) - set(rules))),
+    )
+
+
+def rule(metric: str, unit: str, probes: Mapping[str, Probe]) -> Rule:
+    """Find what a probe says of a metric, or of the curve that the metric was taken from."""
+    listed = [m for probe in probes.values() for m in probe.metrics if _below(metric, m.name)]
+    if listed:
+        nearest = max(listed, key=lambda m: len(m.name))
+        # A size found from a curve of latencies has the curve's margin, but no direction.
+        better = nearest.better if nearest.unit == unit else "neither"
+        return Rule(unit=unit, better=better, margin=nearest.margin)
+    return Rule(unit=unit, better="neither", margin=DEFAULT_MARGIN)
+
+
+def _below(metric: str, name: str) -> bool:
+    return metric == name or metric.startswith(f"{name}.")
+
+
+def _usable(values: Sequence[float] | None) -> bool:
+    """Ratios need values above zero."""
+    return values is not None and len(values) > 0 and all(v > 0 for v in values)
+
+
+Pairs = tuple[tuple[float, float] | None, float]
+
+
+def _pairs(metric: str, before: Sequence[Take], after: Sequence[Take]) -> Pairs:
+    """Return the hull of the intervals over all pairs of takes, in logs, and the largest p."""
+    hull: tuple[float, float] | None = (math.inf, -math.inf)
+    largest = 0.0
+    for one in before:
+        for other in after:
+            a, b = np.log(np.array(one[metric])), np.log(np.array(other[metric]))
+            largest = max(largest, rank_sum_p(a, b))
+            found = rank_sum_interval(a, b)
+            if found is None:
+                hull = None
+            elif hull is not None:
+                hull = (min(hull[0], found[1]), max(hull[1], found[2]))
+    return hull, largest
+
+
+def _change(
+    metric: str,
+    rule: Rule,
+    before: Sequence[Take],
+    after: Sequence[Take],
+    hull: tuple[float, float] | None,
+    p: float,
+) -> Change:
+    was, now = (_median(metric, takes) for takes in (before, after))
+    verdict: Verdict = "undecided"
+    if hull is not None:
+        limit = math.log1p(rule.margin)
+        if p <= ALPHA and (hull[0] > limit or hull[1] < -limit):
+            verdict = "changed"
+        elif -limit < hull[0] and hull[1] < limit:
+            verdict = "same"
+    direction = None
+    if verdict == "changed" and rule.better != "neither":
+        direction = "better" if (now > was) == (rule.better == "higher") else "worse"
+    return Change(
+        metric=metric,
+        unit=rule.unit,
+        before=was,
+        after=now,
+        ratio=now / was,
+        low=None if hull is None else math.exp(hull[0]),
+        high=None if hull is None else math.exp(hull[1]),
+        p=p,
+        margin=rule.margin,
+        verdict=verdict,
+        direction="better" if direction == "better" else "worse" if direction else None,
+    )
+
+
+def _median(metric: str, takes: Sequence[Take]) -> float:
+    return float(np.median([v for take in takes for v in take[metric]]))
+
+
+def _prominence(change: Change) -> tuple[int, float]:
+    order = {"changed": 0, "undecided": 1, "same": 2}
+    return order[change.verdict], -abs(math.log(change.ratio))

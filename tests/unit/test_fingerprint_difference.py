@@ -1,0 +1,153 @@
+"""Is it still the same machine? Takes whose truth is known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tare.fingerprint.difference import Rule, compare, differences, rule
+from tare.fingerprint.document import Figure, Fingerprint
+from tare.registry import Probe, ProbeMetric, Seconds
+
+LOWER = Rule(unit="ns", better="lower", margin=0.1)
+
+
+def take(rng: np.random.Generator, **levels: float) -> dict[str, list[float]]:
+    return {m: list(level * np.exp(rng.normal(0, 0.01, 8))) for m, level in levels.items()}
+
+
+def verdicts(before: list, after: list, **rules: Rule) -> dict[str, str]:
+    return {c.metric: c.verdict for c in differences(before, after, rules)}
+
+
+def test_what_changed_by_more_than_matters_is_told() -> None:
+    rng = np.random.default_rng(1)
+    before, after = take(rng, a=100, b=100, c=100), take(rng, a=130, b=104, c=100)
+    found = {c.metric: c for c in differences([before], [after], dict.fromkeys("abc", LOWER))}
+    assert {m: c.verdict for m, c in found.items()} == {"a": "changed", "b": "same", "c": "same"}
+    assert found["a"].direction == "worse"
+    assert found["b"].direction is None
+    assert found["a"].ratio == pytest.approx(1.3, rel=0.02)
+    assert found["a"].low is not None
+    assert 1.1 < found["a"].low < 1.3
+
+
+def test_a_higher_value_is_better_where_the_metric_says_so() -> None:
+    rng = np.random.default_rng(1)
+    higher = Rule(unit="B/s", better="higher", margin=0.1)
+    neither = Rule(unit="bytes", better="neither", margin=0.1)
+    before, after = take(rng, a=100, b=100), take(rng, a=200, b=200)
+    found = {c.metric: c for c in differences([before], [after], {"a": higher, "b": neither})}
+    assert found["a"].direction == "better"
+    assert found["b"].verdict == "changed"
+    assert found["b"].direction is None
+
+
+def test_a_change_must_be_there_in_every_pair_of_takes() -> None:
+    rng = np.random.default_rng(2)
+    calm, disturbed = take(rng, a=100), take(rng, a=200)
+    assert verdicts([calm], [disturbed], a=LOWER) == {"a": "changed"}
+    assert verdicts([calm, calm], [disturbed, take(rng, a=100)], a=LOWER) == {"a": "undecided"}
+    assert verdicts([calm, calm], [disturbed, disturbed], a=LOWER) == {"a": "changed"}
+
+
+def test_few_rounds_decide_nothing() -> None:
+    before, after = {"a": [1.0, 1.0]}, {"a": [2.0, 2.0]}
+    assert verdicts([before], [after], a=LOWER) == {"a": "undecided"}
+
+
+def test_holm_counts_the_whole_family() -> None:
+    """Six rounds a side suffice for one metric, not for one of a hundred."""
+    before = {str(i): [1.0, 1.1, 1.2, 1.3, 1.4, 1.5] for i in range(100)}
+    after = {**before, "0": [2.0, 2.1, 2.2, 2.3, 2.4, 2.5]}
+    rules = dict.fromkeys(before, LOWER)
+    assert {c.metric for c in differences([before], [after], rules) if c.p < 0.05} == set()
+    [alone] = differences([before], [after], {"0": LOWER})
+    assert alone.p < 0.05
+
+
+def test_metrics_that_a_take_lacks_and_values_of_zero_are_left_out() -> None:
+    before = {"a": [1.0] * 8, "b": [0.0] * 8, "c": []}
+    rules = dict.fromkeys(("a", "b", "c", "d"), LOWER)
+    assert [c.metric for c in differences([before], [before], rules)] == ["a"]
+
+
+@given(st.floats(1e-6, 1e6), st.integers(0, 1000))
+def test_the_unit_does_not_matter(scale: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    before, after = take(rng, a=1.0), take(rng, a=1.1)
+    scaled = [{"a": [scale * v for v in some["a"]]} for some in (before, after)]
+    [one] = differences([before], [after], {"a": LOWER})
+    [other] = differences(scaled[:1], scaled[1:], {"a": LOWER})
+    assert one.verdict == other.verdict
+    assert one.ratio == pytest.approx(other.ratio)
+
+
+def test_the_order_of_the_two_turns_the_ratio_round() -> None:
+    rng = np.random.default_rng(5)
+    before, after = take(rng, a=100), take(rng, a=150)
+    [there] = differences([before], [after], {"a": LOWER})
+    [back] = differences([after], [before], {"a": LOWER})
+    assert there.low is not None
+    assert back.high is not None
+    assert there.low == pytest.approx(1 / back.high)
+    assert (there.direction, back.direction) == ("worse", "better")
+
+
+def test_two_takes_of_one_machine_rarely_differ() -> None:
+    """Rounds that vary by 1 %, takes by 2 %: what is called a change is beyond 10 %."""
+    rng = np.random.default_rng(6)
+    rules = {str(i): LOWER for i in range(15)}
+    alarms = 0
+    for _ in range(100):
+        levels = [{m: math.exp(rng.normal(0, 0.02)) for m in rules} for _ in range(2)]
+        some = [take(rng, **level) for level in levels]
+        alarms += any(c.verdict == "changed" for c in differences(some[:1], some[1:], rules))
+    assert alarms <= 5
+
+
+def _probe() -> Probe:
+    metric = ProbeMetric(
+        name="memory.latency", unit="ns", meaning="", axes=(), listed=False, better="lower",
+        margin=0.2,
+    )  # fmt: skip
+    return Probe(
+        name="memory.latency", title="", question="", source=None, metrics=(metric,),
+        seconds=Seconds(brief=None, quick=1.0, whole=1.0), repeats=True, needs=(),
+    )  # fmt: skip
+
+
+def test_a_figure_of_a_curve_has_the_rule_of_the_curve() -> None:
+    probes = {"memory.latency": _probe()}
+    assert rule("memory.latency.l1", "ns", probes) == Rule(unit="ns", better="lower", margin=0.2)
+    assert rule("memory.latency.l1", "bytes", probes).better == "neither"
+    assert rule("memory.latencies", "ns", probes).margin == 0.1
+
+
+def _fingerprint(metrics: dict[str, float], **facts: str) -> Fingerprint:
+    rng = np.random.default_rng(len(metrics))
+    figures = {
+        name: Figure(
+            value=value, ci=None, unit="ns", n=8,
+            values=tuple(value * np.exp(rng.normal(0, 0.01, 8))),
+        )
+        for name, value in metrics.items()
+    }  # fmt: skip
+    return Fingerprint(
+        tare="1", agent="a", started="", seconds=1, effort="quick", platform="bare",
+        metrics=figures, curves={}, facts=dict(facts),
+    )  # fmt: skip
+
+
+def test_fingerprints_are_compared_with_their_facts() -> None:
+    before = _fingerprint({"a": 1.0, "b": 1.0, "gone": 1.0}, kernel="6.1", cpu="x")
+    after = _fingerprint({"a": 1.0, "b": 2.0, "new": 1.0}, kernel="6.2", cpu="x")
+    found = compare(before, after, {})
+    assert [c.metric for c in found.changes] == ["b", "a"]
+    assert [c.metric for c in found.changed] == ["b"]
+    assert found.facts == {"kernel": ("6.1", "6.2")}
+    assert (found.only_before, found.only_after) == (("gone",), ("new",))
