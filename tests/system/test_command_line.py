@@ -23,6 +23,7 @@ QUESTION = """
 [experiment]
 name = "quick"
 question = "Does it work?"
+fingerprint = false
 trials = {trials}
 [[workload]]
 kernel = "gray2bin"
@@ -295,6 +296,7 @@ def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: 
         [experiment]
         name = "naps"
         question = "Do fresh platforms and commands work in sequential order?"
+        fingerprint = false
         trials = 6
         fresh = "trial"
         tail = "stop"

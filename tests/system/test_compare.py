@@ -114,7 +114,7 @@ def test_pairs_share_the_input_of_their_block(tmp_path: Path) -> None:
     out = tmp_path / "out"
     compare(
         "sh -c 'test {seed} -gt 0 && echo {seed}'", "sh -c 'echo {seed}'", "--inputs", "3",
-        "-n", "7", "--capture", "--out", str(out),
+        "-n", "7", "--capture", "--no-fingerprint", "--out", str(out),
     )  # fmt: skip
     seeds: dict[int, set[int]] = {}
     for trial in exported_trials(out):
@@ -131,7 +131,7 @@ def test_the_order_in_pairs_is_drawn_anew_each_time(tmp_path: Path) -> None:
     orders = []
     for number in range(2):
         out = tmp_path / str(number)
-        compare("true", "true", "-n", "20", "--out", str(out))
+        compare("true", "true", "-n", "20", "--no-fingerprint", "--out", str(out))
         trials = json.loads(
             tare("export", str(out), "--format", "json", "--table", "trials").stdout
         )
@@ -141,7 +141,17 @@ def test_the_order_in_pairs_is_drawn_anew_each_time(tmp_path: Path) -> None:
 
 def test_a_comparison_is_kept_reported_and_gone_on_with(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    again = ("true", "sleep 0.002", "--name", "a", "--name", "b", "--out", str(out))
+    again = (
+        "true",
+        "sleep 0.002",
+        "--name",
+        "a",
+        "--name",
+        "b",
+        "--no-fingerprint",
+        "--out",
+        str(out),
+    )
     done = compare(*again)
     page = out / "report.html"
     assert str(page) in done.stdout.replace("\n", "")
@@ -160,7 +170,16 @@ def test_an_interruption_keeps_what_can_be_gone_on_with(
     ending: signal.Signals, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    words = ["compare", "sleep 0.05", "sleep 0.05", "-n", "500", "--out", str(out)]
+    words = [
+        "compare",
+        "sleep 0.05",
+        "sleep 0.05",
+        "-n",
+        "500",
+        "--no-fingerprint",
+        "--out",
+        str(out),
+    ]
     process = subprocess.Popen([*TARE, *words], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not list(out.glob("journal/*.ndjson")) and time.monotonic() < deadline:
@@ -170,13 +189,14 @@ def test_an_interruption_keeps_what_can_be_gone_on_with(
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "--resume" in said
-    compare(*words[1:3], "-n", "7", "--out", str(out), "--resume")
+    compare(*words[1:3], "-n", "7", "--no-fingerprint", "--out", str(out), "--resume")
 
 
 QUESTION = """
 [experiment]
 name = "where"
 question = "Does unsharing namespaces cost anything?"
+fingerprint = false
 compare = "platform"
 gate = "900%"
 budget = "60 s"
@@ -202,9 +222,9 @@ def test_an_experiment_file_can_ask_for_a_comparison(tmp_path: Path) -> None:
 
 def test_a_baseline_grows_and_is_compared_only_where_it_fits(tmp_path: Path) -> None:
     file = tmp_path / "base.json"
-    run = ("run", "-n", "7", "--save", str(file), "--", "sleep", "0.01")
+    run = ("run", "-n", "7", "--no-fingerprint", "--save", str(file), "--", "sleep", "0.01")
     assert "needs 4 more" in tare(*run).stderr
-    against = ("--baseline", str(file), "sleep 0.02")
+    against = ("--no-fingerprint", "--baseline", str(file), "sleep 0.02")
     done = compare(*against, "--gate", "3%", check=2)
     assert "measure both versions interleaved" in done.stdout.replace("\n", " ").replace("  ", " ")
     for _ in range(4):
