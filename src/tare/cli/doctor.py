@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from tare.cli import output
 from tare.errors import ExperimentError
@@ -48,6 +50,9 @@ def doctor(
     fast: Annotated[
         bool, typer.Option("--fast", "--no-wait", help="Listen and count over no time at all.")
     ] = False,
+    sources: Annotated[
+        bool, typer.Option("--sources", help="Also say where the size of each effect is from.")
+    ] = False,
     json: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
     ] = None,
@@ -71,7 +76,7 @@ def doctor(
     if json is not None:
         output.write_json(told(report), json)
     if json != "-":
-        show(report, wanted)
+        show(report, wanted, sources=sources)
     return 1 if any(name in wanted for name in report.unfit()) else 0
 
 
@@ -107,16 +112,21 @@ def told(report: Report) -> dict[str, Any]:
     }
 
 
-def show(report: Report, wanted: list[str]) -> None:
+def show(report: Report, wanted: list[str], *, sources: bool) -> None:
     """Print the summary, then what each check says."""
     output.out.print(summary(report, wanted))
     output.out.print()
-    width = max(len(_title(name)) for name in report.diagnoses)
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(2):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     for name, diagnosis in report.diagnoses.items():
-        line = f"{SIGNS[diagnosis.judgement]:9}{_title(name):{width}}  {diagnosis.value}"
-        output.out.print(line, style=STYLES[diagnosis.judgement], soft_wrap=True)
-        for words in _details(diagnosis):
-            output.out.print(f"{'':9}{'':{width}}  {words}", soft_wrap=True)
+        if diagnosis.purposes and not set(diagnosis.purposes) & set(wanted):
+            continue
+        value = "\n".join([diagnosis.value, *_details(diagnosis, sources)])
+        style = STYLES[diagnosis.judgement]
+        table.add_row(Text(SIGNS[diagnosis.judgement], style), _title(name), value)
+    output.out.print(table)
 
 
 def summary(report: Report, wanted: list[str]) -> str:
@@ -138,7 +148,7 @@ def summary(report: Report, wanted: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _details(diagnosis: Diagnosis) -> list[str]:
+def _details(diagnosis: Diagnosis, sources: bool) -> list[str]:
     """Return what stands below a line that is not good."""
     from tare.doctor import PURPOSES
 
@@ -151,7 +161,9 @@ def _details(diagnosis: Diagnosis) -> list[str]:
     if diagnosis.why:
         words = [f"{': '.join([*words, diagnosis.why])}"]
     if diagnosis.effect:
-        words.append(f"size: {diagnosis.effect}  [{diagnosis.source}]")
+        words.append(f"size: {diagnosis.effect}")
+    if sources and diagnosis.source:
+        words.append(f"source: {diagnosis.source}")
     if diagnosis.change:
         words.append(f"change: {diagnosis.change}")
     if diagnosis.fix:

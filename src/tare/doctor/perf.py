@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import PERFMON, SYS_ADMIN, View
@@ -32,12 +34,14 @@ def examine(view: View) -> Diagnosis:
             **data,
         )
     if not counters and view.virtual():
-        return note(
+        uncounted = note(
             told,
             "speed",
             why="cycles and instructions cannot be counted: the hypervisor shows no counters",
             **data,
         )
+        effect = "without cycles, a slower clock and more work look alike"
+        return msgspec.structs.replace(uncounted, effect=effect)
     return good(told, **data)
 
 
