@@ -85,7 +85,7 @@ def test_maps_are_drawn_for_any_number_of_cpus(cpus, tmp_path):
 def test_many_cpus_share_a_row_by_their_median():
     values = {(a, b): float(a // 2 + 1) for a in range(128) for b in range(128) if a != b}
     chart, group = heat_map(values, "to", "from", "ns")
-    fields = chart.to_dict()["data"]["values"]
+    fields = next(iter(chart.to_dict()["datasets"].values()))
     assert group == 2
     assert len(fields) == 64 * 64
     assert {f["v"] for f in fields if f["a"] == 10} == {6.0}
@@ -94,7 +94,7 @@ def test_many_cpus_share_a_row_by_their_median():
 
 def test_equal_values_do_not_look_different():
     chart, _ = heat_map({(0, 1): 45.0, (1, 0): 45.4}, "to", "from", "ns")
-    depths = [f["d"] for f in chart.to_dict()["data"]["values"]]
+    depths = [f["d"] for f in next(iter(chart.to_dict()["datasets"].values()))]
     assert max(depths) - min(depths) < 0.1
 
 
