@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tare.cli.output import size
 from tare.findings.phrasing import quantity
 from tare.fingerprint.document import Fingerprint
 
@@ -55,9 +54,9 @@ def staircase(found: Fingerprint) -> list[str]:
         label = quantity(labels[number], "ns") if number in labels else ""
         lines.append(f"{label:>9} │{''.join(grid[number]).rstrip()}")
     lines.append(" " * 10 + "└" + "─" * _WIDTH)
-    ends = f"{size(min(points))}".ljust(_WIDTH - len(size(max(points)))) + size(max(points))
-    lines.append(" " * 11 + ends)
-    told = [f"{name.upper()} {size(bytes_)}" for name, bytes_ in caches.items()]
+    first, last = (quantity(end, "bytes") for end in (min(points), max(points)))
+    lines.append(" " * 11 + first + last.rjust(_WIDTH - len(first)))
+    told = [f"{name.upper()} {quantity(bytes_, 'bytes')}" for name, bytes_ in caches.items()]
     if told:
         lines.append(" " * 11 + f"┊ caches found: {', '.join(told)}")
     return lines

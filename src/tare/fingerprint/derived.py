@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tare.fingerprint.document import Problem
+import numpy as np
+
+if TYPE_CHECKING:
+    from tare.statistics.knees import Staircase
 
 #: Points of one metric in one round.
 Points = Mapping[tuple[int, ...], float]
@@ -12,15 +18,22 @@ Points = Mapping[tuple[int, ...], float]
 #: What is found in the curves of a probe, with its unit.
 _FOUND = {
     "memory.latency": {
-        "memory.latency.l1": "ns",
-        "memory.latency.l2": "ns",
-        "memory.latency.l3": "ns",
-        "memory.latency.dram": "ns",
-        "memory.cache.l1": "bytes",
-        "memory.cache.l2": "bytes",
-        "memory.cache.l3": "bytes",
+        **{f"memory.latency.{level}": "ns" for level in ("l1", "l2", "l3", "l4", "dram")},
+        **{f"memory.cache.{level}": "bytes" for level in ("l1", "l2", "l3", "l4")},
     }
 }
+#: Of the two sizes of a brief round.
+_BRIEF = ("memory.latency.l1", "memory.latency.l2")
+#: A knee of one round is that of all where it is no further off than this factor.
+_SAME = 1.5
+
+
+@dataclass
+class Found:
+    """Figures by name: a value a round, and what is to be known of them."""
+
+    values: dict[str, list[float]] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
 
 
 def names(probe: str) -> tuple[str, ...]:
@@ -33,22 +46,90 @@ def unit(metric: str) -> str:
     return next(of[metric] for of in _FOUND.values() if metric in of)
 
 
-def find(
-    probe: str, rounds: Mapping[str, list[Points]]
-) -> tuple[dict[str, list[float]], list[Problem]]:
+def find(probe: str, rounds: Mapping[str, Sequence[Points]]) -> Found:
     """Find figures in the curves of a probe.
 
     Parameters
     ----------
     probe : str
     rounds : mapping
-        Curve to its points in each round.
+        Curve to its points in each round; a round may lack some of them.
 
     Returns
     -------
-    dict
-        Figure to its value in each round.
-    list of Problem
-        What could not be found, and why.
+    Found
+        Empty where there is nothing to be found.
     """
-    return {}, []
+    if probe == "memory.latency":
+        return _caches([_smallest_pages(points) for points in rounds.get(probe, ())])
+    return Found()
+
+
+def _smallest_pages(points: Points) -> dict[int, float]:
+    """Return latency by size, in the pages that most programs have."""
+    smallest = min((at[1:] for at in points), default=())
+    return {at[0]: value for at, value in points.items() if at[1:] == smallest}
+
+
+def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
+    """Find caches in the medians over all rounds, then each of them in every round.
+
+    The plateaus are those of the medians: rounds that lack some sizes still say how long a load
+    takes on each.
+    """
+    merged: dict[int, list[float]] = {}
+    for points in rounds:
+        for size, value in points.items():
+            merged.setdefault(size, []).append(value)
+    whole = _knees({size: float(np.median(values)) for size, values in merged.items()})
+    found = Found()
+    if len(merged) == len(_BRIEF):
+        for name, size in zip(_BRIEF, sorted(merged), strict=True):
+            found.values[name] = _within(rounds, size, size)
+    if whole is None:
+        return found
+    own = [stairs for points in rounds if (stairs := _knees(points)) is not None]
+    begins = 0.0
+    for number, level in enumerate(whole.levels[:4], 1):
+        name = f"memory.cache.l{number}"
+        sizes = [one for stairs in own if (one := _nearest(stairs, level.size_bytes)) is not None]
+        # What few rounds show alone, all of them together have shown.
+        few = len(sizes) < len(rounds) / 2
+        found.values[name] = [level.size_bytes] if few else sizes
+        if not level.clear:
+            found.remarks[name] = "it ends gradually: what is effective of a cache that is shared"
+        if level.latency_ns is not None:
+            ends = level.size_interval[0]
+            found.values[f"memory.latency.l{number}"] = _within(rounds, begins, ends)
+        begins = level.size_interval[1]
+    if whole.memory_latency_ns is not None and whole.levels:
+        found.values["memory.latency.dram"] = _within(rounds, max(merged) / 2, math.inf)
+    order = [name for name in names("memory.latency") if found.values.get(name)]
+    found.values = {name: found.values[name] for name in order}
+    return found
+
+
+def _knees(points: Mapping[int, float]) -> Staircase | None:
+    from tare.statistics.knees import knees
+
+    if not points:
+        return None
+    stairs = knees(np.array(list(points), dtype=float), np.array(list(points.values())))
+    return stairs if stairs.levels else None
+
+
+def _nearest(stairs: Staircase, size: float) -> float | None:
+    """Return the knee of a round that is the one at a size."""
+    near = min(stairs.levels, key=lambda level: abs(math.log(level.size_bytes / size)))
+    same = abs(math.log(near.size_bytes / size)) <= math.log(_SAME)
+    return near.size_bytes if same else None
+
+
+def _within(rounds: Sequence[Mapping[int, float]], begins: float, ends: float) -> list[float]:
+    """Return the median of each round's points between two sizes, where it has some."""
+    medians = []
+    for points in rounds:
+        some = [value for size, value in points.items() if begins <= size <= ends]
+        if some:
+            medians.append(float(np.median(some)))
+    return medians

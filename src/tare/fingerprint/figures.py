@@ -14,7 +14,7 @@ from tare.execute.probing import Round
 from tare.fingerprint import derived
 from tare.fingerprint.choice import Choice
 from tare.fingerprint.document import Axis, Curve, Figure, Point, Problem
-from tare.fingerprint.specification import predict
+from tare.fingerprint.specification import Prediction, predict
 from tare.hardware import Hardware
 from tare.registry import Probe, ProbeMetric
 from tare.statistics.intervals import quantile_interval
@@ -64,12 +64,14 @@ def gather(choice: Choice, rounds: Sequence[Round]) -> Gathered:
 def predicted(metrics: Mapping[str, Figure], here: Hardware) -> dict[str, Figure]:
     """Put beside each figure what the hardware's specification lets expect."""
     expected = predict(here, {name: one.value for name, one in metrics.items()})
-    return {
-        name: msgspec.structs.replace(one, predicted=said.value, why=said.why)
-        if (said := expected.get(name)) is not None
-        else one
-        for name, one in metrics.items()
-    }
+    return {name: _beside(one, expected.get(name)) for name, one in metrics.items()}
+
+
+def _beside(one: Figure, said: Prediction | None) -> Figure:
+    if said is None:
+        return one
+    why = "; ".join(told for told in (said.why, one.why) if told) or None
+    return msgspec.structs.replace(one, predicted=said.value, why=why)
 
 
 def _probe(found: Gathered, probe: Probe, rounds: Sequence[Round]) -> None:
@@ -87,10 +89,10 @@ def _probe(found: Gathered, probe: Probe, rounds: Sequence[Round]) -> None:
         for metric in probe.metrics
         if metric.axes and not metric.listed
     }
-    values_of, problems = derived.find(probe.name, curves)
-    for name, values in values_of.items():
-        found.metrics[name] = figure(values, derived.unit(name))
-    found.problems += problems
+    seen = derived.find(probe.name, curves)
+    for name, values in seen.values.items():
+        one = figure(values, derived.unit(name))
+        found.metrics[name] = msgspec.structs.replace(one, why=seen.remarks.get(name))
 
 
 def figure(values: Sequence[float], unit: str) -> Figure:

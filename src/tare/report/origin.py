@@ -34,8 +34,7 @@ class Origin:
     commands: tuple[str, ...]
     digests: tuple[tuple[str, str], ...]
     versions: tuple[str, ...]
-    #: None: nothing was drawn by lot that could be drawn again.
-    seed: int | None
+    seed: int
     #: What the commands are there for.
     title: str = "How to measure the same again"
 

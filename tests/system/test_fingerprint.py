@@ -1,0 +1,173 @@
+"""``tare fingerprint`` on the real machine, and on what hostile places leave of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare import platforms
+from tare.fingerprint import brief, file
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+
+
+def fingerprint(
+    *words: str, check: int | None = 0, before: tuple[str, ...] = (), **options: Any
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*before, *TARE, "fingerprint", *words],
+        capture_output=True, text=True, timeout=240, check=False, **options,
+    )  # fmt: skip
+    if check is not None:
+        assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+def measured(*words: str, **options: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(fingerprint(*words, "--json", "-", **options).stdout)
+    return found
+
+
+def in_a_changed_view(script: str) -> tuple[str, ...]:
+    """Return what gives a command another view of the file system; skips where that is refused."""
+    argv = ("unshare", "--mount", "sh", "-c", f'{script} && exec "$@"', "sh")
+    tried = subprocess.run([*argv, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no mount namespace here: {tried.stderr.strip()}")
+    return argv
+
+
+def test_a_figure_has_a_value_with_its_interval_unit_and_rounds() -> None:
+    told = measured("clock", "--budget", "2 s")
+    one = told["metrics"]["clock.vdso"]
+    assert one["unit"] == "ns"
+    assert one["n"] == len(one["values"]) >= 6
+    assert one["ci"][0] <= one["value"] <= one["ci"][1]
+    assert one["value"] > 0
+    assert "predicted" in one
+    assert told["facts"]["cpus"] >= 1
+    assert (told["version"], told["effort"], told["platform"]) == (1, "quick", "bare")
+
+
+def test_the_screen_tells_a_figure_and_what_to_type_next() -> None:
+    done = fingerprint("clock.vdso", "--budget", "2 s")
+    assert "clock.vdso" in done.stdout
+    assert "95 % interval" in done.stdout
+    assert "Next    tare fingerprint" in done.stdout
+
+
+def test_what_there_is_no_probe_for_is_named_with_what_there_is() -> None:
+    done = fingerprint("clok", check=11)
+    assert "clok" in done.stderr
+    assert "tare fingerprint clock" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--quick", "--whole"), "--whole"),
+        (("--budget", "5"), "--budget"),
+        (("--memory", "much"), "--memory"),
+        (("--directory", "/nowhere/at/all"), "mkdir -p /nowhere/at/all"),
+        (("--peer", "192.0.2.7:7"), "--key"),
+        (("-p", "nowhere"), "nowhere"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_before_measuring(
+    words: tuple[str, ...], said: str
+) -> None:
+    assert said in fingerprint("clock", *words, check=11).stderr
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path: Path) -> None:
+    done = fingerprint("--json", str(tmp_path / "none" / "a.json"), check=14)
+    assert "there is no folder" in done.stderr
+
+
+def test_without_sysfs_it_is_measured_all_the_same() -> None:
+    before = in_a_changed_view("mount -t tmpfs none /sys")
+    assert measured("clock", "--budget", "1 s", before=before)["metrics"]["clock.vdso"]["n"] >= 3
+
+
+def test_on_one_cpu_what_needs_two_says_so_and_the_rest_goes_on() -> None:
+    cpu = min(os.sched_getaffinity(0))
+    told = measured(
+        "cores", "clock", "--budget", "2 s", preexec_fn=lambda: os.sched_setaffinity(0, {cpu})
+    )
+    assert "clock.vdso" in told["metrics"]
+    assert "cores" in {problem["probe"] for problem in told["problems"]}
+
+
+def test_where_no_file_can_be_made_the_rest_goes_on(tmp_path: Path) -> None:
+    before = in_a_changed_view(f"mount -t tmpfs -o ro none {tmp_path}")
+    words = ("clock", "file.read", "--directory", str(tmp_path), "--budget", "2 s")
+    told = measured(*words, before=before)
+    assert "clock.vdso" in told["metrics"]
+    assert "file.read" in {problem["probe"] for problem in told["problems"]}
+
+
+def test_inside_of_a_platform() -> None:
+    found = platforms.availability("unshare")
+    if not found.works:
+        pytest.skip(f"unshare: {found.why}")
+    told = measured("clock", "--platform", "unshare", "--budget", "2 s")
+    assert told["platform"] == "unshare"
+    assert told["metrics"]["clock.vdso"]["n"] >= 3
+
+
+@contextmanager
+def at_work(*words: str, directory: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a fingerprint, and wait until it measures."""
+    argv = [*TARE, "fingerprint", *words, "--directory", str(directory)]
+    with subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        while not list(directory.glob("tare-*")):
+            assert running.poll() is None, running.communicate()
+            time.sleep(0.05)
+        time.sleep(1.5)
+        yield running
+
+
+def test_what_was_measured_until_ctrl_c_is_kept(tmp_path: Path) -> None:
+    target = tmp_path / "machine.json"
+    work = tmp_path / "work"
+    work.mkdir()
+    with at_work("clock", "--precision", "0.0001%", "--json", str(target), directory=work) as going:
+        going.send_signal(signal.SIGINT)
+        out, err = going.communicate()
+    assert going.returncode == 130
+    assert str(target) in err.replace("\n", "")
+    assert "clock.vdso" in out
+    assert file.read(target).metrics["clock.vdso"].n >= 1
+    assert list(work.iterdir()) == []
+
+
+def test_what_a_killed_one_left_is_cleaned_away(tmp_path: Path) -> None:
+    with at_work("clock", "--precision", "0.0001%", directory=tmp_path) as going:
+        going.kill()
+        going.communicate()
+    (left,) = tmp_path.iterdir()
+    done = subprocess.run([*TARE, "cleanup"], capture_output=True, text=True, check=True)
+    assert str(left) in done.stdout.replace("\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_brief_one_gives_the_value_of_each_round() -> None:
+    found = brief.take(2.0)
+    assert found.effort == "brief"
+    assert found.metrics
+    for one in found.metrics.values():
+        assert one.n == len(one.values)
