@@ -54,6 +54,8 @@ UNITS = (
     ("workloads", "Kinds of workloads"),
     ("platforms", "Platform layers"),
     ("loads", "Loads"),
+    ("doctor", "Checks of tare doctor"),
+    ("settings", "Settings that tare can hold"),
     ("interop", "Formats of other tools"),
     ("statistics", "Statistics"),
     ("findings", "Findings"),

@@ -87,7 +87,7 @@ def hold(name: str, folders: Iterable[Path] = ()) -> Iterator[Lease]:
         since=time.time(),
         folders=tuple(str(folder.absolute()) for folder in folders),
     )
-    folder = _writable()
+    folder = writable()
     # It appears under its name only when it is locked: a file without a lock is a dead session.
     path, raw = folder / f"{name}.lease", folder / f".{name}"
     with raw.open("xb") as file:
@@ -124,6 +124,11 @@ def forget(name: str) -> None:
             path.unlink(missing_ok=True)
 
 
+def places() -> list[Path]:
+    """Return where leases of this user can be, best first."""
+    return _folders()
+
+
 def _files() -> list[Path]:
     found: list[Path] = []
     for folder in _folders():
@@ -155,7 +160,8 @@ def _folders() -> list[Path]:
     return [*dict.fromkeys(Path(folder) / "tare" for folder in (runtime, state)), last]
 
 
-def _writable() -> Path:
+def writable() -> Path:
+    """Return where this session's lease is kept; raises PlatformError where it cannot be."""
     for folder in _folders():
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from tare import registry
 from tare.errors import PlatformError
 from tare.lease import Lease, Remnant
 from tare.platforms import groups, processes
+from tare.settings import kept
 
 #: Directories in which sessions keep files, each in one of its own.
 FOLDERS = (Path("/dev/shm"), Path("/tmp"), Path("/var/tmp"))
@@ -77,7 +78,7 @@ def found() -> list[Remnant]:
     """Return everything on this machine that tare made for this user, in order of removal."""
     units = [*registry.scan("loads").values(), *registry.scan("platforms").values()]
     of_units = [one for unit in units for one in unit.remnants()]
-    return [*_processes(), *of_units, *_groups(), *_files()]
+    return [*kept.remnants(), *_processes(), *of_units, *_groups(), *_files()]
 
 
 def _of(session: str, remnants: list[Remnant]) -> list[Remnant]:

@@ -1,7 +1,12 @@
 //! How a short operation is timed: in windows that are long beside the clock and short beside
 //! what disturbs, of which the least counts.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::thread::Builder;
+
 use crate::clock;
+use crate::probes::pin;
 
 /// Long beside a reading of the clock (some 20 ns), short beside the timer's tick (1 to 4 ms).
 const WINDOW_NS: i64 = 200_000;
@@ -51,4 +56,77 @@ fn window(work: &mut impl FnMut(u64), operations: u64) -> i64 {
     let start = clock::monotonic();
     work(operations);
     clock::monotonic() - start
+}
+
+/// Performs the same on each of these CPUs at once, in threads that are bound to them and begin
+/// together. `work` is told which of the CPUs is its own.
+pub fn at_once<T: Send>(cpus: &[u32], work: impl Fn(usize) -> T + Sync) -> Result<Vec<T>, String> {
+    let awaited = AtomicUsize::new(cpus.len());
+    let (awaited, work) = (&awaited, &work);
+    let part = |index: usize| {
+        let pinned = pin(cpus[index]);
+        awaited.fetch_sub(1, AcqRel);
+        while awaited.load(Acquire) > 0 {
+            std::thread::yield_now();
+        }
+        pinned.map(|()| work(index))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cpus.len())
+            .map(|index| {
+                let thread = Builder::new().spawn_scoped(scope, move || part(index));
+                // Nobody is to wait for one that cannot come.
+                if thread.is_err() {
+                    awaited.fetch_sub(1, AcqRel);
+                }
+                thread
+            })
+            .collect();
+        let ended = threads.into_iter().map(|thread| {
+            let thread = thread.map_err(|error| format!("no thread can be made: {error}"))?;
+            thread.join().map_err(|_| "a thread panicked".to_string())?
+        });
+        // Collected at first, so that every thread is waited for.
+        ended.collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+
+    #[test]
+    fn windows_perform_what_they_count() {
+        let mut performed = 0;
+        let mut told = 0;
+        let found = windows(1, |operations| {
+            performed += operations;
+            told = operations;
+            std::thread::sleep(std::time::Duration::from_micros(operations));
+        });
+        assert!(found.count >= FEWEST && performed >= told * found.count as u64);
+        assert!(found.least > 0.0 && found.least <= found.median);
+    }
+
+    #[test]
+    fn all_cpus_begin_together_and_answer_in_order() {
+        let cpus = topology::usable().unwrap();
+        let begun = AtomicUsize::new(0);
+        let answers = at_once(&cpus, |index| {
+            begun.fetch_add(1, AcqRel);
+            // SAFETY: has no preconditions.
+            (index, unsafe { libc::sched_getcpu() } as u32)
+        });
+        let expected: Vec<_> = cpus.iter().copied().enumerate().collect();
+        assert_eq!(answers.unwrap(), expected);
+        assert_eq!(begun.into_inner(), cpus.len());
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_told_and_nobody_waits_for_it() {
+        let cpus = topology::usable().unwrap();
+        let why = at_once(&[cpus[0], 16_383], |_| ()).unwrap_err();
+        assert!(why.contains("16383"), "{why}");
+    }
 }

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import audit, cleanup, compare, describe, experiment, export, fingerprint, run
+from tare.cli import audit, cleanup, compare, describe, doctor, experiment, export, fingerprint, run
 from tare.cli.output import harmless
 from tare.errors import InterruptError, StoreError, TareError
 
@@ -39,6 +39,7 @@ app.add_typer(experiment.app, name="experiment")
 app.command()(audit.audit)
 app.add_typer(fingerprint.app, name="fingerprint")
 app.command()(export.export)
+app.command()(doctor.doctor)
 app.command()(cleanup.cleanup)
 app.command()(describe.describe)
 

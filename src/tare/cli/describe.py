@@ -20,13 +20,15 @@ KINDS = (
     "workloads",
     "platforms",
     "loads",
+    "checks",
+    "settings",
     "formats",
     "statistics",
     "findings",
     "charts",
 )
 #: Packages that are called otherwise than what they hold.
-_PACKAGES = {"charts": "report.charts", "formats": "interop"}
+_PACKAGES = {"charts": "report.charts", "checks": "doctor", "formats": "interop"}
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why", "fix"], ["name", "meaning"], ["name", "title"]
 
@@ -39,7 +41,7 @@ def describe(
         str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
     ] = None,
 ) -> None:
-    """Tell what there is: kernels, probes, platforms, loads, formats, statistics, findings, charts.
+    """Tell what there is: kernels, probes, platforms, loads, checks, statistics, findings, charts.
 
     Example: tare describe platforms --json -
     """

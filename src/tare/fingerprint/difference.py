@@ -24,6 +24,9 @@ ALPHA = 0.05
 #: Where a probe says nothing of the smallest change that matters.
 DEFAULT_MARGIN = 0.1
 
+#: Facts of a moment, not of the machine.
+_PASSING = frozenset({"load_average"})
+
 #: ``changed``: significant, and by more than the margin; ``same``: surely by less than it;
 #: ``undecided``: neither.
 Verdict = Literal["changed", "same", "undecided"]
@@ -128,7 +131,7 @@ def compare(before: Fingerprint, after: Fingerprint, probes: Mapping[str, Probe]
         facts={
             name: (before.facts.get(name), after.facts.get(name))
             for name in sorted({*before.facts, *after.facts})
-            if before.facts.get(name) != after.facts.get(name)
+            if before.facts.get(name) != after.facts.get(name) and name not in _PASSING
         },
         only_before=tuple(sorted(set(a) - set(rules))),
         only_after=tuple(sorted(set(b) - set(rules))),

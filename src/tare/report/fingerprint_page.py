@@ -1,14 +1,33 @@
-"""The page of a fingerprint: what a machine can do, as text, curves and one table."""
+"""The page of a fingerprint: what a machine can do, as text, curves and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 
 from tare.errors import StoreError
-from tare.fingerprint.document import Fingerprint
+from tare.findings.finding import Finding
+from tare.findings.phrasing import counted, duration, listing, percent, quantity, significant
+from tare.fingerprint.document import Figure, Fingerprint
 from tare.registry import Probe
+from tare.report import fingerprint_figures as charts
 from tare.report.audit_page import FORMATS
+from tare.report.fingerprint_groups import (
+    Group,
+    answer,
+    group_of,
+    groups_of,
+    half_width,
+    interval_told,
+    ordered,
+    ratio,
+)
+from tare.report.machine_charts.beside import NEAR
+from tare.report.origin import Origin
+from tare.report.page import Figure as Chart
+from tare.report.page import Page, Section
+from tare.report.tables import ABSENT, Head, Laid
 
 
 def write(
@@ -37,7 +56,216 @@ def write(
     StoreError
         If the ending is another, or the page cannot be written.
     """
+    from tare.report import put
+
     format = FORMATS.get(destination.suffix.lower())
     if format is None:
         raise StoreError(f"{destination} ends neither in .html nor in .md", "--report machine.html")
-    raise StoreError("the page of a fingerprint is to be built", "--json machine.json")
+    return put(make(fingerprint, probes, command), format, destination)
+
+
+def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) -> Page:
+    """Lay the page of a fingerprint out."""
+    drawn = charts.figures(fingerprint, probes)
+    groups = groups_of([*fingerprint.metrics, *fingerprint.curves])
+    sections = [_section(group, fingerprint, probes, drawn.get(group.anchor, ()))
+                for group in groups]  # fmt: skip
+    beside = _beside(fingerprint)
+    return Page(
+        name=f"fingerprint of {fingerprint.facts.get('cpu', 'a machine')}",
+        question="What can this machine do?",
+        lead=None,
+        headline=(_machine(fingerprint), *_trust(fingerprint)),
+        strip=_strip(fingerprint),
+        sections=(*([beside] if beside else []), *sections),
+        overview=(),
+        stops=None,
+        doubts=tuple(f"{p.probe}: {p.why}.".replace("..", ".") for p in fingerprint.problems),
+        machine=(_facts(fingerprint),) if fingerprint.facts else (),
+        origin=Origin(
+            file=None,
+            commands=(command,),
+            digests=(("agent", fingerprint.agent),),
+            versions=(fingerprint.tare,),
+            seed=None,
+        ),
+        doubtful="Not measured here",
+        calm="Everything that was asked could be measured.",
+        rest=f"{command} --json -",
+        badges=False,
+    )
+
+
+def _machine(fingerprint: Fingerprint) -> str:
+    """Tell in one sentence what this machine is."""
+    facts = fingerprint.facts
+    name = str(facts.get("cpu", "A processor that does not tell its name"))
+    made = facts.get("microarchitecture")
+    parts = [f"{name} ({made})" if made else name]
+    guest = facts.get("hypervisor")
+    if guest not in (None, "none"):
+        parts.append(f"in a virtual machine of {guest}")
+    elif guest == "none":
+        parts.append("on bare metal")
+    has = [counted(int(facts["cpus"]), "CPU")] if isinstance(facts.get("cpus"), int) else []
+    if isinstance(memory := facts.get("memory_bytes"), int):
+        has.append(f"{quantity(memory, 'bytes')} of memory")
+    text = f"{' '.join(parts)}{', with ' if has else ''}{listing(has)}."
+    frequency = fingerprint.metrics.get("loop.effective_frequency")
+    promised = facts.get("base_hz") or facts.get("tsc_hz")
+    if frequency is not None:
+        text += f" Its clock runs at {quantity(frequency.value, 'Hz')}"
+        if isinstance(promised, int):
+            text += f" (it promises {quantity(promised, 'Hz')})"
+        text += "."
+    return text
+
+
+def _trust(fingerprint: Fingerprint) -> tuple[str, ...]:
+    """Tell how well the figures are known, and what disturbed them."""
+    widths = {n: w for n, f in fingerprint.metrics.items() if (w := half_width(f)) is not None}
+    told = []
+    if widths:
+        worst = max(widths, key=widths.__getitem__)
+        told.append(
+            f"Half of the figures are known to within ±{percent(median(widths.values()))} or "
+            f"better; the least known is {worst}, ±{percent(widths[worst])}."
+        )
+    elif fingerprint.metrics:
+        told.append("There were too few rounds for intervals: take these figures as a first look.")
+    disturbed = [
+        f"{words} {percent(f.value)}"
+        for name, words in (
+            ("noise.share", "what else runs took of the CPUs"),
+            ("steal.share", "the host took"),
+        )
+        if (f := fingerprint.metrics.get(name)) is not None and f.unit == "1"
+    ]
+    if disturbed:
+        text = f"{listing(disturbed)}."
+        told.append(f"{text[:1].upper()}{text[1:]}")
+    return tuple(told)
+
+
+def _strip(fingerprint: Fingerprint) -> tuple[tuple[str, str], ...]:
+    strip = [
+        ("taken", fingerprint.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
+        ("effort", fingerprint.effort),
+        ("in", duration(fingerprint.seconds)),
+        ("figures", f"{len(fingerprint.metrics):,}"),
+        ("curves", f"{len(fingerprint.curves):,}"),
+        ("measured on", fingerprint.platform),
+    ]
+    rounds = [f.n for f in fingerprint.metrics.values()]
+    if rounds:
+        least, most = min(rounds), max(rounds)
+        strip.append(("rounds", f"{least}" if least == most else f"{least} to {most}"))
+    if kernel := fingerprint.facts.get("kernel"):
+        strip.append(("kernel", str(kernel)))
+    return tuple(strip)
+
+
+def _beside(fingerprint: Fingerprint) -> Section | None:
+    """Compare with the hardware's specification, where that tells anything."""
+    figures = charts.predictions(fingerprint)
+    if not figures:
+        return None
+    ratios = {n: r for n, f in fingerprint.metrics.items() if (r := ratio(f)) is not None}
+    near = sum(1 / NEAR <= r <= NEAR for r in ratios.values())
+    silent = len(fingerprint.metrics) - len(ratios)
+    text = (
+        f"{near} of {counted(len(ratios), 'figure')} lie within a quarter of what the "
+        "specification lets expect."
+    )
+    if silent:
+        text += f" Of {counted(silent, 'more figure')} it tells nothing."
+    finding = Finding(
+        name="specification",
+        question="How far is it from its specification?",
+        answer=text,
+        verdict="told",
+        basis="why each differs, where that can be known, stands in the tables below",
+    )
+    return Section("specification", finding, figures, ())
+
+
+def _section(
+    group: Group,
+    fingerprint: Fingerprint,
+    probes: Mapping[str, Probe],
+    drawn: tuple[Chart, ...],
+) -> Section:
+    metrics = {n: f for n, f in ordered(fingerprint).items() if group_of(n) == group}
+    curves = [n for n in fingerprint.curves if group_of(n) == group]
+    finding = Finding(
+        name=group.anchor,
+        question=group.question,
+        answer=answer(group, metrics, len(curves)),
+        verdict="told",
+        basis="median over rounds, with its 95 % interval" if metrics else None,
+    )
+    tables = []
+    if metrics:
+        tables.append(_table(metrics))
+    meanings = _meanings([*metrics, *curves], probes)
+    if meanings:
+        tables.append(meanings)
+    return Section(group.anchor, finding, drawn, tuple(tables))
+
+
+def _table(metrics: Mapping[str, Figure]) -> Laid:
+    """Every figure, with what it was expected to be and why it is not."""
+    rows = [
+        (
+            name,
+            interval_told(f),
+            f"{f.n}",
+            ABSENT if f.predicted is None else quantity(f.predicted, f.unit),
+            ABSENT if (r := ratio(f)) is None else f"× {significant(r)}",
+            f.why or ABSENT,
+        )
+        for name, f in metrics.items()
+    ]
+    titles = ("figure", "value [95 %]", "rounds", "predicted", "ratio", "why")
+    numeric = (False, True, True, True, True, False)
+    kept = [i for i in range(len(titles)) if any(row[i] != ABSENT for row in rows)]
+    return Laid(
+        title="Every figure",
+        heads=tuple(Head(titles[i], "", numeric=numeric[i]) for i in kept),
+        rows=tuple(tuple(row[i] for i in kept) for row in rows),
+    )
+
+
+def _meanings(names: list[str], probes: Mapping[str, Probe]) -> Laid | None:
+    """Tell what each figure means, as its probe says."""
+    rows = []
+    for probe in probes.values():
+        for metric in probe.metrics:
+            if any(name == metric.name or name.startswith(f"{metric.name}.") for name in names):
+                rows.append((metric.name, metric.meaning))
+    if not rows:
+        return None
+    return Laid(
+        title="What each means",
+        heads=(Head("figure", "", numeric=False), Head("meaning", "", numeric=False)),
+        rows=tuple(rows),
+    )
+
+
+def _facts(fingerprint: Fingerprint) -> Laid:
+    return Laid(
+        title="What the machine says of itself",
+        heads=(Head("fact", "", numeric=False), Head("value", "", numeric=False)),
+        rows=tuple((name, _fact(name, v)) for name, v in sorted(fingerprint.facts.items())),
+    )
+
+
+def _fact(name: str, value: bool | int | float | str) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        for suffix, unit in (("_bytes", "bytes"), ("_hz", "Hz"), ("_ns", "ns")):
+            if name.endswith(suffix):
+                return quantity(value, unit)
+        return f"{value:,}"
+    return value

@@ -32,17 +32,18 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
         yield f"{text(sentence)}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
     for number, section in enumerate(page.sections):
-        yield from _section(section, charts)
+        yield from _section(section, charts, page.badges)
         if number == 0:
             for figure in page.overview:
                 yield _figure(figure, charts)
     yield from _behind(page)
 
 
-def _section(section: Section, charts: str) -> Iterator[str]:
+def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
     finding = section.finding
     yield f"## {text(finding.question)}\n"
-    yield f"**{finding.word}** – {text(finding.answer)}\n"
+    badge = f"**{finding.word}** – " if badges else ""
+    yield f"{badge}{text(finding.answer)}\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"
     for caveat in finding.caveats:
@@ -70,7 +71,8 @@ def _behind(page: Page) -> Iterator[str]:
     yield f"### {page.origin.title}\n"
     yield _code("\n".join(page.origin.commands))
     yield f"- tare {text(', '.join(page.origin.versions))}"
-    yield f"- seed: {page.origin.seed}"
+    if page.origin.seed is not None:
+        yield f"- seed: {page.origin.seed}"
     for name, digest in page.origin.digests:
         yield f"- SHA-256 of {text(name)}: `{digest}`"
     if page.origin.file:

@@ -34,7 +34,8 @@ class Origin:
     commands: tuple[str, ...]
     digests: tuple[tuple[str, str], ...]
     versions: tuple[str, ...]
-    seed: int
+    #: None: nothing was drawn by lot that could be drawn again.
+    seed: int | None
     #: What the commands are there for.
     title: str = "How to measure the same again"
 

@@ -58,6 +58,8 @@ class Page:
         Heads what is doubtful; said where nothing is.
     rest : str
         Command that shows the rows of a table that are left out here.
+    badges : bool
+        Whether questions have verdicts: nobody asks a machine for yes or no.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Page:
     doubtful: str = "Failed or doubtful"
     calm: str = "No trial failed, and nothing was doubtful."
     rest: str = "tare export DIR --table findings --format json"
+    badges: bool = True
 
     @property
     def figures(self) -> list[Figure]:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from tare.report.machine_charts.beside import beside
 from tare.report.machine_charts.heat_map import heat_map
-from tare.report.machine_charts.lines import Axis, Line, Rule, lines
+from tare.report.machine_charts.lines import Axis, Line, Rule, lines, place
 
-__all__ = ["Axis", "Line", "Rule", "beside", "heat_map", "lines"]
+__all__ = ["Axis", "Line", "Rule", "beside", "heat_map", "lines", "place"]

@@ -48,7 +48,7 @@ def beside(rows: Sequence[Beside]) -> Any:
     ends = [v for row in rows for v in (row.ratio, row.low, row.high) if v]
     domain = [min(0.5, min(ends) / 1.15), max(2.0, max(ends) * 1.15)]
     x: dict[str, Any] = {
-        "title": "measured, as a multiple of what was predicted",
+        "title": "measured ÷ predicted",
         "scale": alt.Scale(type="log", domain=domain, nice=False),
         "axis": alt.Axis(
             values=[s for s in _STEPS if domain[0] <= s <= domain[1]], format="~g",

@@ -17,6 +17,7 @@ _MOST_ROWS = 64
 #: CPUs up to which each field has its number.
 _MOST_NUMBERS = 12
 _MOST_SIDE, _ROW = 460, 34
+_LEAST_SPAN = 0.25
 #: Depth of colour at which text turns to the page's colour.
 _DEEP = 0.55
 
@@ -49,12 +50,14 @@ def heat_map(
     for (a, b), value in values.items():
         fields.setdefault((of[a], of[b]), []).append(value)
     middle = {pair: float(np.median(some)) for pair, some in fields.items()}
-    scale, shown = scale_for(middle.values(), unit)
+    scale, _ = scale_for(middle.values(), unit)
     low, high = min(middle.values()), max(middle.values())
+    # What differs by less than that looks the same.
+    span = max(high - low, _LEAST_SPAN * high) or 1.0
     order = sorted(set(of.values()))
     records = [
         {"a": a, "b": b, "v": float(f"{v / scale:.3g}"), "told": quantity(v, unit),
-         "d": 0.5 if high == low else round(0.12 + 0.83 * (v - low) / (high - low), 3)}
+         "d": round(0.12 + 0.83 * (v - low) / span, 3)}
         for (a, b), v in sorted(middle.items())
     ]  # fmt: skip
     side = min(_MOST_SIDE, max(120, _ROW * len(order)))
@@ -77,6 +80,6 @@ def heat_map(
         )
         layers.append(base.mark_text(fontSize=11).encode(text="v:Q", color=ink))
     width = panel_width(1, _GUTTER)
-    title = f"{shown}, {quantity(low, unit)} (pale) to {quantity(high, unit)} (deep)"
+    title = f"{quantity(low, unit)} (pale) to {quantity(high, unit)} (deep)"
     chart = alt.layer(*layers).properties(width=width, height=side, title=title)
     return styled(chart, gutter=_GUTTER, most=max(220, min(_MOST_SIDE, 60 * len(order)))), group

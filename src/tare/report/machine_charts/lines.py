@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
+from tare.findings.phrasing import quantity
 from tare.report.scales import scale_for
 
 _GUTTER = 64
 _HEIGHT = 280
 _SMALL_HEIGHT = 180
+#: Places on the axis for which half the height will do.
+_FEW = 4
 #: An axis that spans more than this factor is logarithmic.
 _WIDE = 12
 #: Points of a line beyond which it has no marks of its own.
@@ -19,6 +22,12 @@ _MOST_POINTS = 80
 #: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry
 #: takes beside its characters.
 _LEGEND, _ENTRY, _CHARACTER = 330, 34, 6.1
+#: Places of an axis that are all labelled.
+_MOST_TICKS = 12
+_NUMBER = ",~r"
+#: Above this share of the largest, the least value lets an axis begin beside it, not at zero;
+#: what differs less than that is shown as flat as it is.
+_HIGH, _FLAT = 0.35, 0.9
 #: A size in bytes as people write it, in Vega's language.
 _BYTES = (
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~r') + ' GiB' : "
@@ -49,10 +58,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Rule:
-    """A place on the axis that has a name."""
+    """A place on the axis that has a name, and a place that others give it."""
 
     at: float
     label: str
+    #: Where it should be, by what is said of it.
+    said: float | None = None
 
 
 def lines(
@@ -91,11 +102,12 @@ def lines(
         colour=_by_name(names, SERIES, alt.Color),
         shape=_by_name(names, SHAPES, alt.Shape),
     )
+    few = len(set(_all(every, "x"))) <= _FEW
+    height = _HEIGHT if columns == 1 and not few else _SMALL_HEIGHT
     drawn = []
     for title, some in panels:
         records = [r for line in some for r in _records(line, x_scale, y_scale, x.unit, y.unit)]
-        panel = _panel(records, spread, [Rule(r.at / x_scale, r.label) for r in rules], len(every))
-        height = _HEIGHT if columns == 1 else _SMALL_HEIGHT
+        panel = _panel(records, spread, rules, len(every))
         drawn.append(panel.properties(width=width, height=height, title=title))
     chart = drawn[0]
     if columns > 1:
@@ -111,6 +123,14 @@ class _Axes:
     shape: Any
 
 
+def place(value: float, unit: str) -> str:
+    """Write a place on an axis: "4 KiB", "16,384"."""
+    if unit == "1":
+        return f"{value:,.6g}"
+    number, _, name = quantity(value, unit).partition(" ")
+    return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {name}"
+
+
 def _all(every: Sequence[Line], axis: str) -> list[float]:
     return [float(v) for line in every for v in getattr(line, axis)]
 
@@ -124,7 +144,7 @@ def _by_name(names: Sequence[str], values: Sequence[str], channel: Any) -> Any:
         "s:N",
         sort=list(names),
         scale=alt.Scale(domain=list(names), range=[values[i % 8] for i in range(len(names))]),
-        legend=alt.Legend(title=None, columns=columns) if len(names) > 1 else None,
+        legend=alt.Legend(title=None, columns=columns, symbolOpacity=1) if len(names) > 1 else None,
     )
 
 
@@ -154,21 +174,23 @@ def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
 
     if not rules:
         return []
-    # Neighbours would cover each other in one row.
-    records = [{"x": r.at, "label": r.label, "row": i % 2} for i, r in enumerate(rules)]
+    records = [{"x": r.at, "label": r.label, "said": r.said} for r in rules]
     base = alt.Chart(data(records)).encode(x=alt.X("x:Q", **x))
     rule = base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
-    words = base.mark_text(align="right", dx=-4, fontSize=11, color=colour("mark")).encode(
-        text="label:N", y=alt.value(8)
+    words = base.mark_text(
+        align="right", dx=-4, fontSize=11, color=colour("mark"), lineBreak="\n", lineHeight=13
+    ).encode(text="label:N", y=alt.value(9))
+    said = (
+        alt.Chart(data([r for r in records if r["said"] is not None]))
+        .mark_point(shape="triangle-up", filled=True, size=60, color=colour("quiet"), opacity=1)
+        .encode(x=alt.X("said:Q", **x), y=alt.value("height"), tooltip=["label:N"])
     )
-    return [rule, words]
+    return [rule, words, said]
 
 
 def _records(
     line: Line, x_scale: float, y_scale: float, x_unit: str, y_unit: str
 ) -> list[dict[str, Any]]:
-    from tare.findings.phrasing import quantity
-
     order = sorted(range(len(line.x)), key=lambda i: line.x[i])
     step = max(1, len(order) // MOST_MARKS)
     records = []
@@ -177,17 +199,24 @@ def _records(
             "s": line.name,
             "x": float(f"{line.x[i] / x_scale:.6g}"),
             "y": float(f"{line.y[i] / y_scale:.5g}"),
-            "at": quantity(line.x[i], x_unit),
+            "at": place(line.x[i], x_unit),
             "value": quantity(line.y[i], y_unit),
             "series": line.name,
         }
-        low = line.low[i] if line.low else None
-        high = line.high[i] if line.high else None
+        # Where there is no interval among others, the band closes.
+        low, high = (_end(ends, i, line) for ends in (line.low, line.high))
         if low is not None and high is not None:
             record["low"] = float(f"{low / y_scale:.5g}")
             record["high"] = float(f"{high / y_scale:.5g}")
         records.append(record)
     return records
+
+
+def _end(ends: Sequence[float | None], i: int, line: Line) -> float | None:
+    if not any(end is not None for end in ends):
+        return None
+    end = ends[i]
+    return line.y[i] if end is None else end
 
 
 def _is_wide(values: Sequence[float]) -> bool:
@@ -210,13 +239,16 @@ def _x(
                         labelOverlap="greedy", labelSeparation=6)  # fmt: skip
     elif wide:
         scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        axis = alt.Axis(tickCount=6, grid=False, format="~g", labelOverlap="greedy")
+        axis = alt.Axis(values=_ticks(low, high), grid=False, format=_NUMBER, labelFlush=True,
+                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
     else:
         room = 0.03 * (high - low) or 0.5
         scale = alt.Scale(domain=[low - room, high + room], nice=False)
-        whole = all(float(v).is_integer() for v in values)
-        axis = alt.Axis(tickCount=min(8, len(set(values))) if whole else 6, grid=False,
-                        format="~g", tickMinStep=1 if whole else alt.Undefined)  # fmt: skip
+        each = sorted(set(values))
+        # Counts have no values between them.
+        values_shown = each if len(each) <= _MOST_TICKS else alt.Undefined
+        axis = alt.Axis(values=values_shown, tickCount=6, grid=False, format=_NUMBER,
+                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
     return {"title": named, "scale": scale, "axis": axis}
 
 
@@ -229,8 +261,9 @@ def _powers(low: float, high: float) -> list[int]:
 def _y(title: str, unit: str, values: Sequence[float]) -> dict[str, Any]:
     import altair as alt
 
-    axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": "~g"}
-    scale = alt.Scale(zero=True, nice=True)
+    axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
+    share = min(values) / max(values) if max(values) > 0 else 0.0
+    scale = alt.Scale(zero=not _HIGH < share < _FLAT, nice=True)
     if _is_wide(values):
         scale = alt.Scale(type="log", nice=False, domain=[min(values) / 1.3, max(values) * 1.3])
         axis["values"] = _ticks(min(values) / 1.3, max(values) * 1.3)

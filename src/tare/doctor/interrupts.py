@@ -1,0 +1,84 @@
+"""Which CPUs work for devices, and how much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.doctor.check import Check
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.view import View
+from tare.registry import Description
+
+#: So many a second, at some 4 µs each, are 1 % of a CPU.
+LIMIT_HZ = 2500.0
+DAEMON = "irqbalance"
+
+
+def examine(view: View) -> Diagnosis:
+    """Count devices' interrupts on each CPU over a moment."""
+    running = view.after is not None and any(
+        process.name == DAEMON for process in view.after.processes.values()
+    )
+    daemon = f"; {DAEMON} moves them" if running else ""
+    if view.before is None or view.after is None or not view.after.interrupts:
+        if not view.kernel.lines("/proc/interrupts"):
+            return hidden()
+        return good("not counted, since nothing was waited for")
+    rates, devices = _rates(view)
+    if not rates:
+        return good(f"devices need none just now{daemon}", irqbalance=running)
+    served = ", ".join(
+        f"{rate:.0f} a second on CPU {cpu}" for cpu, rate in sorted(rates.items()) if rate >= 1
+    )
+    most = ", ".join(sorted(devices, key=lambda name: -devices[name])[:2])
+    told = f"{served or 'less than one a second'} (most: {most}){daemon}"
+    data: dict[str, Any] = {
+        "rates_hz": {str(cpu): rate for cpu, rate in rates.items()},
+        "devices_hz": devices,
+        "irqbalance": running,
+    }
+    if max(rates.values()) >= LIMIT_HZ:
+        busiest = max(rates, key=lambda cpu: rates[cpu])
+        several = len(view.online()) > 1
+        return bad(
+            told, "times", "network",
+            why=f"CPU {busiest} serves devices while it is measured on",
+            change="sudo tare doctor --fix interrupts=0   (measure on the others)"
+            if several else None,
+            fix={"interrupts": "0"} if several and busiest != 0 else None,
+            **data,
+        )  # fmt: skip
+    return good(told, **data)
+
+
+def _rates(view: View) -> tuple[dict[int, float], dict[str, float]]:
+    """Return devices' interrupts a second: by CPU, and by device."""
+    assert view.before is not None
+    assert view.after is not None
+    by_cpu: dict[int, float] = {}
+    by_device: dict[str, float] = {}
+    seconds = view.seconds or 1.0
+    # Columns are the CPUs that run.
+    online = view.online()
+    for number, (name, counts) in view.after.interrupts.items():
+        if not number.isdigit() or number not in view.before.interrupts:
+            continue
+        for cpu, now, then in zip(online, counts, view.before.interrupts[number][1], strict=False):
+            if now > then:
+                rate = (now - then) / seconds
+                by_cpu[cpu] = by_cpu.get(cpu, 0.0) + rate
+                by_device[name] = by_device.get(name, 0.0) + rate
+    return by_cpu, by_device
+
+
+UNIT = Check(
+    description=Description(
+        name="interrupts",
+        title="interrupts of devices",
+        question="Do the measuring CPUs work for devices as well?",
+        source="Documentation/trace/osnoise-tracer.rst, whose example has them at 1 to 5 µs",
+    ),
+    order=42,
+    effect="2 to 5 µs each, more with the work that a packet or a block brings",
+    examine=examine,
+)

@@ -1,0 +1,111 @@
+"""What else runs, and who it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.doctor.check import Check
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.view import View
+from tare.registry import Description
+
+#: Places in a line of ``/proc/stat``: idle, and waiting for a disk.
+IDLE, IOWAIT, COUNTED = 3, 4, 8
+#: Of one CPU.
+LIMIT, NOTED = 0.25, 0.05
+#: ``USER_HZ``, the same on every machine that people measure on.
+TICK_S = 0.01
+MOST_NAMES = 4
+
+
+def examine(view: View) -> Diagnosis:
+    """Count who used the CPUs over a moment; without one, take the load average."""
+    averages = (view.kernel.read("/proc/loadavg") or "").split()
+    if view.before is None or view.after is None or not view.seconds:
+        return _by_average(view, averages)
+    busy = _busy(view)
+    users = sorted(_users(view).items(), key=lambda user: -user[1])
+    named = ", ".join(f"{name} {share:.0%}" for name, share in users[:MOST_NAMES] if share >= 0.01)
+    told = f"{busy:.0%} of a CPU" + (f": {named}" if named else "")
+    data: dict[str, Any] = {
+        "busy": busy,
+        "users": dict(users[:MOST_NAMES]),
+        "load_average": float(averages[0]) if averages else None,
+    }
+    if busy >= LIMIT:
+        return bad(
+            told,
+            "times",
+            "speed",
+            "memory",
+            "network",
+            "parallel",
+            why="it takes CPU, caches and memory bandwidth while something is measured",
+            change=f"end it, or wait: {_stop(users)}",
+            **data,
+        )
+    if busy >= NOTED:
+        return note(told, "times", why="trials meet it now and then", **data)
+    return good(told if named else "the machine is idle", **data)
+
+
+def _by_average(view: View, averages: list[str]) -> Diagnosis:
+    if not averages:
+        return hidden()
+    average, count = float(averages[0]), max(1, len(view.online()))
+    told = f"{average:g} tasks in the mean of the last minute, {count} CPUs"
+    if average >= LIMIT * count:
+        return bad(
+            told,
+            "times",
+            "speed",
+            "parallel",
+            why="others want the CPUs as well",
+            change="tare doctor   (without --fast it says who)",
+            load_average=average,
+        )
+    return good(told, load_average=average)
+
+
+def _busy(view: View) -> float:
+    """Return how many CPUs were at work, steal included."""
+    assert view.before is not None
+    assert view.after is not None
+    now, then = view.after.ticks.get("cpu", ()), view.before.ticks.get("cpu", ())
+    worked = [
+        a - b
+        for place, (a, b) in enumerate(zip(now[:COUNTED], then[:COUNTED], strict=False))
+        if place not in (IDLE, IOWAIT)
+    ]
+    return max(0.0, sum(worked) * TICK_S / (view.seconds or 1.0))
+
+
+def _users(view: View) -> dict[str, float]:
+    """Return the CPUs that each program used, all its processes together."""
+    assert view.before is not None
+    assert view.after is not None
+    found: dict[str, float] = {}
+    for pid, process in view.after.processes.items():
+        then = view.before.processes.get(pid)
+        before = then.ticks if then is not None and then.started == process.started else 0
+        share = (process.ticks - before) * TICK_S / (view.seconds or 1.0)
+        if share > 0:
+            found[process.name] = found.get(process.name, 0.0) + share
+    return found
+
+
+def _stop(users: list[tuple[str, float]]) -> str:
+    return f"pgrep -a {users[0][0]}" if users else "top"
+
+
+UNIT = Check(
+    description=Description(
+        name="load",
+        title="load",
+        question="Who else uses the CPUs?",
+        source="sched(7): tasks of the same weight share a CPU evenly",
+    ),
+    order=60,
+    effect="one more busy task on a CPU doubles wall times there",
+    examine=examine,
+)

@@ -1,0 +1,60 @@
+"""Whether memory is short."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tare.doctor.check import Check
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.view import View
+from tare.registry import Description
+
+#: Share of time that somebody waited for memory, over ten seconds.
+WAITED = 1.0
+#: Share of memory that is available.
+LEAST = 0.1
+
+
+def examine(view: View) -> Diagnosis:
+    """Read what is available, and how long tasks waited for it."""
+    memory = view.kernel.fields("/proc/meminfo")
+    if "MemAvailable" not in memory or "MemTotal" not in memory:
+        return hidden()
+    available, total = (int(memory[n].split()[0]) for n in ("MemAvailable", "MemTotal"))
+    waited = waited_for(view, "memory")
+    told = f"{available / 2**20:.3g} of {total / 2**20:.3g} GiB available"
+    if waited is not None:
+        told += f", tasks waited {waited:g} % of the last 10 s"
+    data: dict[str, Any] = {
+        "available_bytes": available * 1024,
+        "total_bytes": total * 1024,
+        "waited": waited,
+    }
+    if available < LEAST * total or (waited or 0) >= WAITED:
+        return bad(
+            told, "times", "memory", "disk",
+            why="the kernel reclaims pages while something is measured",
+            change="end what needs the memory: ps aux --sort=-rss | head",
+            **data,
+        )  # fmt: skip
+    return good(told, **data)
+
+
+def waited_for(view: View, what: str) -> float | None:
+    """Return the per cent of the last ten seconds in which some task waited (PSI)."""
+    found = re.search(r"some avg10=([\d.]+)", view.kernel.read(f"/proc/pressure/{what}") or "")
+    return float(found[1]) if found else None
+
+
+UNIT = Check(
+    description=Description(
+        name="memory_pressure",
+        title="memory",
+        question="Is there room for what is measured?",
+        source="Documentation/accounting/psi.rst",
+    ),
+    order=35,
+    effect="every allocation may have to wait for the disk: ms instead of µs",
+    examine=examine,
+)

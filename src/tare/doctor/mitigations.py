@@ -1,0 +1,79 @@
+"""What the kernel does against leaks of the processor, and what that costs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tare.doctor.check import Check
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.view import View
+from tare.registry import Description
+
+FOLDER = "/sys/devices/system/cpu/vulnerabilities"
+#: What is paid, and when, by words of the kernel.
+COSTS = (
+    ("PTI", "every system call (page tables)"),
+    ("Clear CPU buffers", "every system call (buffers)"),
+    ("IBRS", "every system call (branch predictor)"),
+    ("untrained return thunk", "every system call (returns)"),
+    ("Safe RET", "every return in the kernel"),
+    ("Retpolines?", "indirect calls in the kernel"),
+    ("IBPB", "switches between processes"),
+    ("conditional cache flushes", "entries to virtual machines"),
+)
+
+
+def examine(view: View) -> Diagnosis:
+    """List what is mitigated, what it costs, and what is left open."""
+    told = {
+        name.rpartition("/")[2]: text
+        for name in view.kernel.glob(f"{FOLDER}/*")
+        if (text := view.kernel.read(name))
+    }
+    if not told:
+        return hidden()
+    open_ = sorted(name for name, text in told.items() if text.startswith("Vulnerable"))
+    mitigated = sorted(name for name, text in told.items() if text.startswith("Mitigation"))
+    # One line tells of several measures, each of which may not be needed.
+    parts = [part for text in told.values() for part in re.split("[;,]", text)]
+    active = [part for part in parts if "Not affected" not in part and "disabled" not in part]
+    costs = [
+        where
+        for word, where in COSTS
+        if any(re.search(rf"\b{word}\b", part, re.IGNORECASE) for part in active)
+    ]
+    value = f"{len(mitigated)} mitigated"
+    if costs:
+        value += f", paid by {', '.join(costs[:3])}"
+    data: dict[str, Any] = {"told": told, "costs": costs}
+    if open_:
+        return bad(
+            f"{value}; open: {', '.join(open_)}",
+            "strangers",
+            why="a stranger's program can read what is not its own",
+            change="boot with mitigations=auto, after an update of the microcode",
+            **data,
+        )
+    if costs:
+        return note(
+            value,
+            "speed",
+            why="machines and kernels with other mitigations differ in all that enters the kernel",
+            **data,
+        )
+    return good(value if mitigated else "none is needed", **data)
+
+
+UNIT = Check(
+    description=Description(
+        name="mitigations",
+        title="mitigations",
+        question="What does the kernel do against leaks of the processor?",
+        source="Behrens, Belay and Kaashoek, Performance evolution of mitigating transient "
+        "execution attacks, 2022",
+    ),
+    order=44,
+    effect="from over 30 % on older processors to below 3 % on newer ones, of work in the kernel",
+    examine=examine,
+)

@@ -1,0 +1,296 @@
+"""The charts of a fingerprint's page, each with its text alternative.
+
+Which chart a curve becomes follows from its axes, so that a probe nobody thought of has its
+chart as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from tare.findings.phrasing import change, counted, listing, quantity
+from tare.fingerprint.document import Axis as CurveAxis
+from tare.fingerprint.document import Curve, Fingerprint, Point
+from tare.registry import Probe, ProbeMetric
+from tare.report.fingerprint_groups import (
+    caches_found,
+    group_of,
+    interval_told,
+    ordered,
+    ratio,
+)
+from tare.report.machine_charts import Axis, Line, Rule, beside, heat_map, lines, place
+from tare.report.machine_charts.beside import NEAR, Beside
+from tare.report.page import Figure
+
+#: Rows of the chart of predictions; the tables have all.
+_MOST_ROWS = 60
+#: Lines of one panel; of more, the least, the middle and the largest are drawn.
+_MOST_LINES = 8
+#: Values of an axis that have a panel each.
+_MOST_PANELS = 4
+#: Lines that the alternative tells one by one.
+_MOST_TOLD = 6
+#: What an axis' values are called: "2 threads", "4 KiB pages".
+_NAMES = {
+    "page_bytes": ("{} pages", "{} pages"),
+    "threads": ("{} thread", "{} threads"),
+    "cpus": ("{} CPU", "{} CPUs"),
+    "workers": ("{} worker", "{} workers"),
+    "cpu": ("CPU {}", "CPU {}"),
+}
+#: What the values of a unit are called on an axis.
+_QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "size"}
+
+
+def figures(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> dict[str, tuple[Figure, ...]]:
+    """Draw the curves and maps of a fingerprint, by the anchor of the group they stand in."""
+    described = {m.name: (probe, m) for probe in probes.values() for m in probe.metrics}
+    drawn: dict[str, tuple[Figure, ...]] = {}
+    for names in _families(fingerprint.curves):
+        curves = {name: fingerprint.curves[name] for name in names}
+        if not any(curve.points for curve in curves.values()):
+            continue
+        probe, metric = described.get(names[0], (None, None))
+        if _is_map(curves[names[0]]):
+            made = [_map(name, curve, described) for name, curve in curves.items()]
+        else:
+            made = [_lines(curves, probe, metric, fingerprint)]
+        anchor = group_of(names[0]).anchor
+        drawn[anchor] = (*drawn.get(anchor, ()), *made)
+    return drawn
+
+
+def predictions(fingerprint: Fingerprint) -> tuple[Figure, ...]:
+    """Draw every figure beside its prediction."""
+    known = {n: (f, r) for n, f in ordered(fingerprint).items() if (r := ratio(f)) is not None}
+    if not known:
+        return ()
+    shown = dict(list(known.items())[:_MOST_ROWS])
+    rows = [
+        Beside(
+            name=name,
+            ratio=r,
+            low=None if f.ci is None or f.ci[0] <= 0 else f.ci[0] / (f.predicted or 1.0),
+            high=None if f.ci is None or f.ci[0] <= 0 else f.ci[1] / (f.predicted or 1.0),
+            measured=interval_told(f),
+            predicted=quantity(f.predicted, f.unit),
+        )
+        for name, (f, r) in shown.items()
+    ]
+    near = sum(1 / NEAR <= r <= NEAR for _, r in known.values())
+    far = sorted(known.items(), key=lambda one: -abs(_log(one[1][1])))[:3]
+    text = (
+        f"Each figure as a multiple of its prediction, with its interval: "
+        f"{near} of {counted(len(known), 'figure')} lie within a quarter (band; circles), the "
+        "others are triangles that point to where they lie. Furthest: "
+        f"{listing(f'{name} {change(r)}' for name, (_, r) in far)}."
+    )
+    if len(shown) < len(known):
+        text += f" {len(known) - len(shown)} more are in the tables."
+    chart: Any = beside(rows)
+    return (Figure("predictions", "Measured beside predicted", chart.to_dict(), text),)
+
+
+def _log(value: float) -> float:
+    from math import log
+
+    return log(value)
+
+
+def _families(curves: Mapping[str, Curve]) -> list[list[str]]:
+    """Put curves of one probe over the same axes together: read, write, copy, triad."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    # The staircase is what a machine is known by.
+    for name, curve in sorted(curves.items(), key=lambda one: one[0] != "memory.latency"):
+        stem = name.rsplit(".", 1)[0] if name.count(".") > 1 else name
+        found.setdefault((stem, curve.unit, curve.axes), []).append(name)
+    return list(found.values())
+
+
+def _is_map(curve: Curve) -> bool:
+    """Whether both axes are CPUs."""
+    return len(curve.axes) == 2 and all(_is_cpu(axis.name) for axis in curve.axes)
+
+
+def _is_cpu(name: str) -> bool:
+    return re.search(r"(^|_)(cpu|core)($|_)", name) is not None
+
+
+def _map(name: str, curve: Curve, described: Mapping[str, tuple[Probe, ProbeMetric]]) -> Figure:
+    probe = described[name][0] if name in described else None
+    values = {(p.at[0], p.at[1]): p.value for p in curve.points}
+    down, across = (_words(axis) for axis in curve.axes)
+    chart, group = heat_map(values, across, down, curve.unit)
+    least = min(curve.points, key=_value)
+    most = max(curve.points, key=_value)
+    text = (
+        f"Each field is a pair of CPUs, the deeper the larger: from "
+        f"{quantity(least.value, curve.unit)} (CPUs {listing(map(str, least.at))}) to "
+        f"{quantity(most.value, curve.unit)} (CPUs {listing(map(str, most.at))}), "
+        f"the median {quantity(median(values.values()), curve.unit)}."
+    )
+    if group > 1:
+        text += f" {group} CPUs stand together in a row, with the median of their pairs."
+    return Figure(_anchor(name), _title(name, probe), chart.to_dict(), text)
+
+
+def _value(point: Point) -> float:
+    return point.value
+
+
+def _lines(
+    curves: Mapping[str, Curve],
+    probe: Probe | None,
+    metric: ProbeMetric | None,
+    fingerprint: Fingerprint,
+) -> Figure:
+    names = list(curves)
+    first = curves[names[0]]
+    along = _along(first)
+    panels = _panels(curves, along)
+    x = first.axes[along]
+    y = _QUANTITIES.get(first.unit) or names[0].rsplit(".", 1)[-1].replace("_", " ")
+    rules: list[Rule] = []
+    stem = names[0] if len(names) == 1 else names[0].rsplit(".", 1)[0]
+    if stem == "memory.latency":
+        rules = [
+            Rule(size, f"{name.upper()}\n{place(size, 'bytes')}", _said(fingerprint, name))
+            for name, size in caches_found(fingerprint.metrics).items()
+        ]
+    chart = lines(panels, Axis(_axis_title(x, metric, along), x.unit), Axis(y, first.unit), rules)
+    told = f"{y} by {_words(x)}: {_told(panels, x.unit, first.unit)}"
+    text = told[:1].upper() + told[1:] + _caches_told(rules)
+    return Figure(_anchor(stem), _title(stem, probe), chart.to_dict(), text)
+
+
+def _along(curve: Curve) -> int:
+    """Choose the axis to go along: a size or a time before what has few values; CPUs last."""
+    counts = [len({p.at[i] for p in curve.points}) for i in range(len(curve.axes))]
+    return max(
+        range(len(curve.axes)),
+        key=lambda i: (not _is_cpu(curve.axes[i].name), counts[i] > 2, counts[i], -i),
+    )
+
+
+def _panels(curves: Mapping[str, Curve], along: int) -> list[tuple[str, list[Line]]]:
+    """Divide curves into panels of lines."""
+    by_line: dict[tuple[str, str], list[Point]] = {}
+    for name, curve in curves.items():
+        for point in curve.points:
+            place = ", ".join(
+                _at(axis, value)
+                for i, (axis, value) in enumerate(zip(curve.axes, point.at, strict=True))
+                if i != along
+            )
+            by_line.setdefault((name.rsplit(".", 1)[-1], place), []).append(point)
+    places = list(dict.fromkeys(place for _, place in by_line))
+    if len(curves) == 1:
+        # A single curve: its other axes tell the lines apart.
+        some = [_line(place or name, points, along) for (name, place), points in by_line.items()]
+        return [("", _few(some))]
+    if len(places) == 1:
+        return [(places[0], [_line(n, points, along) for (n, _), points in by_line.items()])]
+    panels: dict[str, list[Line]] = {}
+    across = len(places) <= _MOST_PANELS
+    for (name, place), points in by_line.items():
+        title, line = (place, name) if across else (name, place)
+        panels.setdefault(title, []).append(_line(line, points, along))
+    return [(title, _few(some)) for title, some in panels.items()]
+
+
+def _line(name: str, points: Sequence[Point], along: int) -> Line:
+    points = sorted(points, key=lambda p: p.at[along])
+    return Line(
+        name=name,
+        x=[p.at[along] for p in points],
+        y=[p.value for p in points],
+        low=[None if p.ci is None else p.ci[0] for p in points],
+        high=[None if p.ci is None else p.ci[1] for p in points],
+    )
+
+
+def _few(some: list[Line]) -> list[Line]:
+    """Of too many lines keep the least, the middle and the largest, by their medians."""
+    if len(some) <= _MOST_LINES:
+        return some
+    order = sorted(some, key=lambda line: sum(line.y) / len(line.y))
+    kept = (("least", order[0]), ("middle", order[len(order) // 2]), ("largest", order[-1]))
+    return [Line(f"{word}: {line.name}", line.x, line.y, line.low, line.high)
+            for word, line in kept]  # fmt: skip
+
+
+def _at(axis: CurveAxis, value: int) -> str:
+    number = place(value, axis.unit)
+    if axis.name in _NAMES:
+        return _NAMES[axis.name][value != 1].format(number)
+    return f"{_words(axis)} {number}"
+
+
+def _words(axis: CurveAxis) -> str:
+    """Name an axis as a person does: ``size_bytes`` is "size"."""
+    name = axis.name
+    for unit in ("_bytes", "_ns", "_hz", "_s"):
+        name = name.removesuffix(unit)
+    return name.replace("_", " ").replace("cpu", "CPU")
+
+
+def _axis_title(axis: CurveAxis, metric: ProbeMetric | None, along: int) -> str:
+    meaning = metric.axes[along].meaning if metric and along < len(metric.axes) else ""
+    return meaning if 0 < len(meaning) <= 60 else _words(axis)
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower())
+
+
+def _title(name: str, probe: Probe | None) -> str:
+    if probe is None:
+        return name
+    return probe.title[:1].upper() + probe.title[1:]
+
+
+def _told(panels: Sequence[tuple[str, Sequence[Line]]], x_unit: str, y_unit: str) -> str:
+    """Tell where each line begins and ends, and its extreme where that is neither."""
+    every = [(title, line) for title, some in panels for line in some]
+    single = len(every) == 1
+    told = []
+    for title, line in every[:_MOST_TOLD]:
+        name = "" if single else f"{title + ', ' if title and len(panels) > 1 else ''}{line.name}: "
+        first, last = 0, len(line.x) - 1
+        text = f"{name}{_point(line, first, x_unit, y_unit)}"
+        if last:
+            text += f" to {_point(line, last, x_unit, y_unit)}"
+        most = max(range(len(line.y)), key=line.y.__getitem__)
+        if most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last]):
+            text += f", at most {_point(line, most, x_unit, y_unit)}"
+        told.append(text)
+    left = len(every) - len(told)
+    more = f"; and {counted(left, 'more line')}" if left else ""
+    return "; ".join(told) + more + "."
+
+
+def _point(line: Line, i: int, x_unit: str, y_unit: str) -> str:
+    return f"{quantity(line.y[i], y_unit)} at {place(line.x[i], x_unit)}"
+
+
+def _said(fingerprint: Fingerprint, cache: str) -> float | None:
+    """Return a cache's size as the kernel says it."""
+    size = fingerprint.facts.get(f"{cache}_bytes")
+    return float(size) if isinstance(size, int | float) else None
+
+
+def _caches_told(rules: Sequence[Rule]) -> str:
+    if not rules:
+        return ""
+    found = listing(rule.label.replace("\n", " ") for rule in rules)
+    said = [
+        f"{rule.label.split()[0]} {place(rule.said, 'bytes')}"
+        for rule in rules
+        if rule.said is not None
+    ]
+    text = f" Dashes mark the caches as found: {found}."
+    return f"{text} The kernel says (triangles) {listing(said)}." if said else text

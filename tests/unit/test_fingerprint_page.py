@@ -1,0 +1,176 @@
+"""The page of a fingerprint: what it says, of all probes or of one."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import fingerprints
+import msgspec
+import pytest
+
+from tare.errors import StoreError
+from tare.fingerprint.document import Curve
+from tare.report import fingerprint_figures, fingerprint_page, html
+from tare.report.fingerprint_groups import interval_told
+from tare.report.machine_charts import heat_map, place
+
+
+def page(**asked):
+    return fingerprint_page.make(
+        fingerprints.make(**asked), fingerprints.probes(), "tare fingerprint --quick"
+    )
+
+
+def every_figure(page):
+    return {figure.name: figure for figure in page.figures}
+
+
+def test_the_machine_is_told_first_and_then_how_far_it_can_be_trusted():
+    made = page()
+    assert "AMD EPYC (Zen 5) in a virtual machine of KVM, with 2 CPUs" in made.headline[0]
+    assert "known to within ±" in made.headline[1]
+    assert "the host took 1.2 %" in made.headline[2]
+
+
+def test_every_figure_is_in_a_table_with_interval_rounds_and_prediction():
+    rows = {
+        row[0]: row for s in page().sections for t in s.tables for row in t.rows if len(row) > 2
+    }
+    assert rows.keys() == fingerprints.FIGURES.keys()
+    _, value, rounds, predicted, ratio, why = rows["memory.latency.l2"]
+    assert re.fullmatch(r"4\.\d+ ns \[4\.\d+, 4\.\d+\]", value)
+    assert (rounds, predicted, why) == ("9", "4.24 ns", "14 cycles at 3.3 GHz")
+    assert ratio.startswith("× 1.0")
+
+
+def test_every_curve_has_its_chart_and_every_chart_its_words():
+    drawn = every_figure(page())
+    told = " ".join(drawn)
+    for name in fingerprints.curves():
+        stem = "memory-bandwidth" if "bandwidth." in name else name.replace(".", "-")
+        assert stem in told
+    assert all(len(figure.alternative) > 25 for figure in drawn.values())
+    assert all(json.dumps(figure.spec) for figure in drawn.values())
+
+
+def test_the_staircase_marks_the_caches_found_and_what_the_kernel_says():
+    figure = every_figure(page())["memory-latency"]
+    assert "Dashes mark the caches as found: L1 4" in figure.alternative
+    assert "The kernel says (triangles) L1 48 KiB, L2 1 MiB and L3 32 MiB." in figure.alternative
+    text = json.dumps(figure.spec)
+    assert "4 KiB pages" in text
+    assert "2 MiB pages" in text
+    assert '"type": "log"' in text
+
+
+@pytest.mark.parametrize(
+    "only", ["clock", "memory.latency", "cores", "noise", "cpu.credit", "unheard.of", "nothing"]
+)
+def test_any_part_of_a_fingerprint_has_a_page(only, tmp_path):
+    made = fingerprints.make(only=only)
+    written = fingerprint_page.write(made, {}, tmp_path / "m.html", "tare fingerprint clock")
+    assert "What can this machine do?" in written[0].read_text()
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 128])
+def test_maps_are_drawn_for_any_number_of_cpus(cpus, tmp_path):
+    written = fingerprint_page.write(
+        fingerprints.make(cpus=cpus), fingerprints.probes(), tmp_path / "m.html", "tare"
+    )
+    assert written[0].stat().st_size < 6e6
+
+
+def test_many_cpus_share_a_row_by_their_median():
+    values = {(a, b): float(a // 2 + 1) for a in range(128) for b in range(128) if a != b}
+    chart, group = heat_map(values, "to", "from", "ns")
+    fields = next(iter(chart.to_dict()["datasets"].values()))
+    assert group == 2
+    assert len(fields) == 64 * 64
+    assert {f["v"] for f in fields if f["a"] == 10} == {6.0}
+    assert len(json.dumps(chart.to_dict())) < 1e6
+
+
+def test_equal_values_do_not_look_different():
+    chart, _ = heat_map({(0, 1): 45.0, (1, 0): 45.4}, "to", "from", "ns")
+    depths = [f["d"] for f in next(iter(chart.to_dict()["datasets"].values()))]
+    assert max(depths) - min(depths) < 0.1
+
+
+def test_too_few_rounds_are_said():
+    made = page(rounds=3)
+    assert "too few rounds" in made.headline[1]
+    rows = [row for s in made.sections for t in s.tables for row in t.rows if len(row) > 2]
+    assert all(row[1].endswith("[–]") for row in rows)
+
+
+def test_what_could_not_be_measured_is_told():
+    made = page()
+    assert made.doubts[0] == "file.read: no remote directory was given: --remote DIR."
+    assert page(only="clock").doubts == ()
+    assert "Everything that was asked" in page(only="clock").calm
+
+
+def test_no_prediction_no_section_of_predictions():
+    assert page().sections[0].anchor == "specification"
+    assert page(only="switch").sections[0].anchor == "kernel"
+
+
+def test_predictions_of_nothing_are_no_ratio():
+    text = every_figure(page())["predictions"].alternative
+    assert "noise.share" not in text
+
+
+def test_what_a_hostile_file_says_stays_text():
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+    made = fingerprints.make()
+    curves = made.curves | {evil: made.curves["unheard.of"]}
+    metrics = made.metrics | {evil: made.metrics["clock.vdso"]}
+    made = msgspec.structs.replace(
+        made, curves=curves, metrics=metrics, facts=made.facts | {"cpu": evil}, platform=evil
+    )
+    text = html.render(fingerprint_page.make(made, {}, evil))
+
+    class Scripts(HTMLParser):
+        found = 0
+
+        def handle_starttag(self, tag, attrs):
+            self.found += tag == "script" and ("type", "application/json") not in attrs
+            assert tag != "img"
+
+    parser = Scripts()
+    parser.feed(text)
+    assert parser.found == 2
+
+
+def test_curves_without_points_are_left_out():
+    made = fingerprints.make(only="memory.tlb")
+    empty = Curve(unit="ns", axes=made.curves["memory.tlb"].axes, points=())
+    made = msgspec.structs.replace(made, curves={"memory.tlb": empty})
+    assert fingerprint_figures.figures(made, {}) == {}
+
+
+def test_markdown_has_the_charts_beside_it(tmp_path):
+    written = fingerprint_page.write(
+        fingerprints.make(only="memory"), fingerprints.probes(), tmp_path / "m.md", "tare"
+    )
+    text = written[0].read_text()
+    assert "![" in text
+    assert "seed" not in text
+    assert {path.suffix for path in written[1:]} == {".svg"}
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(StoreError, match="ends neither"):
+        fingerprint_page.write(fingerprints.make(), {}, tmp_path / "m.pdf", "tare")
+
+
+def test_places_and_values_have_the_digits_that_matter():
+    assert place(4096, "bytes") == "4 KiB"
+    assert place(49152.0, "bytes") == "48 KiB"
+    assert place(16384, "1") == "16,384"
+    assert place(1000, "ns") == "1 µs"
+    figure = fingerprints.make(only="clock.tsc").metrics["clock.tsc"]
+    exact = msgspec.structs.replace(figure, value=8.2, ci=(8.2, 8.2))
+    assert interval_told(exact) == "8.200 ns [8.200, 8.200]"
