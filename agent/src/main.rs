@@ -18,6 +18,7 @@ mod mapping;
 mod marker;
 mod observe;
 mod page;
+mod peer;
 mod perf;
 mod perf_task;
 mod probes;
@@ -43,6 +44,8 @@ tare-agent: the measuring half of tare
 
   tare-agent serve [--name NAME]     perform the jobs of standard input, one JSON object a line
   tare-agent observe [--teardown]    stamp what others launch, as the kernel sees it
+  tare-agent peer --bind ADDRESS:PORT --key-file FILE
+                                     be the other end of network probes
   tare-agent describe                print kernels and metrics as JSON
   tare-agent schema                  print the schema of jobs and records
   tare-agent topology [--sysfs DIR]  print the machine's processors as JSON
@@ -73,6 +76,8 @@ struct Arguments {
     number: u32,
     teardown: bool,
     sysfs: Option<PathBuf>,
+    bind: Option<String>,
+    key_file: Option<PathBuf>,
 }
 
 fn arguments() -> Result<Arguments, lexopt::Error> {
@@ -85,6 +90,8 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Short('h') | Long("help") => given.command = "help".to_string(),
             Long("name") => given.name = Some(parser.value()?.string()?),
             Long("number") => given.number = parser.value()?.parse()?,
+            Long("bind") => given.bind = Some(parser.value()?.string()?),
+            Long("key-file") => given.key_file = Some(parser.value()?.into()),
             Long("teardown") => given.teardown = true,
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
@@ -100,6 +107,7 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             return Ok(serve::run(given.name.unwrap_or_else(own)));
         }
         "observe" => return Ok(observe::run(given.teardown)),
+        "peer" => return Ok(peer::run(given.bind.as_deref(), given.key_file.as_deref())),
         // Started by `serve` alone.
         "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
         "probe" => return Ok(probes::run()),

@@ -1,0 +1,166 @@
+//! Who is in: bounds how many connections there are at once and for how long.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::clock;
+
+/// Connections at once.
+pub const CONNECTIONS: usize = 16;
+pub const HANDSHAKE_NS: i64 = 5_000_000_000;
+pub const SESSION_NS: i64 = 300_000_000_000;
+/// A task of connections is over after so long, whether all have come or not.
+const EXPECTATION_NS: i64 = 10_000_000_000;
+
+#[derive(Default)]
+pub struct Door(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    number: u64,
+    guests: Vec<Guest>,
+    /// Connections that a session said would come: how many are left, and until when.
+    expected: HashMap<IpAddr, (u64, i64)>,
+}
+
+struct Guest {
+    number: u64,
+    stream: TcpStream,
+    deadline_ns: i64,
+    has_proved: bool,
+}
+
+impl Door {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What a session that panicked left is as good as before.
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Whether a connection was announced, and is to be closed.
+    pub fn is_expected(&self, from: IpAddr) -> bool {
+        let mut state = self.state();
+        let Some((left, until_ns)) = state.expected.get_mut(&from) else {
+            return false;
+        };
+        *left = left.saturating_sub(1);
+        let in_time = clock::monotonic() < *until_ns;
+        if *left == 0 || !in_time {
+            state.expected.remove(&from);
+        }
+        in_time
+    }
+
+    pub fn expect(&self, from: IpAddr, count: u64) {
+        let until_ns = clock::monotonic() + EXPECTATION_NS;
+        let expected = &mut self.state().expected;
+        if count == 0 {
+            expected.remove(&from);
+        } else {
+            expected.insert(from, (count, until_ns));
+        }
+    }
+
+    /// Lets one in and returns its number; None: all places are taken by those who have the key.
+    pub fn enter(&self, stream: &TcpStream) -> io::Result<Option<u64>> {
+        let stream = stream.try_clone()?;
+        let mut state = self.state();
+        if state.guests.len() >= CONNECTIONS {
+            // Guests stand in the order in which they came.
+            let Some(place) = state.guests.iter().position(|guest| !guest.has_proved) else {
+                return Ok(None);
+            };
+            let _ = state.guests.remove(place).stream.shutdown(Shutdown::Both);
+        }
+        state.number += 1;
+        let number = state.number;
+        state.guests.push(Guest {
+            number,
+            stream,
+            deadline_ns: clock::monotonic() + HANDSHAKE_NS,
+            has_proved: false,
+        });
+        Ok(Some(number))
+    }
+
+    pub fn has_proved(&self, number: u64) {
+        let mut state = self.state();
+        if let Some(guest) = state.guests.iter_mut().find(|g| g.number == number) {
+            guest.has_proved = true;
+            guest.deadline_ns = clock::monotonic() + SESSION_NS;
+        }
+    }
+
+    pub fn leave(&self, number: u64) {
+        self.state().guests.retain(|guest| guest.number != number);
+    }
+
+    /// Shuts out who has stayed too long; when to look again.
+    pub fn shut_out(&self) -> Option<i64> {
+        let now = clock::monotonic();
+        let mut state = self.state();
+        state.guests.retain(|guest| {
+            let stays = guest.deadline_ns > now;
+            if !stays {
+                // Its thread finds the connection ended.
+                let _ = guest.stream.shutdown(Shutdown::Both);
+            }
+            stays
+        });
+        state.guests.iter().map(|guest| guest.deadline_ns).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    fn pair(listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (ours, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn who_has_not_proved_makes_room_and_who_has_does_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let door = Door::default();
+        let mut all = Vec::new();
+        for number in 1..=CONNECTIONS as u64 {
+            all.push(pair(&listener));
+            assert_eq!(door.enter(&all.last().unwrap().1).unwrap(), Some(number));
+        }
+        door.has_proved(1);
+        all.push(pair(&listener));
+        assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
+        // The second was the oldest that had not.
+        assert_eq!(all[1].0.read(&mut [0]).unwrap(), 0);
+        for number in 2..=CONNECTIONS as u64 + 1 {
+            door.has_proved(number);
+        }
+        all.push(pair(&listener));
+        assert_eq!(door.enter(&all.last().unwrap().1).unwrap(), None);
+        door.leave(5);
+        assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
+        assert!(door.shut_out().is_some());
+    }
+
+    #[test]
+    fn so_many_are_expected_as_were_announced() {
+        let door = Door::default();
+        let from = IpAddr::from([127, 0, 0, 1]);
+        assert!(!door.is_expected(from));
+        door.expect(from, 2);
+        assert!(!door.is_expected(IpAddr::from([127, 0, 0, 2])));
+        assert!(door.is_expected(from));
+        assert!(door.is_expected(from));
+        assert!(!door.is_expected(from));
+        door.expect(from, 2);
+        door.expect(from, 0);
+        assert!(!door.is_expected(from));
+    }
+}

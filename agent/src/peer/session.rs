@@ -1,0 +1,124 @@
+//! A probe's side of a session with the remote end.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use crate::peer::wire::{self, Key, Order, Refusal, Secrets, Side, Task};
+use crate::record::Peer;
+
+/// What does not answer in this time is not there.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longer than any datagram is on its way.
+const DATAGRAM_PATIENCE: Duration = Duration::from_millis(500);
+
+pub struct Session {
+    pub stream: TcpStream,
+    secrets: Secrets,
+    orders: u64,
+}
+
+impl Session {
+    /// # Errors
+    /// Says which of both ends does not have the key, or what does not answer.
+    pub fn open(peer: &Peer) -> Result<Self, String> {
+        let key = Key::from_hexadecimal(&peer.key)?;
+        let address: SocketAddr = (peer.address.parse())
+            .map_err(|_| format!("{:?} is no numeric address with a port", peer.address))?;
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
+            format!("cannot reach {address}: {error}; does tare peer run there?")
+        })?;
+        let secrets = shake_hands(&mut stream, &key)
+            .map_err(|why| format!("the other end, {address}: {why}"))?;
+        Ok(Self {
+            stream,
+            secrets,
+            orders: 0,
+        })
+    }
+
+    /// Gives an order and returns the port of its answer.
+    pub fn order(&mut self, task: Task, bytes: u32, count: u64) -> Result<u16, String> {
+        let order = Order { task, bytes, count };
+        let sealed = self.secrets.seal(self.orders, order);
+        self.orders += 1;
+        let mut answer = [0; 3];
+        self.stream.write_all(&sealed).map_err(told)?;
+        self.stream.read_exact(&mut answer).map_err(told)?;
+        match answer {
+            [0, high, low] => Ok(u16::from_be_bytes([high, low])),
+            [code, ..] => Err(format!("the other end refuses: {}", Refusal::told(code))),
+        }
+    }
+
+    /// A socket whose datagrams come back.
+    pub fn datagrams(&mut self, bytes: u32, count: u64) -> Result<UdpSocket, String> {
+        let port = self.order(Task::Datagrams, bytes, count)?;
+        let here = self.stream.local_addr().map_err(told)?.ip();
+        let there = self.stream.peer_addr().map_err(told)?.ip();
+        let begin = || {
+            let socket = UdpSocket::bind((here, 0))?;
+            socket.connect((there, port))?;
+            socket.set_read_timeout(Some(DATAGRAM_PATIENCE))?;
+            let token = self.secrets.token();
+            let mut back = [0; wire::TOKEN];
+            for _ in 0..4 {
+                // Once more: it may have been lost.
+                socket.send(token)?;
+                if socket
+                    .recv(&mut back)
+                    .is_ok_and(|length| back[..length] == token[..])
+                {
+                    return Ok(socket);
+                }
+            }
+            Err(io::Error::other(format!(
+                "no datagram comes back from {there}, port {port}: does a firewall keep UDP away?"
+            )))
+        };
+        begin().map_err(told)
+    }
+}
+
+fn shake_hands(stream: &mut TcpStream, key: &Key) -> Result<Secrets, String> {
+    stream.set_nodelay(true).map_err(told)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(told)?;
+    let mut hello = [0; wire::HELLO];
+    let mute = |_| "it is no tare peer, or has no place left";
+    stream.read_exact(&mut hello).map_err(mute)?;
+    let (greeting, rest) = hello.split_at(wire::GREETING.len());
+    if greeting != wire::GREETING {
+        return Err("it is no tare peer".to_string());
+    }
+    if rest[0] != wire::VERSION {
+        return Err(format!(
+            "it speaks version {}, this one version {}: install the same tare on both",
+            rest[0],
+            wire::VERSION
+        ));
+    }
+    let mut theirs = [0; wire::NONCE];
+    theirs.copy_from_slice(&rest[1..]);
+    let ours = wire::nonce().map_err(told)?;
+    let secrets = Secrets::new(key, [theirs, ours]);
+    let mut first = ours.to_vec();
+    first.extend(secrets.proof(Side::Probe));
+    stream.write_all(&first).map_err(told)?;
+    let mut proof = [0; wire::PROOF];
+    (stream.read_exact(&mut proof))
+        .map_err(|_| "it has another key, so it closed the connection")?;
+    if !secrets.proves(Side::End, &proof) {
+        return Err("it does not have the key, so it is not to be trusted".to_string());
+    }
+    Ok(secrets)
+}
+
+fn told(error: io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            "the other end does not answer any more".to_string()
+        }
+        _ => error.to_string(),
+    }
+}
