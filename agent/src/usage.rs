@@ -29,10 +29,19 @@ impl From<&libc::rusage> for Usage {
 
 /// This process's; callable between fork and exec.
 pub fn own() -> Usage {
+    read(libc::RUSAGE_SELF)
+}
+
+/// The calling thread's; memory is the process's.
+pub fn own_thread() -> Usage {
+    read(libc::RUSAGE_THREAD)
+}
+
+fn read(whose: libc::c_int) -> Usage {
     // SAFETY: writes one rusage.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        libc::getrusage(whose, &mut usage);
         Usage::from(&usage)
     }
 }

@@ -1,19 +1,352 @@
-//! To be built.
+//! What a page fault costs, each as the kernel counts it.
+//!
+//! A touch is no fault: for a file's page the kernel maps its neighbours as well
+//! ("fault-around"), so that most touches meet a page that is already there. Here the kernel's
+//! own count is read before and after, and where it is not what was touched nothing is reported.
 
-use crate::probes::{Probe, Seconds};
+use crate::clock;
+use crate::probes::chase::{shuffle, Buffer, Pages};
+use crate::probes::mapped_file::{advise, cold, program, MappedFile};
+use crate::probes::offspring::Offspring;
+use crate::probes::switch::Pipe;
+use crate::probes::{pin, Better, Metric, Probe, Round, Seconds};
+use crate::record::Effort;
+use crate::usage;
+
+/// A metric in nanoseconds.
+const fn cost(name: &'static str, meaning: &'static str, margin: f64) -> Metric {
+    Metric {
+        name,
+        unit: "ns",
+        meaning,
+        axes: &[],
+        listed: false,
+        better: Better::Lower,
+        margin,
+    }
+}
 
 pub const PROBE: Probe = Probe {
     name: "fault",
-    title: "to be built",
-    question: "",
-    source: None,
-    metrics: &[],
+    title: "page faults",
+    question: "What does the first touch of a page cost, wherever the page comes from?",
+    source: Some("SYSMEASURE, page fault service time; lmbench lat_pagefault"),
+    metrics: &[
+        cost(
+            "fault.minor_anonymous",
+            "One small page of memory (4 KiB on most machines), made and zeroed at its first \
+             write, as the kernel counts faults; the kernel was given back such pages just \
+             before; least of windows",
+            0.1,
+        ),
+        cost(
+            "fault.minor_file",
+            "One page of a file that is in memory, mapped at its first read without its \
+             neighbours (each page is a mapping of its own), as the kernel counts faults; least \
+             of windows",
+            0.1,
+        ),
+        cost(
+            "fault.minor_file_around",
+            "One touch, not one fault, of a file that is in memory and mapped as a whole: the \
+             kernel maps neighbours along, so that most touches are none. The figure of tools \
+             that divide by touches; least of windows",
+            0.15,
+        ),
+        Metric {
+            unit: "1",
+            better: Better::Neither,
+            ..cost(
+                "fault.touches_per_fault",
+                "Touches that one fault served in fault.minor_file_around: the product is what a \
+                 fault cost there",
+                0.05,
+            )
+        },
+        cost(
+            "fault.copy_on_write",
+            "One small page copied at its first write after a fork, as the kernel counts faults; \
+             least of windows",
+            0.1,
+        ),
+        cost(
+            "fault.huge",
+            "One transparent huge page (2 MiB on most machines), made and zeroed at its first \
+             write; least of windows",
+            0.15,
+        ),
+        cost(
+            "fault.major",
+            "One page of a file that is on the disk only, read at its first touch, as the kernel \
+             counts major faults: nothing is read ahead; median of faults in random places",
+            0.25,
+        ),
+    ],
     seconds: Seconds {
         brief: None,
-        quick: None,
-        whole: None,
+        quick: Some(0.2),
+        whole: Some(0.6),
     },
     repeats: true,
     needs: &[],
-    perform: |_| Err("not built yet".to_string()),
+    perform,
 };
+
+/// Pages of one window: some 200 microseconds.
+const PAGES: usize = 256;
+
+fn perform(round: &Round) -> Result<(), String> {
+    pin(round.home())?;
+    let share = round.budget_ns() / 8;
+    let single = |metric: &str, count: Result<Count, String>| match count
+        .and_then(|count| count.per_fault())
+    {
+        Ok(cost) => round.read(metric, cost),
+        Err(why) => round.unavailable(metric, why),
+    };
+    single("fault.minor_anonymous", anonymous(share));
+    single("fault.minor_file", file(share));
+    match around(share) {
+        Ok(count) => {
+            round.read("fault.minor_file_around", count.least);
+            round.read("fault.touches_per_fault", count.touches_per_fault());
+        }
+        Err(why) => round.unavailable("fault.minor_file_around", why),
+    }
+    single("fault.copy_on_write", copy_on_write(share));
+    single("fault.huge", huge(round, share));
+    match major(round, share) {
+        Ok(cost) => round.read("fault.major", cost),
+        Err(why) => round.unavailable("fault.major", why),
+    }
+    Ok(())
+}
+
+fn anonymous(budget_ns: i64) -> Result<Count, String> {
+    let buffer = Buffer::new(PAGES * Pages::Small.bytes(), Pages::Small)?;
+    count(budget_ns, PAGES, || give_back(&buffer), || write(&buffer))
+}
+
+fn file(budget_ns: i64) -> Result<Count, String> {
+    let mapped = MappedFile::single(&program()?, PAGES)?;
+    file_windows(budget_ns, &mapped)
+}
+
+fn around(budget_ns: i64) -> Result<Count, String> {
+    let mapped = MappedFile::whole(&program()?)?;
+    let count = file_windows(budget_ns, &mapped)?;
+    match count.major {
+        0 => Ok(count),
+        major => Err(format!(
+            "the file is not kept in memory: {major} major faults"
+        )),
+    }
+}
+
+fn file_windows(budget_ns: i64, mapped: &MappedFile) -> Result<Count, String> {
+    let fresh = || mapped.advise(libc::MADV_DONTNEED);
+    let touch = || (0..mapped.count()).for_each(|index| mapped.touch(index));
+    count(budget_ns, mapped.count(), fresh, touch)
+}
+
+fn copy_on_write(budget_ns: i64) -> Result<Count, String> {
+    let buffer = Buffer::new(PAGES * Pages::Small.bytes(), Pages::Small)?;
+    let pipe = Pipe::new().map_err(|error| format!("no pipe to be had: {error}"))?;
+    let mut sharer = None;
+    let fresh = || {
+        // The one before is gone first, so that each page has two holders and no more.
+        sharer = None;
+        let child = Offspring::start(|| {
+            pipe.put();
+            // SAFETY: waits for the signal that ends it.
+            unsafe { libc::pause() };
+        });
+        sharer = Some(child.map_err(|error| format!("no child to share with: {error}"))?);
+        // It is not to want the CPU later.
+        match pipe.take() {
+            true => Ok(()),
+            false => Err("the child is gone".to_string()),
+        }
+    };
+    count(budget_ns, PAGES, fresh, || write(&buffer))
+}
+
+fn huge(round: &Round, budget_ns: i64) -> Result<Count, String> {
+    let page = Pages::Huge.bytes();
+    if page as u64 > round.job.memory_bytes {
+        let most = round.job.memory_bytes;
+        return Err(format!(
+            "a huge page is {page} bytes, and {most} are allowed"
+        ));
+    }
+    let buffer = Buffer::new(page, Pages::Huge)?;
+    // A second touch, in the middle, would find a small page missing.
+    let touch = || {
+        for offset in [0, page / 2] {
+            // SAFETY: inside the buffer.
+            unsafe { buffer.start().add(offset).write_volatile(1) };
+        }
+    };
+    count(budget_ns, 1, || give_back(&buffer), touch)
+}
+
+/// Median of single faults.
+fn major(round: &Round, budget_ns: i64) -> Result<f64, String> {
+    let directory = round.job.directory.as_deref();
+    let directory = directory.ok_or("no directory for files was given: --directory DIR")?;
+    let most = round.job.file_bytes as usize / Pages::Small.bytes();
+    let pages = match round.job.effort {
+        Effort::Whole => most.min(2048),
+        _ => most.min(512),
+    };
+    if pages < 16 {
+        return Err("fewer than 16 pages may be written to a file: --files 1MiB".to_string());
+    }
+    let mut random = round.random();
+    let mapped = MappedFile::whole(&cold(directory, pages, &mut random)?)?;
+    mapped.advise(libc::MADV_RANDOM)?;
+    let mut order: Vec<usize> = (0..pages).collect();
+    shuffle(&mut order, &mut random);
+    let mut times = Vec::with_capacity(pages);
+    let before = usage::own_thread();
+    let end = clock::monotonic() + budget_ns;
+    for index in order {
+        let start = clock::monotonic();
+        if start > end && times.len() >= 16 {
+            break;
+        }
+        mapped.touch(index);
+        times.push(clock::monotonic() - start);
+    }
+    let counted = usage::own_thread().major_faults - before.major_faults;
+    let touches = times.len() as i64;
+    if !agree(counted, touches) {
+        return Err(format!(
+            "{touches} pages of a file that was sent out of memory were touched, but the kernel \
+             counted {counted} major faults: {directory} keeps its files in memory"
+        ));
+    }
+    times.sort_unstable();
+    Ok(times[times.len() / 2] as f64)
+}
+
+/// Writes to every page.
+fn write(buffer: &Buffer) {
+    for offset in (0..buffer.length()).step_by(buffer.page()) {
+        // SAFETY: inside the buffer.
+        unsafe { buffer.start().add(offset).write_volatile(1) };
+    }
+}
+
+fn give_back(buffer: &Buffer) -> Result<(), String> {
+    advise(buffer.start(), buffer.length(), libc::MADV_DONTNEED)
+}
+
+/// What windows of touches took, and what the kernel counted in them.
+#[derive(Debug)]
+struct Count {
+    touches: i64,
+    minor: i64,
+    major: i64,
+    /// Nanoseconds of one touch, in the least window.
+    least: f64,
+}
+
+/// Has pages touched, window by window, each of which begins with fresh ones.
+fn count(
+    budget_ns: i64,
+    touches: usize,
+    mut fresh: impl FnMut() -> Result<(), String>,
+    touch: impl Fn(),
+) -> Result<Count, String> {
+    const FEWEST: usize = 5;
+    let end = clock::monotonic() + budget_ns;
+    let mut windows = 0;
+    let mut count = Count {
+        touches: 0,
+        minor: 0,
+        major: 0,
+        least: f64::INFINITY,
+    };
+    // The first one, which warms, does not count.
+    fresh()?;
+    touch();
+    while windows < FEWEST || clock::monotonic() < end {
+        fresh()?;
+        let before = usage::own_thread();
+        let start = clock::monotonic();
+        touch();
+        let taken = clock::monotonic() - start;
+        let after = usage::own_thread();
+        windows += 1;
+        count.touches += touches as i64;
+        count.minor += after.minor_faults - before.minor_faults;
+        count.major += after.major_faults - before.major_faults;
+        count.least = count.least.min(taken as f64 / touches as f64);
+    }
+    Ok(count)
+}
+
+impl Count {
+    /// Nanoseconds of one fault, where the kernel counted one, minor, for every touch.
+    fn per_fault(&self) -> Result<f64, String> {
+        let Self {
+            touches,
+            minor,
+            major,
+            least,
+        } = self;
+        if *major > 0 || !agree(*minor, *touches) {
+            return Err(format!(
+                "{touches} pages were touched, but the kernel counted {minor} minor and {major} \
+                 major faults"
+            ));
+        }
+        Ok(least * *touches as f64 / *minor as f64)
+    }
+
+    fn touches_per_fault(&self) -> f64 {
+        self.touches as f64 / self.minor as f64
+    }
+}
+
+/// But for the few that the stack or the kernel had meanwhile.
+fn agree(counted: i64, touches: i64) -> bool {
+    (counted - touches).abs() * 100 <= touches * 3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_touch_of_a_fresh_page_is_a_fault_that_the_kernel_counts() {
+        for count in [anonymous(0), file(0), copy_on_write(0)] {
+            let count = count.unwrap();
+            assert!(count.touches >= 5, "{count:?}");
+            assert!(count.per_fault().unwrap() > 0.0, "{count:?}");
+        }
+    }
+
+    #[test]
+    fn most_touches_of_a_file_are_no_faults() {
+        let count = around(0).unwrap();
+        assert!(count.touches_per_fault() > 1.5, "{count:?}");
+        assert!(count.per_fault().is_err());
+    }
+
+    #[test]
+    fn a_count_that_does_not_agree_is_refused() {
+        let count = |minor, major| Count {
+            touches: 1000,
+            minor,
+            major,
+            least: 500.0,
+        };
+        assert_eq!(count(1000, 0).per_fault(), Ok(500.0));
+        assert_eq!(count(1020, 0).per_fault(), Ok(500.0 / 1.02));
+        let why = count(63, 0).per_fault().unwrap_err();
+        assert!(why.contains("1000") && why.contains("63"), "{why}");
+        assert!(count(1000, 1).per_fault().is_err());
+    }
+}
