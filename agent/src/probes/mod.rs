@@ -35,6 +35,7 @@ mod process;
 mod processes;
 mod quantiles;
 mod steal;
+mod streams;
 mod switch;
 mod syscall;
 mod thread;
