@@ -6,20 +6,21 @@ What it does not tell is not predicted. Where the measured value differs, and it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
-import msgspec
-
+from tare.fingerprint import expected_kernel, expected_memory, expected_processor
+from tare.fingerprint.expectation import Machine, Prediction
 from tare.hardware import Hardware
 
+__all__ = ["Prediction", "predict"]
 
-class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """What is expected of one metric."""
+_Rule = Callable[[Machine, re.Match[str]], Prediction | None]
 
-    #: In the metric's unit; None: the specification does not tell.
-    value: float | None
-    #: What it rests on, and why the measured value differs, where that is known.
-    why: str | None
+#: Names of metrics, whole, and what expects something of them; the first that fits.
+_RULES: tuple[tuple[str, _Rule], ...] = (
+    *expected_processor.RULES, *expected_memory.RULES, *expected_kernel.RULES,
+)  # fmt: skip
 
 
 def predict(hardware: Hardware, measured: Mapping[str, float]) -> dict[str, Prediction]:
@@ -29,11 +30,21 @@ def predict(hardware: Hardware, measured: Mapping[str, float]) -> dict[str, Pred
     ----------
     hardware : Hardware
     measured : mapping of str to float
-        Values of metrics, by name: beside which the reasons are given.
+        Values of metrics, by name: those that are predicted, and beside which reasons are given.
+        Some bounds are made of others: a page cache is not faster than memory is copied.
 
     Returns
     -------
     dict
         By metric; those of which nothing can be said are not in it.
     """
-    return {}
+    machine = Machine(hardware, measured)
+    return {name: found for name in measured if (found := _predicted(machine, name)) is not None}
+
+
+def _predicted(machine: Machine, name: str) -> Prediction | None:
+    for pattern, rule in _RULES:
+        found = re.fullmatch(pattern, name)
+        if found is not None:
+            return rule(machine, found)
+    return None

@@ -1,0 +1,151 @@
+"""What is predicted of recorded machines, and why measured values differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import recorded
+
+from tare import hardware
+from tare.fingerprint.microarchitectures import TABLE
+from tare.fingerprint.specification import predict
+
+HOME = Path("/srv/files")
+
+
+@pytest.fixture
+def sysmeasure(tmp_path):
+    return hardware.read(HOME, recorded.i7_3770k(tmp_path / "i7"))
+
+
+@pytest.fixture
+def guest(tmp_path):
+    return hardware.read(HOME, recorded.epyc_guest(tmp_path / "guest"))
+
+
+def test_sysmeasure_memory_bandwidth(sysmeasure, tmp_path):
+    by_modules = predict(sysmeasure, {"memory.bandwidth.read.1": 15.0e9})
+    assert by_modules["memory.bandwidth.read.1"].value == 21_328e6
+    assert "2 channels × 1333 MT/s × 8 bytes" in by_modules["memory.bandwidth.read.1"].why
+    hidden = hardware.read(root=recorded.i7_3770k(tmp_path / "hidden", modules=False))
+    by_kind = predict(hidden, {"memory.bandwidth.read.8": 15.0e9})["memory.bandwidth.read.8"]
+    assert by_kind.value == 25.6e9
+    assert "firmware lists no modules" in by_kind.why
+
+
+def test_sysmeasure_caches_and_memory(sysmeasure):
+    """Its own predictions: 3-5, 10-15, 25-50 and 150-250 cycles at 3.5 GHz."""
+    names = ["l1", "l2", "l3", "dram"]
+    found = predict(sysmeasure, {f"memory.latency.{name}": 10.0 for name in names})
+    cycles = [found[f"memory.latency.{name}"].value * 3.5 for name in names]
+    assert cycles == pytest.approx([4, 12, 30, 217], rel=1e-6)
+    sizes = predict(sysmeasure, {f"memory.cache.l{i}": 1.0 for i in (1, 2, 3)})
+    assert [int(p.value) >> 10 for p in sizes.values()] == [32, 256, 8192]
+
+
+def test_sysmeasure_calls_and_clock(sysmeasure):
+    """It predicts 5 cycles and 1 to 2 an argument, and measures 5.9 to 10.6."""
+    calls = predict(sysmeasure, {f"call.int.{n}": 2.0 for n in range(8)})
+    values = [calls[f"call.int.{n}"].value for n in range(8)]
+    assert values == sorted(values)
+    assert 3 <= values[0] * 3.5 <= 6
+    assert values[7] - values[6] > values[6] - values[5]
+    clock = predict(sysmeasure, {"clock.tsc": 8.0, "clock.tscp": 9.0, "clock.vdso": 20.0})
+    assert clock["clock.tsc"].value == pytest.approx(27 / 3.5)
+    assert clock["clock.tsc"].value < clock["clock.tscp"].value < clock["clock.vdso"].value
+
+
+def test_sysmeasure_disk(sysmeasure):
+    found = predict(sysmeasure, {"file.read.random.4096": 1e7, "file.read.sequential.1048576": 1e8})
+    assert found["file.read.random.4096"].value == pytest.approx(12.67e6)
+    assert "half a turn" in found["file.read.random.4096"].why
+    assert found["file.read.sequential.1048576"].value == 180e6
+
+
+def test_mitigations_cost_cycles(sysmeasure, guest):
+    mitigated = predict(sysmeasure, {"syscall.getpid": 100.0})["syscall.getpid"]
+    assert "page table isolation and cleared buffers" in mitigated.why
+    assert mitigated.value * 3.5 == pytest.approx(700)
+    free = predict(guest, {"syscall.getpid": 80.0})["syscall.getpid"]
+    assert "no costly mitigation" in free.why
+
+
+def test_a_guest_whose_clock_runs_faster_than_it_is_told(guest):
+    found = predict(guest, {"memory.latency.l1": 1.22, "loop.effective_frequency": 3.3e9})
+    one = found["memory.latency.l1"]
+    assert one.value == pytest.approx(4 / 2.5961)
+    assert "1.21 ns at the 3.3 GHz measured" in one.why
+    assert "a guest is not told" in found["loop.effective_frequency"].why
+
+
+def test_a_guest_is_told_why_its_memory_differs(guest):
+    found = predict(
+        guest,
+        {"memory.latency.dram": 190.0, "memory.cache.l3": 8e6, "memory.cache.l1": 49152.0,
+         "memory.bandwidth.read.2": 3e10, "memory.bandwidth.write.2": 2e10,
+         "file.read.random.4096": 5e4, "steal.share": 0.02},
+    )  # fmt: skip
+    assert "a guest makes twice over" in found["memory.latency.dram"].why
+    assert "other guests of the host use it as well" in found["memory.cache.l3"].why
+    assert found["memory.cache.l1"].why == "the processor says so, by sysfs"
+    assert "the hypervisor hides the modules" in found["memory.bandwidth.read.2"].why
+    assert found["memory.bandwidth.read.2"].value == 2 * found["memory.bandwidth.write.2"].value
+    assert found["file.read.random.4096"].value is None
+    assert "virtual disk" in found["file.read.random.4096"].why
+    assert found["steal.share"].value is None
+
+
+def test_on_bare_metal_nobody_steals(sysmeasure):
+    assert predict(sysmeasure, {"steal.share": 0.0})["steal.share"].value == 0.0
+
+
+def test_bounds_made_of_what_was_measured(guest):
+    found = predict(
+        guest,
+        {"syscall.getpid": 80.0, "switch.thread": 1000.0, "network.round_trip.tcp_p50": 6000.0,
+         "memory.bandwidth.copy.1": 1e10, "memory.bandwidth.copy.2": 2e10,
+         "network.bandwidth.loopback.131072": 3e9, "fault.huge": 3e5,
+         "memory.bandwidth.write.1": 2e10},
+    )  # fmt: skip
+    assert found["network.round_trip.tcp_p50"].value == 4 * 80 + 2 * 1000
+    assert found["network.bandwidth.loopback.131072"].value == 1e10
+    assert "fault.huge" not in found  # this guest does not say how large its huge pages are
+    assert "memory.bandwidth.copy.1" in found
+
+
+def test_a_mesh_has_a_clock_of_its_own(tmp_path):
+    server = hardware.read(root=recorded.xeon_server(tmp_path))
+    found = predict(server, {"memory.latency.l3": 40.0, "memory.bandwidth.read.224": 4e11})
+    assert found["memory.latency.l3"].value == 33
+    assert found["memory.bandwidth.read.224"].value == 614.4e9
+
+
+def test_what_is_not_known_is_not_predicted(tmp_path):
+    nothing = hardware.read(root=tmp_path)
+    assert predict(nothing, {"memory.latency.l1": 1.0, "loop.empty": 0.3, "unheard.of": 1.0}) == {}
+    arm = hardware.read(root=recorded.graviton(tmp_path))
+    found = predict(arm, {"clock.vdso": 20.0, "memory.latency.l1": 1.5, "memory.latency.dram": 120})
+    assert found.keys() == {"memory.latency.dram"}
+
+
+def test_every_reason_is_one_short_text(sysmeasure, guest):
+    names = ["loop.empty", "clock.vdso", "clock.coarse", "call.double.3", "branch.mispredict",
+             "memory.latency.l1", "memory.latency.dram", "memory.cache.l2", "syscall.getpid",
+             "memory.bandwidth.triad.2", "process.fork", "loop.effective_frequency"]  # fmt: skip
+    for machine in (sysmeasure, guest):
+        found = predict(machine, dict.fromkeys(names, 50.0))
+        assert found.keys() >= set(names) - {"clock.vdso"}
+        for name, one in found.items():
+            assert one.why, name
+            assert len(one.why) < 260, name
+            assert not one.why.endswith("."), name
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_table_is_in_order(name):
+    core = TABLE[name]
+    assert core.l1 < core.l2 < (core.l3 or 1000)
+    for memory in (core.desktop, core.server):
+        assert memory is None or 8e9 < memory.bandwidth < 1e12
+        assert memory is None or 50 <= memory.latency_ns <= 150
