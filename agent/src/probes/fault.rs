@@ -7,7 +7,7 @@
 use crate::clock;
 use crate::probes::chase::{shuffle, Buffer, Pages};
 use crate::probes::mapped_file::{advise, cold, program, MappedFile};
-use crate::probes::offspring::Offspring;
+use crate::probes::partner::Partner;
 use crate::probes::switch::Pipe;
 use crate::probes::{pin, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;
@@ -156,7 +156,7 @@ fn copy_on_write(budget_ns: i64) -> Result<Count, String> {
     let fresh = || {
         // The one before is gone first, so that each page has two holders and no more.
         sharer = None;
-        let child = Offspring::start(|| {
+        let child = Partner::start(|| {
             pipe.put();
             // SAFETY: waits for the signal that ends it.
             unsafe { libc::pause() };

@@ -29,7 +29,6 @@ mod network_bandwidth;
 mod network_connect;
 mod network_round_trip;
 mod noise;
-mod offspring;
 mod partner;
 mod process;
 mod processes;

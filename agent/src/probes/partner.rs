@@ -9,12 +9,20 @@ pub struct Partner(libc::pid_t);
 impl Partner {
     /// Starts it. A round's process has one thread, so that its child may do anything.
     pub fn start(work: impl FnOnce()) -> io::Result<Self> {
+        // SAFETY: a plain call.
+        let parent = unsafe { libc::getpid() };
         // SAFETY: fork of a process of one thread; the child never returns from here.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 // SAFETY: plain calls of the child's own.
-                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+                unsafe {
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    // Whose parent died before that would never hear of it.
+                    if libc::getppid() != parent {
+                        libc::_exit(1);
+                    }
+                }
                 let done = std::panic::catch_unwind(AssertUnwindSafe(work));
                 // SAFETY: the parent's destructors are not ours to run.
                 unsafe { libc::_exit(i32::from(done.is_err())) }

@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::probes::offspring::Offspring;
+use crate::probes::partner::Partner;
 use crate::probes::timing::windows;
 use crate::probes::{pin, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;
@@ -84,7 +84,7 @@ fn perform(round: &Round) -> Result<(), String> {
     let pipes = Pipes::new().map_err(|error| format!("no pipe to be had: {error}"))?;
     let share = round.budget_ns() / 2;
     // Processes first: once there has been a second thread, descriptors may cost more.
-    match Offspring::start(|| pipes.answer()) {
+    match Partner::start(|| pipes.answer()) {
         Ok(_partner) => {
             let found = bounce(&pipes, share)?;
             round.read("switch.pipe", found.pipe);
@@ -253,7 +253,7 @@ mod tests {
     fn a_round_trip_is_a_switch_for_either_side() {
         pin(crate::topology::usable().unwrap()[0]).unwrap();
         let pipes = Pipes::new().unwrap();
-        let partner = Offspring::start(|| pipes.answer()).unwrap();
+        let partner = Partner::start(|| pipes.answer()).unwrap();
         assert!(pipes.round_trip());
         let before = own_switches();
         assert!((0..1000).all(|_| pipes.round_trip()));
