@@ -258,7 +258,7 @@ fn distinct(cpus: &[Cpu], part: fn(&Cpu) -> u32) -> usize {
 }
 
 /// The kernel's way of writing sets of numbers: `0-2,48`.
-fn list(text: &str) -> Vec<u32> {
+pub fn list(text: &str) -> Vec<u32> {
     text.trim()
         .split(',')
         .filter_map(|range| {

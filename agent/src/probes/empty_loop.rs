@@ -63,7 +63,7 @@ fn perform(round: &Round) -> Result<(), String> {
 }
 
 /// The loop is written out, so that no compiler unrolls it or keeps its counter in memory.
-fn empty(iterations: u64) {
+pub(super) fn empty(iterations: u64) {
     // SAFETY: touches nothing but the registers that it names.
     #[cfg(target_arch = "x86_64")]
     unsafe {

@@ -1,8 +1,8 @@
 //! How a short operation is timed: in windows that are long beside the clock and short beside
 //! what disturbs, of which the least counts.
 
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread::Builder;
 
 use crate::clock;
@@ -59,25 +59,29 @@ fn window(work: &mut impl FnMut(u64), operations: u64) -> i64 {
 }
 
 /// Performs the same on each of these CPUs at once, in threads that are bound to them and begin
-/// together. `work` is told which of the CPUs is its own.
+/// together, or not at all. `work` is told which of the CPUs is its own.
 pub fn at_once<T: Send>(cpus: &[u32], work: impl Fn(usize) -> T + Sync) -> Result<Vec<T>, String> {
-    let awaited = AtomicUsize::new(cpus.len());
-    let (awaited, work) = (&awaited, &work);
-    let part = |index: usize| {
-        let pinned = pin(cpus[index]);
-        awaited.fetch_sub(1, AcqRel);
-        while awaited.load(Acquire) > 0 {
-            std::thread::yield_now();
-        }
-        pinned.map(|()| work(index))
+    let start = Start {
+        awaited: AtomicUsize::new(cpus.len()),
+        failed: AtomicBool::new(false),
     };
-    std::thread::scope(|scope| {
+    let (start, work) = (&start, &work);
+    let part = move |index: usize| {
+        let pinned = pin(cpus[index]);
+        start.arrive(pinned.is_ok());
+        start.wait();
+        pinned?;
+        match start.failed.load(Acquire) {
+            false => Ok(Some(work(index))),
+            true => Ok(None),
+        }
+    };
+    let answers: Vec<Result<Option<T>, String>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cpus.len())
             .map(|index| {
                 let thread = Builder::new().spawn_scoped(scope, move || part(index));
-                // Nobody is to wait for one that cannot come.
                 if thread.is_err() {
-                    awaited.fetch_sub(1, AcqRel);
+                    start.arrive(false);
                 }
                 thread
             })
@@ -86,9 +90,29 @@ pub fn at_once<T: Send>(cpus: &[u32], work: impl Fn(usize) -> T + Sync) -> Resul
             let thread = thread.map_err(|error| format!("no thread can be made: {error}"))?;
             thread.join().map_err(|_| "a thread panicked".to_string())?
         });
-        // Collected at first, so that every thread is waited for.
-        ended.collect::<Vec<_>>().into_iter().collect()
-    })
+        ended.collect()
+    });
+    let answers: Result<Vec<_>, _> = answers.into_iter().collect();
+    Ok(answers?.into_iter().flatten().collect())
+}
+
+/// Where threads wait for each other.
+struct Start {
+    awaited: AtomicUsize,
+    failed: AtomicBool,
+}
+
+impl Start {
+    fn arrive(&self, well: bool) {
+        self.failed.fetch_or(!well, AcqRel);
+        self.awaited.fetch_sub(1, AcqRel);
+    }
+
+    fn wait(&self) {
+        while self.awaited.load(Acquire) > 0 {
+            std::thread::yield_now();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -124,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_not_there_is_told_and_nobody_waits_for_it() {
+    fn a_cpu_that_is_not_there_is_told_and_nobody_begins() {
         let cpus = topology::usable().unwrap();
-        let why = at_once(&[cpus[0], 16_383], |_| ()).unwrap_err();
+        let why = at_once(&[cpus[0], 16_383], |_| unreachable!()).unwrap_err();
         assert!(why.contains("16383"), "{why}");
     }
 }
