@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 #: How a judgement is shown: a sign and its word, so that no one depends on colour.
 SIGNS = {"good": "✓ good", "note": "· note", "bad": "✕ bad", "hidden": "? hidden"}
+SIGN_WIDTH = 8
 STYLES = {"good": "green", "note": "", "bad": "bold red", "hidden": "dim"}
 
 
@@ -116,17 +118,19 @@ def show(report: Report, wanted: list[str], *, sources: bool) -> None:
     """Print the summary, then what each check says."""
     output.out.print(summary(report, wanted))
     output.out.print()
-    table = Table.grid(padding=(0, 2, 0, 0))
-    for _ in range(2):
-        table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    width = max(len(_title(name)) for name in report.diagnoses)
     for name, diagnosis in report.diagnoses.items():
         if diagnosis.purposes and not set(diagnosis.purposes) & set(wanted):
             continue
-        value = "\n".join([diagnosis.value, *_details(diagnosis, sources)])
-        style = STYLES[diagnosis.judgement]
-        table.add_row(Text(SIGNS[diagnosis.judgement], style), _title(name), value)
-    output.out.print(table)
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, width=SIGN_WIDTH)
+        table.add_column(no_wrap=True, width=width)
+        table.add_column(overflow="fold")
+        sign = Text(SIGNS[diagnosis.judgement], STYLES[diagnosis.judgement])
+        table.add_row(sign, _title(name), diagnosis.value)
+        output.out.print(table)
+        for words in _details(diagnosis, sources):
+            output.out.print(Padding(Text(words), (0, 0, 0, SIGN_WIDTH + 2)))
 
 
 def summary(report: Report, wanted: list[str]) -> str:

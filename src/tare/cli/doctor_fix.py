@@ -96,10 +96,10 @@ def _tell(held: Held, json: str | None) -> None:
 
 def _stay(limit_s: float | None) -> None:
     until = "" if limit_s is None else f"for {output.seconds(limit_s)}, or "
-    output.err.print(
-        f"Held {until}until Ctrl-C or `kill {os.getpid()}`; then everything is put back."
-    )
     try:
+        output.err.print(
+            f"Held {until}until Ctrl-C or `kill {os.getpid()}`; then everything is put back."
+        )
         if limit_s is None:
             while True:
                 signal.pause()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tare.doctor.diagnosis import Diagnosis
+from tare.doctor.diagnosis import Diagnosis, hidden
 from tare.doctor.view import View
 from tare.registry import Description
 
@@ -26,7 +26,11 @@ class Check:
 
     def diagnose(self, view: View) -> Diagnosis:
         """Return what it says, with the size of the effect where something is to be said."""
-        told = self.examine(view)
+        try:
+            told = self.examine(view)
+        except (ValueError, LookupError, TypeError) as error:
+            # Some kernel writes its files otherwise than any that was seen: the rest goes on.
+            return hidden(f"what the kernel says is not understood ({error})")
         if told.judgement in ("good", "hidden"):
             return told
         return msgspec.structs.replace(

@@ -54,7 +54,9 @@ def _cpus(readings: list[record.Reading]) -> tuple[CpuNoise, ...]:
         if reading.at:
             metrics = by_cpu.setdefault(reading.at[0], {})
             metrics.setdefault(reading.metric.removeprefix(f"{PROBE}."), []).append(reading.value)
-    return tuple(_cpu(cpu, metrics) for cpu, metrics in sorted(by_cpu.items()) if "lost" in metrics)
+    return tuple(
+        _cpu(cpu, metrics) for cpu, metrics in sorted(by_cpu.items()) if "share" in metrics
+    )
 
 
 def _cpu(cpu: int, metrics: dict[str, list[float]]) -> CpuNoise:
@@ -67,8 +69,8 @@ def _cpu(cpu: int, metrics: dict[str, list[float]]) -> CpuNoise:
 
     return CpuNoise(
         cpu=cpu,
-        lost=mean("lost") or 0.0,
-        median_ns=middle("detour"),
+        lost=mean("share") or 0.0,
+        median_ns=middle("typical"),
         longest_ns=max(metrics.get("longest", ()), default=None),
         rate_hz=mean("rate"),
         period_ns=middle("period"),

@@ -16,6 +16,8 @@ LIMIT, NOTED = 0.25, 0.05
 #: ``USER_HZ``, the same on every machine that people measure on.
 TICK_S = 0.01
 MOST_NAMES = 4
+#: Of a CPU; less is not worth a name.
+LEAST = 0.01
 
 
 def examine(view: View) -> Diagnosis:
@@ -25,11 +27,11 @@ def examine(view: View) -> Diagnosis:
         return _by_average(view, averages)
     busy = _busy(view)
     users = sorted(_users(view).items(), key=lambda user: -user[1])
-    named = ", ".join(f"{name} {share:.0%}" for name, share in users[:MOST_NAMES] if share >= 0.01)
+    named = ", ".join(f"{name} {share:.0%}" for name, share in users[:MOST_NAMES] if share >= LEAST)
     told = f"{busy:.0%} of a CPU" + (f": {named}" if named else "")
     data: dict[str, Any] = {
         "busy": busy,
-        "users": dict(users[:MOST_NAMES]),
+        "users": {name: share for name, share in users if share >= LEAST},
         "load_average": float(averages[0]) if averages else None,
     }
     if busy >= LIMIT:

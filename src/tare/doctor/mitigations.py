@@ -37,7 +37,9 @@ def examine(view: View) -> Diagnosis:
     mitigated = sorted(name for name, text in told.items() if text.startswith("Mitigation"))
     # One line tells of several measures, each of which may not be needed.
     parts = [part for text in told.values() for part in re.split("[;,]", text)]
-    active = [part for part in parts if "Not affected" not in part and "disabled" not in part]
+    # Enhanced IBRS is always on and costs nothing at a system call.
+    idle = ("Not affected", "disabled", "Enhanced", "Automatic")
+    active = [part for part in parts if not any(word in part for word in idle)]
     costs = [
         where
         for word, where in COSTS

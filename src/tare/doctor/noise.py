@@ -44,7 +44,7 @@ def examine(view: View) -> Diagnosis:
 
 
 def _of(cpu: CpuNoise) -> str:
-    parts = [f"CPU {cpu.cpu} loses {cpu.lost:.2%}"]
+    parts = [f"CPU {cpu.cpu} loses {cpu.lost:.2%},"]
     if cpu.rate_hz:
         parts.append(f"{cpu.rate_hz:.0f} detours a second")
     if cpu.median_ns:
@@ -63,7 +63,7 @@ def period(period_ns: float) -> str:
     if tick is not None:
         return f"at {rate:.0f} Hz, the timer's tick"
     return (
-        f"at {rate:.0f} Hz, no timer's tick: some service or device"
+        f"at {rate:.0f} Hz, not the timer's tick: another task or a device"
         if rate >= 1
         else (f"every {period_ns / 1e9:.1f} s")
     )

@@ -26,7 +26,7 @@ def examine(view: View) -> Diagnosis:
     data: dict[str, Any] = {"control": control, "cores": shared}
     if shared:
         return bad(
-            f"on: {', '.join(shared[:4])}{' …' * (len(shared) > 4)} share a core each",
+            f"on: {'; '.join(shared[:4])}{' …' * (len(shared) > 4)} share a core each",
             "parallel", "speed", "strangers",
             why="two workers can share the units and caches of one core, and see each other",
             change=f"echo off | sudo tee {FILE}",

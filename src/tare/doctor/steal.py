@@ -11,6 +11,8 @@ from tare.registry import Description
 STEAL, COUNTED = 7, 8
 #: Above it, steal is larger than what people compare.
 LIMIT = 0.01
+#: Fewer ticks of work say nothing of a share.
+LEAST_TICKS = 25
 
 
 def examine(view: View) -> Diagnosis:
@@ -19,9 +21,8 @@ def examine(view: View) -> Diagnosis:
     since_boot = _share(_read(view))
     now = None
     if view.before is not None and "cpu" in after and "cpu" in view.before.ticks:
-        now = _share(
-            tuple(a - b for a, b in zip(after["cpu"], view.before.ticks["cpu"], strict=True))
-        )
+        passed = zip(after["cpu"], view.before.ticks["cpu"], strict=True)
+        now = _share(tuple(a - b for a, b in passed), LEAST_TICKS)
     if since_boot is None:
         return hidden()
     told = f"{since_boot:.1%} of the busy time since boot"
@@ -46,11 +47,13 @@ def _read(view: View) -> tuple[int, ...]:
     return tuple(map(int, line.split()[1:])) if line.startswith("cpu ") else ()
 
 
-def _share(ticks: tuple[int, ...]) -> float | None:
+def _share(ticks: tuple[int, ...], least: int = 0) -> float | None:
     """Return steal among the time that was asked for: idle time cannot be stolen."""
     if len(ticks) <= STEAL:
         return None
     asked = sum(ticks[:COUNTED]) - ticks[3] - ticks[4]
+    if asked < least:
+        return None
     return ticks[STEAL] / asked if asked > 0 else 0.0
 
 

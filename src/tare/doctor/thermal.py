@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import THROTTLES, View
-from tare.registry import Description
+from tare.registry import Description, scan
 
 WORDS = ("temperature above threshold", "cpu clock throttled")
 
@@ -24,8 +24,8 @@ def examine(view: View) -> Diagnosis:
             f"{told}, {now} times just now",
             "times", "speed", "parallel",
             why="the processor slows down for its heat at this moment",
-            change="let it cool: better air, fewer workers, or tare doctor --fix turbo",
-            fix={"turbo": "off"},
+            change="let it cool: better air, fewer workers, or turbo off",
+            fix={"turbo": "off"} if scan("settings")["turbo"].names(view.kernel) else None,
             since_boot=count, now=now,
         )  # fmt: skip
     if count or said:

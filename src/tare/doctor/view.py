@@ -137,9 +137,9 @@ class View:
 
 def _ticks(kernel: KernelFiles) -> dict[str, tuple[int, ...]]:
     found = {}
-    for line in kernel.lines("/proc/stat"):
+    for line in filter(None, kernel.lines("/proc/stat")):
         name, *numbers = line.split()
-        if re.fullmatch(r"cpu\d*", name):
+        if re.fullmatch(r"cpu\d*", name) and all(number.isdigit() for number in numbers):
             found[name] = tuple(map(int, numbers))
     return found
 

@@ -41,7 +41,7 @@ def examine(view: View) -> Diagnosis:
         return hidden(f"the processor does not say whether it is virtual{inside}")
     if inside:
         return note(
-            f"container on bare metal{inside}",
+            f"bare metal{inside}",
             why="other containers of the machine cannot be seen",
         )
     return good("bare metal")

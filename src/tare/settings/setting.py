@@ -119,7 +119,8 @@ class FileSetting(Setting):
             raise ExperimentError(
                 f"{name} cannot be {wanted!r} here", f"one of: {', '.join(values)}"
             )
-        if not values and not wanted.lstrip("-").isdigit():
+        # Where the kernel does not tell its words, it says itself what it does not take.
+        if not values and self.offered is None and not wanted.lstrip("-").isdigit():
             raise ExperimentError(f"{name} is a whole number, not {wanted!r}")
         check_writable(self, kernel, names)
 

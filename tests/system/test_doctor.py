@@ -1,0 +1,228 @@
+"""The doctor on the real machine: what it says, what it holds, that everything is put back.
+
+Settings are held for moments only, since others may measure here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare import lease, registry, settings
+from tare.errors import TareError
+from tare.kernel_files import KernelFiles
+from tare.settings import kept
+from tare.settings.setting import Setting
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+ROOT = os.geteuid() == 0
+SYSCTL = Path("/proc/sys")
+#: What can be tried without anybody noticing.
+HARMLESS = {
+    "swappiness": "59",
+    "autogroup": "off",
+    "address_randomization": "off",
+    "huge_pages": "never",
+    "perf_event_paranoid": "3",
+    "watchdog": "off",
+    "idle_states": "0",
+}
+
+needs_root = pytest.mark.skipif(not ROOT, reason="only root may change settings")
+
+
+def tare(*words: str, check: int | None = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([*TARE, *words], capture_output=True, text=True, timeout=120, check=False)
+    if check is not None:
+        assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+def now() -> dict[str, str | None]:
+    units: dict[str, Setting] = registry.scan("settings")
+    kernel = KernelFiles()
+    return {
+        name: kernel.value(file)
+        for unit in units.values()
+        for name in [unit.description.name]
+        for file in unit.names(kernel)[:1]
+        if name != "idle_states"
+    }
+
+
+@pytest.fixture
+def untouched() -> Iterator[dict[str, str | None]]:
+    """Everything is as before, even where a test failed."""
+    before = now()
+    try:
+        yield before
+        assert now() == before
+    finally:
+        for left in kept.remnants():
+            if not lease.sessions().get(left.name, False):
+                left.remove()
+                lease.forget(left.name)
+
+
+def available(name: str) -> bool:
+    try:
+        registry.scan("settings")[name].check(KernelFiles(), HARMLESS[name])
+    except TareError:
+        return False
+    return True
+
+
+def sysctl_swappiness() -> str:
+    return (SYSCTL / "vm/swappiness").read_text().strip()
+
+
+def test_it_tells_what_it_sees_and_whether_anything_is_bad() -> None:
+    done = tare("doctor", "--fast", "--json", "-", check=None)
+    told: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == (1 if told["unfit"] else 0)
+    assert set(told["checks"]) == set(registry.scan("doctor"))
+    assert told["checks"]["cores"]["data"]["online"]
+    bad = {name for name, one in told["checks"].items() if one["judgement"] == "bad"}
+    assert set().union(*told["unfit"].values()) == bad if told["unfit"] else not bad
+
+
+def test_it_listens_to_noise_and_names_who_makes_the_load() -> None:
+    argv = [sys.executable, "-c", "while True: pass"]
+    with subprocess.Popen(argv) as busy:
+        try:
+            done = tare("doctor", "--quiet-window", "1 s", "--json", "-", check=1)
+        finally:
+            busy.kill()
+    told = json.loads(done.stdout)["checks"]
+    assert told["noise"]["judgement"] in ("good", "bad")
+    assert "loses" in told["noise"]["value"]
+    assert told["load"]["judgement"] == "bad"
+    assert Path(sys.executable).resolve().name[:6] in str(told["load"]["data"]["users"])
+
+
+def test_a_purpose_restricts_what_is_judged() -> None:
+    done = tare("doctor", "--fast", "--purpose", "accounting", check=None)
+    assert "wall times" not in done.stdout
+    assert tare("doctor", "--purpose", "sports", check=11).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--for", "1h"],
+        ["--", "true"],
+        ["--fix", "nonsense"],
+        ["--fix", "swappiness=no"],
+        ["--fix", "swappiness=1", "--for", "soon"],
+        ["--fix", "swappiness=1", "--for", "1h", "--", "true"],
+        ["--quiet-window", "0"],
+    ],
+)
+def test_what_makes_no_sense_is_refused(words: list[str], untouched: dict[str, str]) -> None:
+    done = tare("doctor", *words, check=11)
+    assert done.stderr.startswith("tare: ")
+
+
+@needs_root
+@pytest.mark.parametrize("name", HARMLESS)
+def test_a_setting_is_changed_verified_and_put_back(
+    name: str, untouched: dict[str, str | None]
+) -> None:
+    if not available(name):
+        pytest.skip(f"{name} cannot be changed here")
+    with settings.hold({name: HARMLESS[name]}) as held:
+        (change,) = held.changes
+        assert change.now is not None
+        if name != "idle_states":
+            assert change.now == HARMLESS[name]
+
+
+@needs_root
+def test_a_command_runs_under_the_settings_and_tells_its_exit_code(
+    untouched: dict[str, str | None],
+) -> None:
+    done = tare(
+        "doctor", "--fix", "swappiness=59", "--",
+        "sh", "-c", "cat /proc/sys/vm/swappiness; exit 7",
+        check=7,
+    )  # fmt: skip
+    assert done.stdout.split()[0] == "59"
+    assert tare("doctor", "--fix", "swappiness=59", "--", "sh", "-c", "kill -9 $$", check=137)
+    assert tare("doctor", "--fix", "swappiness=59", "--", "/no/such", check=11)
+
+
+@needs_root
+def test_it_ends_when_the_time_is_over(untouched: dict[str, str | None]) -> None:
+    done = tare("doctor", "--fix", "swappiness=59", "--for", "100ms")
+    assert "Holding swappiness" in done.stderr
+    assert "Put back" in done.stdout
+
+
+def held(*words: str) -> subprocess.Popen[str]:
+    """Start a holder and return when it holds."""
+    process = subprocess.Popen(
+        [*TARE, "doctor", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("Held"):
+            return process
+    raise AssertionError("it does not hold")
+
+
+@needs_root
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_lease(ending: signal.Signals, untouched: dict[str, str | None]) -> None:
+    with held("--fix", "swappiness=59") as process:
+        assert sysctl_swappiness() == "59"
+        process.send_signal(ending)
+        assert process.wait(20) == 0
+
+
+@needs_root
+def test_cleanup_puts_back_what_a_killed_one_left(untouched: dict[str, str | None]) -> None:
+    with held("--fix", "swappiness=59,autogroup=on") as process:
+        refused = tare("doctor", "--fix", "swappiness=58", "--", "true", check=12)
+        assert str(process.pid) in refused.stderr
+        process.kill()
+    assert sysctl_swappiness() == "59"
+    done = tare("cleanup")
+    assert "change of swappiness" in done.stdout
+    assert sysctl_swappiness() == untouched["swappiness"]
+
+
+@needs_root
+def test_a_killed_one_does_not_spoil_the_next(untouched: dict[str, str | None]) -> None:
+    with held("--fix", "swappiness=59") as process:
+        process.kill()
+    tare("doctor", "--fix", "swappiness=58", "--", "true")
+    assert sysctl_swappiness() == untouched["swappiness"]
+
+
+@pytest.mark.skipif(not ROOT, reason="needs another user to become")
+def test_without_the_right_it_says_what_to_type(untouched: dict[str, str | None]) -> None:
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    environment = {**os.environ, "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
+    able = subprocess.run(
+        [*nobody, sys.executable, "-c", "import tare.agent"],
+        env=environment, capture_output=True, check=False,
+    )  # fmt: skip
+    if able.returncode != 0:
+        pytest.skip("another user cannot read this Python or this checkout")
+    done = subprocess.run(
+        [*nobody, *TARE, "doctor", "--fix", "swappiness=59"],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 12
+    assert "needs root" in done.stderr
+    assert "sudo" in done.stderr

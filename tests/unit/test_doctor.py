@@ -1,0 +1,193 @@
+"""What the doctor says of machines that were written down: judged as expected, never guessed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from trees import MACHINES, grow, seen
+
+from tare import doctor
+from tare.doctor.noise import period
+from tare.doctor.noise_readings import CpuNoise, Noise
+from tare.doctor.view import ClockState, Snapshot, View
+from tare.kernel_files import KernelFiles
+
+#: By machine: what is bad, and what is worth knowing. All the rest is good or hidden.
+EXPECTED = {
+    "intel_server": (
+        {
+            "governor", "turbo", "energy_preference", "idle_states", "smt", "numa", "huge_pages",
+            "interrupts", "cgroups", "perf",
+        },
+        {"frequency_driver", "swap", "autogroup", "isolation", "watchdog", "mitigations"},
+    ),
+    "amd_laptop": (
+        {
+            "clock", "governor", "turbo", "energy_preference", "thermal", "address_randomization",
+            "swap", "ksm", "memory_pressure", "mitigations", "load", "disk",
+        },
+        {"frequency_driver", "isolation"},
+    ),
+    "cloud_vm": (
+        {"virtualization", "steal", "limits", "mitigations"},
+        {"smt", "isolation", "perf", "load"},
+    ),
+    "container": (set(), {"virtualization"}),
+    "arm_board": ({"cores", "governor"}, set()),
+}  # fmt: skip
+
+
+def told(machine: str, root: Path) -> dict[str, Any]:
+    return doctor.examine(seen(machine, root)).diagnoses
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_machine_is_judged_as_expected(machine: str, tmp_path: Path) -> None:
+    found = told(machine, tmp_path)
+    bad, notes = EXPECTED[machine]
+    assert {name for name, one in found.items() if one.judgement == "bad"} == bad
+    assert {name for name, one in found.items() if one.judgement == "note"} == notes
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_is_bad_says_for_what_why_how_much_and_from_where(
+    machine: str, tmp_path: Path
+) -> None:
+    for one in told(machine, tmp_path).values():
+        assert set(one.purposes) <= set(doctor.PURPOSES)
+        if one.judgement == "bad":
+            assert one.purposes
+            assert one.why
+            assert one.effect
+            assert one.source
+        if one.judgement in ("good", "hidden"):
+            assert not one.purposes
+            assert not one.fix
+
+
+def test_without_any_file_nothing_is_said_to_be_good_or_bad(tmp_path: Path) -> None:
+    report = doctor.examine(View(kernel=KernelFiles(tmp_path)))
+    assert {one.judgement for one in report.diagnoses.values()} == {"hidden"}
+    assert report.unfit() == {}
+    assert doctor.facts(View(kernel=KernelFiles(tmp_path))) == {"unfit_for": "nothing"}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_files_full_of_nonsense_are_no_crash(machine: str, tmp_path: Path) -> None:
+    kernel = grow(machine, tmp_path)
+    for path in list(kernel.root.rglob("*")):
+        if path.is_file() and path.name not in ("mounts", "cgroup"):
+            path.write_bytes(b"\xff\x00 nonsense: -\n")
+    doctor.examine(View(kernel=kernel))
+
+
+def test_a_virtual_machine_hides_its_frequency(tmp_path: Path) -> None:
+    found = told("cloud_vm", tmp_path)
+    for name in ("governor", "frequency_driver", "turbo", "energy_preference"):
+        assert found[name].judgement == "hidden"
+        assert "hypervisor" in found[name].value
+    assert found["virtualization"].value == "virtual machine (KVM)"
+    assert found["limits"].data == {"cpus": 1.5, "memory_bytes": 2 << 30}
+
+
+def test_the_size_of_an_effect_is_that_of_this_machine(tmp_path: Path) -> None:
+    found = told("intel_server", tmp_path)
+    assert "+56%" in found["turbo"].effect
+    assert "3.9" in found["governor"].effect
+    assert "133 µs" in found["idle_states"].effect
+
+
+def test_who_makes_the_load_is_named(tmp_path: Path) -> None:
+    load = told("amd_laptop", tmp_path)["load"]
+    assert "Web Content 90%" in load.value
+    assert load.data["users"] == {"Web Content": pytest.approx(0.9)}
+
+
+def test_interrupts_are_counted_by_cpu_and_device(tmp_path: Path) -> None:
+    found = told("intel_server", tmp_path)["interrupts"]
+    assert found.data["rates_hz"] == {"0": 4000, "1": 10}
+    assert found.data["devices_hz"] == {"eth0-TxRx-0": 4000, "nvme0q1": 10}
+    assert found.data["irqbalance"]
+
+
+def test_what_the_kernel_distrusts_is_said_in_its_words(tmp_path: Path) -> None:
+    assert "TSC unstable" in told("amd_laptop", tmp_path)["clock"].why
+
+
+def test_a_mitigation_that_is_not_needed_costs_nothing(tmp_path: Path) -> None:
+    assert told("cloud_vm", tmp_path)["mitigations"].data["costs"] == [
+        "indirect calls in the kernel"
+    ]
+
+
+def test_a_purpose_is_spoken_against_by_what_is_bad_for_it(tmp_path: Path) -> None:
+    report = doctor.examine(seen("arm_board", tmp_path))
+    assert report.unfit() == {
+        "times": ["cores", "governor"],
+        "speed": ["cores", "governor"],
+        "parallel": ["cores"],
+    }
+    assert set(report.fit()) | set(report.unfit()) == set(doctor.PURPOSES)
+    assert report.fixes() == {"governor": "performance"}
+
+
+def test_facts_take_no_time_and_hold_what_is_seen(tmp_path: Path) -> None:
+    found = doctor.facts(View(kernel=grow("intel_server", tmp_path)))
+    assert found["governor"] == "powersave"
+    assert "times" in found["unfit_for"]
+    assert "noise" not in found
+
+
+def test_a_clock_that_is_set_meanwhile_is_bad(tmp_path: Path) -> None:
+    view = seen("intel_server", tmp_path)
+    assert view.before is not None
+    assert view.after is not None
+    stepped = replace(
+        view,
+        before=replace(view.before, offset_s=100.0),
+        after=replace(view.after, offset_s=100.5),
+        clock=ClockState(synchronised=True, rate_ppm=3.0, offset_ns=0),
+    )
+    found = doctor.examine(stepped).diagnoses["time_sync"]
+    assert found.judgement == "bad"
+    assert "+500.0 ms" in found.value
+
+
+def test_a_full_disk_is_bad(tmp_path: Path) -> None:
+    view = replace(seen("intel_server", tmp_path), room={"/tmp": 1 << 20})
+    assert doctor.examine(view).diagnoses["disk"].judgement == "bad"
+
+
+@pytest.mark.parametrize(
+    ("period_ns", "said"),
+    [(4e6, "250 Hz, the timer's tick"), (1e6, "1000 Hz, the timer's tick"), (2e9, "every 2.0 s")],
+)
+def test_a_period_is_told_by_what_it_means(period_ns: float, said: str) -> None:
+    assert said in period(period_ns)
+
+
+@pytest.mark.parametrize(("lost", "judgement"), [(0.001, "good"), (0.05, "bad")])
+def test_noise_is_judged_by_the_cpu_that_lost_most(
+    tmp_path: Path, lost: float, judgement: str
+) -> None:
+    def of(cpu: int, share: float) -> CpuNoise:
+        return CpuNoise(
+            cpu=cpu, lost=share, median_ns=3e3, longest_ns=5e4, rate_hz=260.0, period_ns=4e6
+        )
+
+    noise = Noise(seconds=10.0, cpus=(of(0, 0.0005), of(1, lost)))
+    view = replace(seen("intel_server", tmp_path), noise=noise)
+    found = doctor.examine(view).diagnoses["noise"]
+    assert found.judgement == judgement
+    assert "the timer's tick" in found.value
+
+
+def test_counters_of_a_moment_are_those_of_the_files(tmp_path: Path) -> None:
+    snapshot = Snapshot.take(grow("amd_laptop", tmp_path), 1.0)
+    assert snapshot.processes[900].name == "Web Content"
+    assert snapshot.processes[900].ticks == 2100
+    assert snapshot.paging == {"pswpin": 100, "pswpout": 200}
+    assert snapshot.throttled == 20
