@@ -10,8 +10,8 @@ least, less one, ``ratio`` tare's best over the other's.
     .venv/bin/python benchmarks/probe_processes.py [--lmbench DIR] [--runs 5] [--rounds 7]
 
 DIR holds lat_proc, lat_pipe, lat_ctx and lat_pagefault, somewhere; ``hello`` is where lat_proc
-looks for it, in /tmp. A folder ``static`` in it may hold a lat_proc built with -DSTATIC -static, which
-executes /tmp/hello-s.
+looks for it, in /tmp. A folder ``static`` in it may hold a lat_proc built with -DSTATIC -static,
+which executes /tmp/hello-s.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ use std::thread;
 
 use crate::clock;
 use crate::probes::chase::shuffle;
+use crate::probes::processes::refusal;
 use crate::probes::{pin, Axis, Better, Metric, Need, Probe, Round, Seconds};
 
 pub const PROBE: Probe = Probe {
@@ -114,7 +115,7 @@ fn latency(from: u32, to: u32, share_ns: i64) -> Result<f64, String> {
     thread::scope(|scope| {
         let partner = thread::Builder::new()
             .spawn_scoped(scope, || pin(to).map(|()| answer(&line)))
-            .map_err(|error| format!("no second thread: {error}"))?;
+            .map_err(|error| format!("no second thread: {}", refusal(error)))?;
         let least = pin(from).map(|()| bounce(&line, share_ns));
         line.0.store(STOP, Ordering::Release);
         partner.join().expect("it does not panic")?;

@@ -89,7 +89,7 @@ pub fn advise(start: *mut u8, length: usize, advice: i32) -> Result<(), String> 
     // SAFETY: the callers' own ranges.
     match unsafe { libc::madvise(start.cast(), length, advice) } {
         0 => Ok(()),
-        _ => Err(io::Error::last_os_error().to_string()),
+        _ => Err(format!("madvise: {}", io::Error::last_os_error())),
     }
 }
 

@@ -16,6 +16,7 @@ mod cpu_frequency;
 mod cpu_smt;
 mod empty_loop;
 mod fault;
+mod fault_count;
 mod file_cache;
 mod file_contention;
 mod file_read;

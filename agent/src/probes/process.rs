@@ -14,11 +14,13 @@ use crate::worker::CONTROL_FD;
 
 /// Run as the process of a round.
 pub fn run() -> ExitCode {
-    // SAFETY: the descriptor is there for us; a plain switch; an empty set, since what the main
+    // SAFETY: the descriptor is there for us; plain switches; an empty set, since what the main
     // process blocks would be blocked here and in everything that a probe starts.
     let control = unsafe {
         libc::fcntl(CONTROL_FD, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // Where files may not be as long as a probe would have them, that is an error it can tell.
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());

@@ -10,6 +10,19 @@ use crate::probes::{pin, Axis, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;
 use crate::worker::BINARY_FD;
 
+/// A single figure in nanoseconds.
+const fn cost(name: &'static str, meaning: &'static str) -> Metric {
+    Metric {
+        name,
+        unit: "ns",
+        meaning,
+        axes: &[],
+        listed: false,
+        better: Better::Lower,
+        margin: 0.1,
+    }
+}
+
 pub const PROBE: Probe = Probe {
     name: "process",
     title: "making processes",
@@ -17,56 +30,31 @@ pub const PROBE: Probe = Probe {
                end?",
     source: Some("SYSMEASURE, process creation; lmbench lat_proc"),
     metrics: &[
-        Metric {
-            name: "process.fork",
-            unit: "ns",
-            meaning: "fork of a small process with one thread, whose child ends at once, until \
+        cost(
+            "process.fork",
+            "fork of a small process with one thread, whose child ends at once, until \
                       waitpid returns; both on one CPU; least of windows",
-            axes: &[],
-            listed: false,
-            better: Better::Lower,
-            margin: 0.1,
-        },
-        Metric {
-            name: "process.vfork",
-            unit: "ns",
-            meaning: "The same where the child borrows the parent's memory (clone with CLONE_VM \
+        ),
+        cost(
+            "process.vfork",
+            "The same where the child borrows the parent's memory (clone with CLONE_VM \
                       and CLONE_VFORK)",
-            axes: &[],
-            listed: false,
-            better: Better::Lower,
-            margin: 0.1,
-        },
-        Metric {
-            name: "process.posix_spawn",
-            unit: "ns",
-            meaning: "posix_spawn of an empty program, until waitpid returns. The program is the \
+        ),
+        cost(
+            "process.posix_spawn",
+            "posix_spawn of an empty program, until waitpid returns. The program is the \
                       agent, statically linked, which ends at once; least of windows",
-            axes: &[],
-            listed: false,
-            better: Better::Lower,
-            margin: 0.1,
-        },
-        Metric {
-            name: "process.fork_exec",
-            unit: "ns",
-            meaning: "fork and execve of the same program, until waitpid returns; least of \
+        ),
+        cost(
+            "process.fork_exec",
+            "fork and execve of the same program, until waitpid returns; least of \
                       windows. A dynamically linked one, such as lmbench's, takes longer: its \
                       libraries are mapped and bound at each start",
-            axes: &[],
-            listed: false,
-            better: Better::Lower,
-            margin: 0.1,
-        },
-        Metric {
-            name: "process.shell",
-            unit: "ns",
-            meaning: "fork and execve of /bin/sh -c : , until waitpid returns; least of windows",
-            axes: &[],
-            listed: false,
-            better: Better::Lower,
-            margin: 0.1,
-        },
+        ),
+        cost(
+            "process.shell",
+            "fork and execve of /bin/sh -c : , until waitpid returns; least of windows",
+        ),
         Metric {
             name: "process.fork_resident",
             unit: "ns",
@@ -158,7 +146,7 @@ fn time(
 ) -> Result<f64, String> {
     let mut live = || create().and_then(wait);
     // What is refused at all is refused at once.
-    live().map_err(|error| error.to_string())?;
+    live().map_err(refusal)?;
     let mut failed = None;
     let windows = windows(budget_ns, |operations| {
         for _ in 0..operations {
@@ -167,8 +155,22 @@ fn time(
     });
     match failed {
         None => Ok(windows.least),
-        Some(error) => Err(error.to_string()),
+        Some(error) => Err(refusal(error)),
     }
+}
+
+/// Why nothing is born, and what would mend it.
+pub fn refusal(error: io::Error) -> String {
+    let mend = match error.raw_os_error() {
+        Some(libc::EAGAIN) => {
+            ": a limit is reached (ulimit -u, ulimit -v, or the control group's pids.max)"
+        }
+        Some(libc::EPERM | libc::ENOSYS) => {
+            ": a seccomp filter? (docker run --security-opt seccomp=unconfined)"
+        }
+        _ => "",
+    };
+    format!("{error}{mend}")
 }
 
 /// Waits for a child, which must have succeeded.

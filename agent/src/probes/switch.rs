@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::probes::partner::Partner;
+use crate::probes::processes::refusal;
 use crate::probes::timing::windows;
 use crate::probes::{pin, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;
@@ -90,7 +91,10 @@ fn perform(round: &Round) -> Result<(), String> {
             round.read("switch.pipe", found.pipe);
             found.tell(round, "process");
         }
-        Err(error) => round.unavailable("switch.process", format!("no second process: {error}")),
+        Err(error) => round.unavailable(
+            "switch.process",
+            format!("no second process: {}", refusal(error)),
+        ),
     }
     if round.job.effort == Effort::Brief {
         return Ok(());
@@ -99,7 +103,10 @@ fn perform(round: &Round) -> Result<(), String> {
     std::thread::scope(|scope| {
         let partner = std::thread::Builder::new().spawn_scoped(scope, || pipes.answer());
         if let Err(error) = partner {
-            round.unavailable("switch.thread", format!("no second thread: {error}"));
+            round.unavailable(
+                "switch.thread",
+                format!("no second thread: {}", refusal(error)),
+            );
             return Ok(());
         }
         let found = bounce(&pipes, share);

@@ -3,6 +3,7 @@
 use std::io;
 use std::ptr;
 
+use crate::probes::processes::refusal;
 use crate::probes::timing::windows;
 use crate::probes::{pin, Better, Metric, Probe, Round, Seconds};
 use crate::usage;
@@ -64,7 +65,7 @@ fn perform(round: &Round) -> Result<(), String> {
 
 /// Least time of a thread's life, and page faults in the mean of one.
 fn time(budget_ns: i64, attributes: &Attributes) -> Result<(f64, f64), String> {
-    live(attributes).map_err(|error| error.to_string())?;
+    live(attributes).map_err(refusal)?;
     let (mut failed, mut threads) = (None, 0);
     let before = usage::own().minor_faults;
     let windows = windows(budget_ns, |operations| {
@@ -76,7 +77,7 @@ fn time(budget_ns: i64, attributes: &Attributes) -> Result<(f64, f64), String> {
     let faults = usage::own().minor_faults - before;
     match failed {
         None => Ok((windows.least, faults as f64 / threads as f64)),
-        Some(error) => Err(error.to_string()),
+        Some(error) => Err(refusal(error)),
     }
 }
 
