@@ -14,12 +14,14 @@ mod cores;
 mod cpu_credit;
 mod cpu_frequency;
 mod cpu_smt;
+mod direct;
 mod empty_loop;
 mod fault;
 mod fault_count;
 mod file_cache;
 mod file_contention;
 mod file_read;
+mod file_remote;
 mod loopback;
 mod mapped_file;
 mod memory_bandwidth;
@@ -34,6 +36,7 @@ mod partner;
 mod process;
 mod processes;
 mod quantiles;
+mod reads;
 mod steal;
 mod streams;
 mod switch;
@@ -64,6 +67,7 @@ pub const PROBES: &[&Probe] = &[
     &file_cache::PROBE,
     &file_contention::PROBE,
     &file_read::PROBE,
+    &file_remote::PROBE,
     &empty_loop::PROBE,
     &memory_bandwidth::PROBE,
     &memory_latency::PROBE,
