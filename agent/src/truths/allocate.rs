@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::stamp::Stamp;
-use super::touch::{Fresh, PAGE};
+use super::touch::{page_bytes, Fresh};
 use super::{Never, Opening, Truth};
 
 pub const TRUTH: Truth = Truth {
@@ -19,7 +19,7 @@ fn run(opening: &Opening, mebibytes: i64) -> Result<Never, String> {
     // What it has before: all of it is in its resident set, but pages of files are not charged
     // to the group of who reads them.
     let resident = statm().unwrap_or_default();
-    let memory = Fresh::new(bytes as usize / PAGE)?;
+    let memory = Fresh::new(bytes as usize / page_bytes())?;
     memory.touch();
     opening.tell_until(
         &Stamp::last(),
@@ -43,8 +43,7 @@ fn statm() -> Option<Resident> {
         .skip(1)
         .map(|field| field.parse::<i64>().ok());
     let (all, files) = (fields.next()??, fields.next()??);
-    // SAFETY: asks for a constant.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let page = page_bytes() as i64;
     Some(Resident {
         all: all * page,
         own: (all - files) * page,

@@ -1,6 +1,10 @@
 //! What a program can see of itself at a moment.
 
+use super::sleep;
 use crate::{clock, usage};
+
+/// Longer than a timer's slack.
+const REST_NS: i64 = 200_000;
 
 /// Words that a stamp takes on a command line.
 pub const WORDS: usize = 4;
@@ -28,7 +32,12 @@ impl Stamp {
     }
 
     /// At the end of what is timed: the wall clock is the last that is read.
+    ///
+    /// What is told afterwards wakes whoever reads it, which takes the CPU from a process that
+    /// has used it for long, and so its end would be late by other processes' turns. Who has just
+    /// slept keeps the CPU for a while.
     pub fn last() -> Self {
+        sleep::until(clock::monotonic() + REST_NS);
         let mut stamp = Self::take();
         stamp.cpu_ns = clock::process_cpu();
         stamp.wall_ns = clock::monotonic();

@@ -3,12 +3,17 @@
 use std::io;
 use std::ptr;
 
-pub const PAGE: usize = 4096;
+/// Bytes of the machine's smallest page.
+pub fn page_bytes() -> usize {
+    // SAFETY: asks for a constant.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
 
 /// A private mapping without huge pages; unmapped when dropped.
 pub struct Fresh {
     start: *mut u8,
-    pages: usize,
+    length: usize,
 }
 
 impl Fresh {
@@ -22,7 +27,7 @@ impl Fresh {
     }
 
     fn map(pages: usize, kind: libc::c_int) -> Result<Self, String> {
-        let length = pages.max(1).checked_mul(PAGE).ok_or("too much")?;
+        let length = pages.max(1).checked_mul(page_bytes()).ok_or("too much")?;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping, of nothing that exists.
         let start = unsafe {
@@ -42,15 +47,15 @@ impl Fresh {
         unsafe { libc::madvise(start, length, libc::MADV_NOHUGEPAGE) };
         Ok(Self {
             start: start.cast(),
-            pages: pages.max(1),
+            length,
         })
     }
 
     /// Writes to every page.
     pub fn touch(&self) {
-        for page in 0..self.pages {
+        for place in (0..self.length).step_by(page_bytes()) {
             // SAFETY: inside the mapping; nobody else has it.
-            unsafe { self.start.add(page * PAGE).write_volatile(1) };
+            unsafe { self.start.add(place).write_volatile(1) };
         }
     }
 
@@ -64,6 +69,6 @@ impl Fresh {
 impl Drop for Fresh {
     fn drop(&mut self) {
         // SAFETY: as it was mapped.
-        unsafe { libc::munmap(self.start.cast(), self.pages * PAGE) };
+        unsafe { libc::munmap(self.start.cast(), self.length) };
     }
 }

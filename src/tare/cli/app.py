@@ -21,6 +21,7 @@ from tare.cli import (
     fingerprint,
     peer,
     run,
+    selftest,
 )
 from tare.cli.output import harmless
 from tare.errors import InterruptError, StoreError, TareError
@@ -52,6 +53,7 @@ app.add_typer(fingerprint.app, name="fingerprint")
 app.command()(export.export)
 app.command()(doctor.doctor)
 app.command()(peer.peer)
+app.command()(selftest.selftest)
 app.command()(cleanup.cleanup)
 app.command()(describe.describe)
 
