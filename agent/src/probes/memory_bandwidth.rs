@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::clock;
-use crate::probes::chase::{Buffer, Caches, Pages};
+use crate::probes::chase::Caches;
+use crate::probes::pages::{Buffer, Pages};
 use crate::probes::streams::{loops, Kind, Streams, BLOCK};
 use crate::probes::timing::windows;
 use crate::probes::{pin, Axis, Better, Metric, Probe, Round, Seconds};
@@ -78,7 +79,7 @@ pub const PROBE: Probe = Probe {
     ],
     seconds: Seconds {
         brief: Some(0.05),
-        quick: Some(0.45),
+        quick: Some(0.5),
         whole: Some(2.5),
     },
     repeats: true,

@@ -32,6 +32,7 @@ mod network_bandwidth;
 mod network_connect;
 mod network_round_trip;
 mod noise;
+mod pages;
 mod partner;
 mod process;
 mod processes;
