@@ -34,6 +34,7 @@ mod network_round_trip;
 mod noise;
 mod pages;
 mod partner;
+mod pipe;
 mod process;
 mod processes;
 mod quantiles;
