@@ -29,7 +29,16 @@ FIGURES: dict[str, tuple[float, str, float | None, str | None]] = {
     "memory.cache.l1": (49152.0, "bytes", 49152.0, "sysfs"),
     "memory.cache.l2": (1.1e6, "bytes", 1048576.0, "sysfs"),
     "memory.cache.l3": (2.1e7, "bytes", 33554432.0, "sysfs; others of the host use it, too"),
-    "memory.bandwidth.read": (2.3e10, "B/s", None, "the hypervisor hides the modules"),
+    **{
+        f"memory.bandwidth.{kind}.{n}": (
+            2.3e10 * n,
+            "B/s",
+            None,
+            "the hypervisor hides the modules",
+        )
+        for kind in ("read", "write", "copy", "triad")
+        for n in (1, 2)
+    },
     "syscall.getpid": (83.0, "ns", 70.0, "entry, exit and retpolines"),
     "syscall.open_close": (870.0, "ns", None, None),
     "process.fork": (75e3, "ns", None, None),
@@ -38,11 +47,11 @@ FIGURES: dict[str, tuple[float, str, float | None, str | None]] = {
     "switch.thread": (980.0, "ns", None, None),
     "fault.minor": (510.0, "ns", None, None),
     "fault.major": (68e3, "ns", None, None),
-    "network.round_trip.p50": (5.7e3, "ns", None, None),
-    "network.round_trip.p99": (11.2e3, "ns", None, None),
-    "network.connect": (15.9e3, "ns", None, None),
+    "network.round_trip.tcp_p50": (5.7e3, "ns", None, None),
+    "network.round_trip.tcp_p99": (11.2e3, "ns", None, None),
+    "network.connect.whole": (15.9e3, "ns", None, None),
     "file.read.random": (51e3, "ns", None, "a virtual disk: the host's cache may serve it"),
-    "noise.share": (0.031, "1", 0.0, "nothing else should run"),
+    "noise.lost": (0.031, "1", 0.0, "nothing else should run"),
     "steal.share": (0.012, "1", 0.0, "a host that is not overbooked takes nothing"),
 }
 
@@ -70,17 +79,25 @@ def curves(cpus: int = 2) -> dict[str, Curve]:
     """Make every curve and map that the page knows, and one that it does not."""
     sizes = [int(2 ** (k / 4)) for k in range(40, 113)]
     blocks = [4096 << k for k in range(0, 9)]
-    kernels = {"read": 1.0, "write": 0.7, "copy": 0.8, "triad": 0.85}
-    found = {
+    return {
         "memory.latency": curve(
             "ns", [("size_bytes", "bytes"), ("page_bytes", "bytes")],
             [(s, p) for s in sizes for p in (4096, 2 * MIB)], staircase,
         ),
         "cores.latency": curve(
-            "ns", [("from_cpu", "1"), ("to_cpu", "1")],
-            [(a, b) for a in range(cpus) for b in range(cpus) if a != b],
+            "ns", [("from", "1"), ("to", "1")],
+            [(a, b) for a in range(cpus) for b in range(a + 1, cpus)],
             lambda a, b: 45 if a // 8 == b // 8 else 110 if a // 64 == b // 64 else 210, 0.1,
         ),
+        "memory.bandwidth.by_size": curve(
+            "B/s", [("size_bytes", "bytes")], [(s,) for s in sizes[12::2]],
+            lambda s: 12e10 if s < 48 * KIB else 6e10 if s < MIB else 2e10,
+        ),
+        **{
+            name: curve(unit, [("cpu", "1")], [(c,) for c in range(cpus)], lambda c, v=v: v + c)
+            for name, unit, v in (("noise.share", "1", 0.03), ("noise.rate", "Hz", 250.0),
+                                  ("noise.longest", "ns", 2.7e7))
+        },
         "network.bandwidth": curve(
             "B/s", [("message_bytes", "bytes")], [(64 << k,) for k in range(12)],
             lambda m: 3.4e9 * m / (m + 9000),
@@ -99,7 +116,7 @@ def curves(cpus: int = 2) -> dict[str, Curve]:
         "cpu.frequency.steady": curve(
             "Hz", [("cpus", "1")], [(n,) for n in range(1, cpus + 1)], lambda n: 3.3e9 - 1e7 * n
         ),
-        "noise.detours": curve(
+        "noise.length": curve(
             "1", [("cpu", "1"), ("length_ns", "ns")],
             [(c, 1000 << k) for c in range(cpus) for k in range(10)],
             lambda c, length: 4000 * (1000 / length) ** 1.2 + (90 if length == 8000 else 0),
@@ -115,15 +132,6 @@ def curves(cpus: int = 2) -> dict[str, Curve]:
         ),
         "unheard.of": curve("1", [("thing", "1")], [(k,) for k in range(5)], lambda k: 2.0 * k),
     }  # fmt: skip
-    found |= {
-        f"memory.bandwidth.{name}": curve(
-            "B/s", [("size_bytes", "bytes"), ("threads", "1")],
-            [(s, t) for s in sizes[12::2] for t in (1, cpus)],
-            lambda s, t, k=k: k * t**0.8 * (12e10 if s < 48 * KIB else 6e10 if s < MIB else 2e10),
-        )
-        for name, k in kernels.items()
-    }  # fmt: skip
-    return found
 
 
 def make(cpus: int = 2, only: str | None = None, rounds: int = 9) -> Fingerprint:

@@ -126,7 +126,7 @@ class Pool:
                 memory_bytes=limits.memory_bytes,
                 shared=self._shared,
                 options=self._experiment.platforms,
-                runs_commands=self._experiment.runs_commands,
+                runs_commands=any(w.command for w in self._experiment.workloads),
                 workers=len(workers),
             ),
         )

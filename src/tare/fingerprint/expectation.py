@@ -45,9 +45,14 @@ class Machine:
 
     @property
     def hz(self) -> float | None:
-        """The frequency to count by: what one busy core reaches, as far as it is told."""
+        """The frequency that one busy core reaches, as far as it is told."""
         clock = self.hardware.clock
         return clock.maximum_hz or clock.base_hz or clock.tsc_hz
+
+    @property
+    def _hidden(self) -> float | None:
+        """The clock's frequency as measured, where nothing tells how far it reaches."""
+        return None if self.hardware.clock.maximum_hz else self.measured.get(FREQUENCY)
 
     @property
     def memory(self) -> Memory | None:
@@ -59,16 +64,24 @@ class Machine:
         big = any(word in name for word in ("EPYC", "Xeon")) or core.desktop is None
         return (core.server or core.desktop) if big else (core.desktop or core.server)
 
-    def cycles(self, cycles: float, metric: str, what: str = "") -> Prediction | None:
-        """Expect so many cycles; where the clock runs at another speed, say what that makes."""
-        if self.hz is None:
+    def cycles(
+        self, cycles: float, metric: str, what: str = "", promised: bool = False
+    ) -> Prediction | None:
+        """Expect so many cycles.
+
+        They are counted by the clock's highest promise; where that is hidden, as from guests, by
+        its frequency as measured, unless only what is ``promised`` may count.
+        """
+        hz = self.hz if promised else self._hidden or self.hz
+        if hz is None:
             return None
-        value = cycles / self.hz * 1e9
+        value = cycles / hz * 1e9
         told = f"{what}: " if what else ""
-        why = f"{told}{_count(cycles)} at {gigahertz(self.hz)}{self._promised()}"
+        why = f"{told}{_count(cycles)} at {gigahertz(hz)}"
+        why += ", as measured" if hz != self.hz else self._promised()
         real = self.measured.get(FREQUENCY)
         really = value
-        if real and abs(real / self.hz - 1) > _NEAR_HZ:
+        if real and abs(real / hz - 1) > _NEAR_HZ:
             really = cycles / real * 1e9
             why += f"; {really:.3g} ns at the {gigahertz(real)} measured"
         return Prediction(value=value, why=why + self._beyond(metric, really))

@@ -42,7 +42,7 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
             cycles += cost
     vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
     added = f", with {' and '.join(told)}" if told else ", and no costly mitigation"
-    made = machine.cycles(cycles, found[0], f"entry and exit{added}")
+    made = machine.cycles(cycles, found[0], f"at least entry and exit{added}")
     if made is None or made.value is None or not vdso:
         return made
     return Prediction(value=made.value + vdso, why=f"{made.why}; and the clock itself")

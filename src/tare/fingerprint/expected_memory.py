@@ -95,8 +95,10 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
         value = core.link / (2 if written else 1)
         why = (
             f"{hidden}; the link of a group of cores to memory moves {rate(value)} "
-            f"{'out' if written else 'in'}, a full socket ({socket}) {rate(memory.bandwidth)}"
+            f"{'out' if written else 'in'}"
         )
+        if machine.measured.get(found[0], 0.0) > 1.05 * value:
+            return Prediction(value=value, why=f"{why}; some have two such links")
         return Prediction(value=value, why=why + _one_thread(found))
     if machine.guest:
         why = (
@@ -155,11 +157,12 @@ def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
     }
     if not counts:
         return None
-    value = counts[min(counts)]
+    # What is read and what is written count both in a copy; here only what is copied.
+    value = counts[min(counts)] / 2
     if found[0].startswith("network"):
-        why = f"copied in and out again, each at {rate(value)} at most, as memory was measured"
+        why = f"at most: copied in and out again, as memory was measured, {rate(value)}"
     else:
-        why = f"a copy of memory, which was measured at {rate(value)}"
+        why = f"a copy of memory, as measured: {rate(value)}"
     return Prediction(value=value, why=why)
 
 

@@ -21,7 +21,7 @@ _INTEGER_REGISTERS = 6
 def loop(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect one cycle of an empty loop and of an addition that waits for the one before."""
     what = "one taken branch a cycle" if found[0] == "loop.empty" else "one addition a cycle"
-    return machine.cycles(1, found[0], what)
+    return machine.cycles(1, found[0], what, promised=True)
 
 
 def frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -102,6 +102,6 @@ RULES = (
     (r"clock\.tsc_frequency", tsc_frequency),
     (r"clock\.(tsc|tscp|tsc_fenced|vdso|coarse)", counter),
     (r"call\.(int|float|double)\.(\d+)", call),
-    (r"branch\.mispredict(?:ed|ion)?", mispredict),
+    (r"branch\.mispredict(?:ed|ion|_penalty)?", mispredict),
     (r"cpu\.frequency\.steady(?:\.\d+)?", steady),
 )

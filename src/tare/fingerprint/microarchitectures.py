@@ -149,7 +149,7 @@ TABLE: dict[str, Microarchitecture] = {
         desktop=_memory("DDR5", 5200, 2, 75), server=_memory("DDR5", 4800, 12, 115),
     ),
     "Zen 5": _M(
-        issue=8, l1=4, l2=14, l3=47, mispredict=15, link=64e9,
+        issue=8, l1=4, l2=14, l3=47, mispredict=15, rdtsc=36, link=64e9,
         desktop=_memory("DDR5", 5600, 2, 77), server=_memory("DDR5", 6000, 12, 115),
     ),
     "Neoverse N1": _M(issue=4, l1=4, l2=11, mispredict=11, server=_memory("DDR4", 3200, 8, 95)),

@@ -19,6 +19,7 @@ from tare.report.fingerprint_groups import (
     caches_found,
     group_of,
     interval_told,
+    listed,
     ordered,
     ratio,
 )
@@ -49,10 +50,11 @@ _QUANTITIES = {"ns": "time", "B/s": "bandwidth", "Hz": "frequency", "bytes": "si
 def figures(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> dict[str, tuple[Figure, ...]]:
     """Draw the curves and maps of a fingerprint, by the anchor of the group they stand in."""
     described = {m.name: (probe, m) for probe in probes.values() for m in probe.metrics}
+    every = fingerprint.curves | listed(fingerprint.metrics, described)
     drawn: dict[str, tuple[Figure, ...]] = {}
-    for names in _families(fingerprint.curves):
-        curves = {name: fingerprint.curves[name] for name in names}
-        if not any(curve.points for curve in curves.values()):
+    for names in _families(every):
+        curves = {name: every[name] for name in names}
+        if is_by_cpu(curves[names[0]]) or not any(curve.points for curve in curves.values()):
             continue
         probe, metric = described.get(names[0], (None, None))
         if _is_map(curves[names[0]]):
@@ -113,7 +115,13 @@ def _families(curves: Mapping[str, Curve]) -> list[list[str]]:
 
 def _is_map(curve: Curve) -> bool:
     """Whether both axes are CPUs."""
-    return len(curve.axes) == 2 and all(_is_cpu(axis.name) for axis in curve.axes)
+    names = {axis.name for axis in curve.axes}
+    return len(names) == 2 and (names == {"from", "to"} or all(_is_cpu(name) for name in names))
+
+
+def is_by_cpu(curve: Curve) -> bool:
+    """Whether its only axis is a CPU's number: that is a table, since nothing lies between."""
+    return len(curve.axes) == 1 and _is_cpu(curve.axes[0].name)
 
 
 def _is_cpu(name: str) -> bool:
@@ -162,9 +170,13 @@ def _lines(
             for name, size in caches_found(fingerprint.metrics).items()
         ]
     chart = lines(panels, Axis(_axis_title(x, metric, along), x.unit), Axis(y, first.unit), rules)
-    told = f"{y} by {_words(x)}: {_told(panels, x.unit, first.unit)}"
+    told = f"{y} by {_axis_title(x, metric, along)}: {_told(panels, x.unit, first.unit)}"
     text = told[:1].upper() + told[1:] + _caches_told(rules)
-    return Figure(_anchor(stem), _title(stem, probe), chart.to_dict(), text)
+    title = _title(stem, probe)
+    if probe is not None and len(names) == 1 and stem != probe.name:
+        # Several figures of one probe are told apart by their last words.
+        title += f": {stem.removeprefix(probe.name).strip('.').replace('_', ' ')}"
+    return Figure(_anchor(stem), title, chart.to_dict(), text)
 
 
 def _along(curve: Curve) -> int:
@@ -240,7 +252,9 @@ def _words(axis: CurveAxis) -> str:
 
 def _axis_title(axis: CurveAxis, metric: ProbeMetric | None, along: int) -> str:
     meaning = metric.axes[along].meaning if metric and along < len(metric.axes) else ""
-    return meaning if 0 < len(meaning) <= 60 else _words(axis)
+    meaning = re.split(r"[,;:(]", meaning)[0].strip()
+    whole = 0 < len(meaning) <= 48 and not meaning.startswith("of ")
+    return meaning if whole else _words(axis)
 
 
 def _anchor(name: str) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import floor, log10
 
 from tare.findings.phrasing import listing, percent, quantity
-from tare.fingerprint.document import Figure, Fingerprint
+from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
+from tare.registry import Axis as ProbeAxis
+from tare.registry import Probe, ProbeMetric
+from tare.report.scales import scale_for
 from tare.report.tables import fixed
 
 
@@ -38,6 +43,8 @@ GROUPS = (
             ("memory.latency.l2", "from L2"),
             ("memory.latency.l3", "from L3"),
             ("memory.latency.dram", "from memory"),
+            ("memory.bandwidth.read.1", "one thread reads"),
+            ("memory.bandwidth.copy.1", "copies"),
         ),
     ),
     Group(
@@ -60,7 +67,8 @@ GROUPS = (
             ("syscall.getpid", "the least system call"),
             ("switch.process", "a switch between processes"),
             ("process.fork", "a fork"),
-            ("fault.minor", "a minor page fault"),
+            ("thread.create_join", "a thread"),
+            ("fault.minor_anonymous", "a page fault"),
         ),
     ),
     Group(
@@ -68,9 +76,10 @@ GROUPS = (
         "How fast is the network?",
         ("network",),
         (
-            ("network.round_trip.p50", "half of the round trips take up to"),
-            ("network.round_trip.p99", "99 % of them up to"),
-            ("network.connect", "a connection takes"),
+            ("network.round_trip.tcp_p50", "half of the round trips on the loopback take up to"),
+            ("network.round_trip.tcp_p99", "99 % of them up to"),
+            ("network.connect.whole", "a connection takes"),
+            ("network.bandwidth.loopback", "the loopback carries"),
         ),
     ),
     Group(
@@ -84,8 +93,10 @@ GROUPS = (
         "How quiet is it?",
         ("noise", "steal"),
         (
-            ("noise.share", "what else runs takes this share of a CPU:"),
-            ("steal.share", "the host takes"),
+            ("noise.lost", "of the CPUs' time, detours take"),
+            ("noise.worst", "the longest of them"),
+            ("steal.share", "the host takes for others"),
+            ("steal.wait", "others here keep a thread waiting for"),
         ),
     ),
 )
@@ -107,8 +118,9 @@ def groups_of(names: Iterable[str]) -> list[Group]:
 def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> str:
     """Tell what matters most of a group, in a sentence or two."""
     told = [f"{words} {value_told(metrics[name])}" for name, words in group.told if name in metrics]
-    if not told:
-        told = [f"{name} is {value_told(figure)}" for name, figure in [*metrics.items()][:3]]
+    if not told and metrics:
+        some = (f"{name} {value_told(figure)}" for name, figure in [*metrics.items()][:3])
+        told = [f"Measured: {', '.join(some)}"]
     sentences = [f"{listing(told)}." if told else ""]
     sizes = caches_found(metrics)
     if sizes:
@@ -131,17 +143,13 @@ def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
 
 def value_told(figure: Figure) -> str:
     """Write a figure's value; a share as per cent."""
-    if figure.unit == "1" and 0 < abs(figure.value) < 0.1:
-        return percent(figure.value)
+    if figure.unit == "1" and 0 <= figure.value <= 1:
+        return percent(figure.value) if figure.value else "nothing"
     return quantity(figure.value, figure.unit)
 
 
 def interval_told(figure: Figure) -> str:
     """Write "1.220 ns [1.213, 1.231]": as many digits as the interval supports."""
-    from math import floor, log10
-
-    from tare.report.scales import scale_for
-
     scale, unit = scale_for([figure.value], figure.unit)
     value = figure.value / scale
     if figure.ci is None:
@@ -150,7 +158,7 @@ def interval_told(figure: Figure) -> str:
     width = high - low
     most = 4 if not value else max(0, 3 - floor(log10(abs(value))))
     places = min(most, 1 - floor(log10(width))) if width > 0 else most
-    one, start, end = (fixed(v, max(0, places)) for v in (value, low, high))
+    one, start, end = (fixed(v, max(0, places)) if v else "0" for v in (value, low, high))
     return f"{one}{' ' if unit else ''}{unit} [{start}, {end}]"
 
 
@@ -168,9 +176,48 @@ def ratio(figure: Figure) -> float | None:
     return figure.value / figure.predicted
 
 
+def listed(
+    metrics: Mapping[str, Figure], described: Mapping[str, tuple[Probe, ProbeMetric]]
+) -> dict[str, Curve]:
+    """Put figures that are points of something together: ``call.int.0`` to ``call.int.7``.
+
+    Parameters
+    ----------
+    metrics : mapping
+        Figures by name.
+    described : mapping
+        Metric to its probe and itself: what its axes are called.
+
+    Returns
+    -------
+    dict
+        Those of two points and more.
+    """
+    points: dict[tuple[str, int], list[Point]] = {}
+    for name, figure in metrics.items():
+        found = re.fullmatch(r"(.+?)((?:\.\d+)+)", name)
+        if found is not None:
+            at = tuple(int(n) for n in found[2].split(".")[1:])
+            point = Point(at=at, value=figure.value, ci=figure.ci, n=figure.n)
+            points.setdefault((found[1], len(at)), []).append(point)
+    curves = {}
+    for (name, count), some in points.items():
+        if len(some) < 2:
+            continue
+        axes = described[name][1].axes if name in described else ()
+        if len(axes) != count:
+            axes = tuple(ProbeAxis(name=f"n{i}", unit="1", meaning="") for i in range(count))
+        unit = next(f.unit for n, f in metrics.items() if n.startswith(f"{name}."))
+        told = tuple(Axis(name=axis.name, unit=axis.unit) for axis in axes)
+        curves[name] = Curve(unit=unit, axes=told, points=tuple(some))
+    return curves
+
+
 def ordered(fingerprint: Fingerprint) -> dict[str, Figure]:
     """Return the figures in the order of the page."""
     names = list(fingerprint.metrics)
     order = [g.anchor for g in (*GROUPS, _REST)]
-    names.sort(key=lambda name: order.index(group_of(name).anchor))
+    # Of memory the staircase comes first: what else is told of it rests on that.
+    staircase = ("memory.latency", "memory.cache")
+    names.sort(key=lambda n: (order.index(group_of(n).anchor), not n.startswith(staircase)))
     return {name: fingerprint.metrics[name] for name in names}

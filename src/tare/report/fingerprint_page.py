@@ -7,9 +7,9 @@ from pathlib import Path
 from statistics import median
 
 from tare.errors import StoreError
-from tare.findings.finding import Finding
+from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import counted, duration, listing, percent, quantity, significant
-from tare.fingerprint.document import Figure, Fingerprint
+from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
 from tare.report import fingerprint_figures as charts
 from tare.report.audit_page import FORMATS
@@ -22,12 +22,16 @@ from tare.report.fingerprint_groups import (
     interval_told,
     ordered,
     ratio,
+    value_told,
 )
 from tare.report.machine_charts.beside import NEAR
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
-from tare.report.tables import ABSENT, Head, Laid
+from tare.report.tables import ABSENT, Head, Laid, lay
+
+#: Rows of a table of figures that is shown as a whole: it is what the page is there for.
+_UNFOLDED = 48
 
 
 def write(
@@ -93,6 +97,7 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
         calm="Everything that was asked could be measured.",
         rest=f"{command} --json -",
         badges=False,
+        unfolded=_UNFOLDED,
     )
 
 
@@ -127,16 +132,19 @@ def _trust(fingerprint: Fingerprint) -> tuple[str, ...]:
     told = []
     if widths:
         worst = max(widths, key=widths.__getitem__)
+        least = f"±{percent(widths[worst])}"
+        if widths[worst] > 1:
+            least = interval_told(fingerprint.metrics[worst])
         told.append(
             f"Half of the figures are known to within ±{percent(median(widths.values()))} or "
-            f"better; the least known is {worst}, ±{percent(widths[worst])}."
+            f"better; the least known is {worst}, {least}."
         )
     elif fingerprint.metrics:
         told.append("There were too few rounds for intervals: take these figures as a first look.")
     disturbed = [
-        f"{words} {percent(f.value)}"
+        f"{words} {value_told(f)}"
         for name, words in (
-            ("noise.share", "what else runs took of the CPUs"),
+            ("noise.lost", "of the CPUs' time, what else runs took"),
             ("steal.share", "the host took"),
         )
         if (f := fingerprint.metrics.get(name)) is not None and f.unit == "1"
@@ -207,6 +215,9 @@ def _section(
     tables = []
     if metrics:
         tables.append(_table(metrics))
+    by_cpu = _by_cpu({n: fingerprint.curves[n] for n in curves})
+    if by_cpu:
+        tables.append(by_cpu)
     meanings = _meanings([*metrics, *curves], probes)
     if meanings:
         tables.append(meanings)
@@ -233,6 +244,27 @@ def _table(metrics: Mapping[str, Figure]) -> Laid:
         title="Every figure",
         heads=tuple(Head(titles[i], "", numeric=numeric[i]) for i in kept),
         rows=tuple(tuple(row[i] for i in kept) for row in rows),
+    )
+
+
+def _by_cpu(curves: Mapping[str, Curve]) -> Laid | None:
+    """Lay out each CPU with what was measured of it alone."""
+    some = {name: curve for name, curve in curves.items() if charts.is_by_cpu(curve)}
+    if not some:
+        return None
+    rows: dict[int, dict[str, float]] = {}
+    for name, curve in some.items():
+        for point in curve.points:
+            rows.setdefault(point.at[0], {})[name] = point.value
+    return lay(
+        Table(
+            title="By CPU",
+            columns=(
+                Column(key="cpu", title="CPU"),
+                *(Column(key=name, title=name, unit=curve.unit) for name, curve in some.items()),
+            ),
+            rows=tuple({"cpu": cpu, **rows[cpu]} for cpu in sorted(rows)),
+        )
     )
 
 

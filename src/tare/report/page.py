@@ -60,6 +60,8 @@ class Page:
         Command that shows the rows of a table that are left out here.
     badges : bool
         Whether questions have verdicts: nobody asks a machine for yes or no.
+    unfolded : int
+        Rows up to which the first table of a section is shown as a whole.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Page:
     calm: str = "No trial failed, and nothing was doubtful."
     rest: str = "tare export DIR --table findings --format json"
     badges: bool = True
+    unfolded: int = 14
 
     @property
     def figures(self) -> list[Figure]:

@@ -30,7 +30,7 @@ def heat_map(
     Parameters
     ----------
     values : mapping of (int, int) to float
-        By row and column.
+        By row and column; a pair that is there one way only is the same both ways.
     across, down : str
         Titles of the axes.
     unit : str
@@ -43,6 +43,7 @@ def heat_map(
     """
     import altair as alt
 
+    values = {(b, a): value for (a, b), value in values.items()} | dict(values)
     numbers = sorted({n for pair in values for n in pair})
     group = -(-len(numbers) // _MOST_ROWS)
     of = {n: numbers[i // group * group] for i, n in enumerate(numbers)}

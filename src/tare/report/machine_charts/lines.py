@@ -28,6 +28,7 @@ _NUMBER = ",~r"
 #: Above this share of the largest, the least value lets an axis begin beside it, not at zero;
 #: what differs less than that is shown as flat as it is.
 _HIGH, _FLAT = 0.35, 0.9
+_BEYOND = 3
 #: A size in bytes as people write it, in Vega's language.
 _BYTES = (
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~r') + ' GiB' : "
@@ -98,7 +99,7 @@ def lines(
     width = panel_width(columns, gutter)
     spread = _Axes(
         x=_x(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit, rules),
-        y=_y(y.title, y_unit, [v / y_scale for v in _all(every, "y")]),
+        y=_y(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
         colour=_by_name(names, SERIES, alt.Color),
         shape=_by_name(names, SHAPES, alt.Shape),
     )
@@ -154,7 +155,7 @@ def _panel(records: list[dict[str, Any]], axes: _Axes, rules: Sequence[Rule], ma
     base = alt.Chart(data(records))
     x, y = alt.X("x:Q", **axes.x), alt.Y("y:Q", **axes.y)
     colours = axes.colour
-    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16).encode(
+    band = base.transform_filter("isValid(datum.low)").mark_area(opacity=0.16, clip=True).encode(
         x=x, y=alt.Y("low:Q", **axes.y), y2="high:Q", color=colours
     )  # fmt: skip
     line = base.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colours)
@@ -219,6 +220,10 @@ def _end(ends: Sequence[float | None], i: int, line: Line) -> float | None:
     return line.y[i] if end is None else end
 
 
+def _ends(every: Sequence[Line], scale: float) -> list[float]:
+    return [v / scale for line in every for v in (*line.low, *line.high) if v is not None]
+
+
 def _is_wide(values: Sequence[float]) -> bool:
     known = [v for v in values if v > 0]
     return len(known) == len(values) > 0 and max(known) > _WIDE * min(known)
@@ -258,15 +263,21 @@ def _powers(low: float, high: float) -> list[int]:
     return [1 << p for p in range(first + first % 2, int(high).bit_length(), 2)]
 
 
-def _y(title: str, unit: str, values: Sequence[float]) -> dict[str, Any]:
+def _y(title: str, unit: str, values: Sequence[float], ends: Sequence[float]) -> dict[str, Any]:
     import altair as alt
+
+    # An interval that reaches far beyond all values is cut off.
+    low, high = min(values), max(values)
+    low = max(min((low, *ends)), low / _BEYOND)
+    high = min(max((high, *ends)), high * _BEYOND)
 
     axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
     share = min(values) / max(values) if max(values) > 0 else 0.0
     scale = alt.Scale(zero=not _HIGH < share < _FLAT, nice=True)
     if _is_wide(values):
-        scale = alt.Scale(type="log", nice=False, domain=[min(values) / 1.3, max(values) * 1.3])
-        axis["values"] = _ticks(min(values) / 1.3, max(values) * 1.3)
+        low, high = low / 1.3, high * 1.3
+        scale = alt.Scale(type="log", nice=False, domain=[low, high])
+        axis["values"] = _ticks(low, high)
     return {"title": f"{title} [{unit}]" if unit else title, "scale": scale,
             "axis": alt.Axis(**axis)}  # fmt: skip
 
