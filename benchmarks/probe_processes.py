@@ -69,7 +69,7 @@ def compiled(folder: Path) -> dict[str, Callable]:
     programs = {}
     for name, flags in {"own": [], "own static": ["-static"]}.items():
         program = folder / name.replace(" ", "-")
-        command = ["cc", "-O2", *flags, "-o", str(program), str(HERE / "processes.c")]
+        command = ["cc", "-O2", "-pthread", *flags, "-o", str(program), str(HERE / "processes.c")]
         if subprocess.run(command, check=False).returncode == 0:
             programs[name] = lambda which, options, at=program: own(at, which, options)
     return programs
@@ -103,6 +103,9 @@ def own(program: Path, name: str, options: argparse.Namespace) -> dict[str, floa
     for what, *file in (
         ("fork",),
         ("fork_exit",),
+        ("vfork",),
+        ("thread",),
+        ("spawn", binary()),
         ("exec", binary()),
         ("exec", Path("/tmp/hello")),
         ("exec", Path("/tmp/hello-s")),
@@ -167,6 +170,9 @@ BESIDE = {
         ("own", "fork_exit"),
         ("lmbench", "lat_proc fork"),
     ),
+    "process.vfork": (("own static", "vfork"),),
+    "process.posix_spawn": (("own static", "spawn"),),
+    "thread.create_join": (("own static", "thread"),),
     "process.fork_exec": (
         ("own static", "exec tare-agent"),
         ("own static", "exec hello-s"),

@@ -2,13 +2,16 @@
  * against. One line: nanoseconds of one (least of windows; of `major` the median), what was done,
  * minor and major faults that the kernel counted meanwhile.
  *
- *     cc -O2 -o processes processes.c        processes WHAT [FILE]
+ *     cc -O2 -pthread -o processes processes.c        processes WHAT [FILE]
  *
  * fork, fork_exit: a child that ends by _exit, or by exit as lmbench's does (faults are its own).
- * exec: one that executes FILE with the argument "nothing".
+ * vfork: one that borrows the parent's memory. exec, spawn: one that executes FILE with the
+ * argument "nothing", by fork and execve or by posix_spawn. thread: one that returns at once.
  * anonymous, file, around, cow, huge, major: pages, each touched for the first time. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,34 +69,65 @@ static char *map(size_t bytes, int flags, int file, off_t offset)
     return p;
 }
 
-static void leave(int by_exit, const char *program)
+enum kind { FORK, FORK_EXIT, VFORK, EXEC, SPAWN, THREAD };
+
+static char *arguments[] = {"tare-agent", "nothing", NULL};
+
+static void *nothing(void *unused)
 {
-    char *arguments[] = {"tare-agent", "nothing", NULL};
-    if (by_exit)
-        exit(0);
-    if (!program)
-        _exit(0);
-    close(1);
-    execve(program, arguments, arguments + 2);
-    _exit(127);
+    return unused;
 }
 
-static void forks(int by_exit, const char *program)
+static pid_t forked(enum kind kind, const char *program)
 {
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    if (kind == FORK_EXIT)
+        exit(0);
+    if (kind == EXEC) {
+        close(1);
+        execve(program, arguments, arguments + 2);
+    }
+    _exit(kind == EXEC ? 127 : 0);
+}
+
+static void live(enum kind kind, const char *program)
+{
+    pid_t child;
     int status;
+    pthread_t thread;
+    if (kind == THREAD) {
+        if (pthread_create(&thread, NULL, nothing, NULL))
+            fail("pthread_create");
+        pthread_join(thread, NULL);
+        return;
+    }
+    if (kind == VFORK) {
+        child = vfork();
+        if (child == 0)
+            _exit(0);
+    } else if (kind == SPAWN) {
+        if (posix_spawn(&child, program, NULL, NULL, arguments, arguments + 2))
+            fail(program);
+    } else
+        child = forked(kind, program);
+    if (child < 0)
+        fail("fork");
+    waitpid(child, &status, 0);
+    if (status)
+        fail(program);
+}
+
+static void lives(enum kind kind, const char *program)
+{
+    int who = kind == THREAD ? RUSAGE_SELF : RUSAGE_CHILDREN;
+    int count = kind == THREAD || kind == VFORK ? 10 : 3;
     for (int window = 0; window < WINDOWS; window++) {
-        double start = begin(RUSAGE_CHILDREN);
-        for (int i = 0; i < 3; i++) {
-            pid_t child = fork();
-            if (child < 0)
-                fail("fork");
-            if (child == 0)
-                leave(by_exit, program);
-            waitpid(child, &status, 0);
-            if (status == 127 << 8)
-                fail(program);
-        }
-        end(RUSAGE_CHILDREN, start, 3);
+        double start = begin(who);
+        for (int i = 0; i < count; i++)
+            live(kind, program);
+        end(who, start, count);
     }
 }
 
@@ -232,10 +266,12 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     clock_gettime(CLOCK_MONOTONIC, &began);
-    if (!strcmp(what, "fork") || !strcmp(what, "fork_exit"))
-        forks(!strcmp(what, "fork_exit"), NULL);
-    else if (argc > 2 && !strcmp(what, "exec"))
-        forks(0, argv[2]);
+    static const char *const kinds[] = {"fork", "fork_exit", "vfork", "exec", "spawn", "thread"};
+    for (int kind = FORK; kind <= THREAD; kind++)
+        if (!strcmp(what, kinds[kind]))
+            lives(kind, argc > 2 ? argv[2] : "/bin/true");
+    if (done)
+        ;
     else if (!strcmp(what, "anonymous"))
         anonymous();
     else if (!strcmp(what, "cow"))

@@ -30,6 +30,7 @@ mod stream;
 mod topology;
 mod tree;
 mod trial;
+mod truths;
 mod usage;
 mod watch;
 mod worker;
@@ -46,6 +47,7 @@ tare-agent: the measuring half of tare
   tare-agent observe [--teardown]    stamp what others launch, as the kernel sees it
   tare-agent peer --bind ADDRESS:PORT --key-file FILE
                                      be the other end of network probes
+  tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
   tare-agent schema                  print the schema of jobs and records
   tare-agent topology [--sysfs DIR]  print the machine's processors as JSON
@@ -53,12 +55,13 @@ tare-agent: the measuring half of tare
 ";
 
 fn main() -> ExitCode {
-    // A kernel's process stamps itself before it does anything else.
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == "kernel")
-    {
+    // These stamp themselves before they do anything else.
+    let first = std::env::args_os().nth(1).unwrap_or_default();
+    if first == "kernel" {
         return kernel_process::run();
+    }
+    if first == "truth" {
+        return truths::run();
     }
     match arguments().and_then(run) {
         Ok(code) => code,

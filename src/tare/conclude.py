@@ -85,9 +85,10 @@ def check(
 
 def _platforms(experiment: Experiment) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
-    commands = any(w.command for w in experiment.workloads)
     asked = {
-        str(stack): platforms.availability(str(stack), experiment.platforms, commands)
+        str(stack): platforms.availability(
+            str(stack), experiment.platforms, experiment.runs_commands
+        )
         for stack in experiment.factors.get("platform", ("bare",))
     }
     return {stack: found for stack, found in asked.items() if not found.works}

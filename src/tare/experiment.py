@@ -30,6 +30,9 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     #: Executions inside one timed region; None: calibrated once, on bare, then frozen.
     repetitions: int | None = None
     command: tuple[str, ...] | None = None
+    #: The command is words for the agent itself, which is wherever the platform is: no file of
+    #: the user's is needed.
+    of_agent: bool = False
     environment: dict[str, str] = {}
     #: Variables that the command gets from who calls tare: names, or patterns with ``*``. Few by
     #: default, since the size of the environment alone shifts a program's times.
@@ -120,6 +123,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     skip_missing: bool = False
     #: Probe the machine for five seconds before and after each session.
     fingerprint: bool = True
+
+    @property
+    def runs_commands(self) -> bool:
+        """Whether a platform must have files of the user's: not for what the agent brings."""
+        return any(w.command is not None and not w.of_agent for w in self.workloads)
 
     def limits(self, size: str) -> SizeSpec:
         """Return what a level of ``size`` gives to each instance."""

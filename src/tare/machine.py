@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tare import agent
+from tare import agent, state
 from tare.errors import AgentError
 from tare.journal import MachineFact
 
@@ -78,11 +78,28 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
         "load_average": (os.getloadavg()[0], None, "/proc/loadavg"),
         "user": (os.geteuid(), None, "geteuid"),
     }
-    return [
+    known = [
         MachineFact(name=name, value=value, unit=unit, source=source)
         for name, (value, unit, source) in told.items()
         if value is not None
     ]
+    return [*known, *_selftest()]
+
+
+def _selftest() -> list[MachineFact]:
+    """Return what the last self-test found, where it was of this agent on this kernel."""
+    kept = state.read(state.SELFTEST) or {}
+    if (kept.get("agent_digest"), kept.get("kernel")) != (agent.digest(), platform.release()):
+        return []
+    try:
+        return [
+            MachineFact(
+                name=fact["name"], value=fact["value"], unit=fact["unit"], source="tare selftest"
+            )
+            for fact in kept["facts"]
+        ]
+    except (KeyError, TypeError):
+        return []  # of another tare
 
 
 def available_bytes() -> int | None:

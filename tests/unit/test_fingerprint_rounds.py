@@ -103,6 +103,14 @@ def test_rounds_are_fixed_beforehand_from_what_fits() -> None:
     assert set(count.values()) == {10}
 
 
+def test_where_few_fit_short_probes_still_get_an_interval() -> None:
+    some = [probe("short", seconds=0.1), probe("long", seconds=5.0)]
+    done = play(
+        Rounds(some, "quick", 25.0, seed=1), steady, lambda name: 5.0 if name == "long" else 0.1
+    )
+    assert Counter(one.probe for one in done) == {"short": 7, "long": 4}
+
+
 def test_blocks_are_in_random_order_and_the_same_for_the_same_seed() -> None:
     some = [probe(name) for name in "abcdef"]
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -356,3 +358,80 @@ def test_lists_of_cpus(text: str, numbers: tuple[int, ...]) -> None:
     assert cpus(text) == numbers
     if numbers:
         assert cpu_list(numbers) == text
+
+
+def test_irqbalance_waits_and_goes_on(tmp_path: Path) -> None:
+    program = tmp_path / "irqbalance"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    unit, kernel = registry.scan("settings")["interrupts"], KernelFiles()
+    with subprocess.Popen([program, "60"]) as daemon:
+        try:
+            name = f"/proc/{daemon.pid}"
+            while kernel.read(f"{name}/comm") != "irqbalance":
+                time.sleep(0.001)
+            assert unit.save(kernel, "tare-0123ab")[name] == "running"
+            unit.put(kernel, name, "stopped")
+            while unit.now(kernel, name) != "stopped":
+                time.sleep(0.001)
+            unit.put(kernel, name, "running")
+            while unit.now(kernel, name) != "running":
+                time.sleep(0.001)
+        finally:
+            daemon.kill()
+    # Nothing is to be done to one that has ended.
+    assert unit.now(kernel, name) == "running"
+
+
+class Groups(KernelFiles):
+    """Control groups of version 2, as far as they are asked for."""
+
+    said = "isolated"
+
+    def write(self, name: str, text: str) -> None:
+        path = self.path(name)
+        if name.endswith("cgroup.subtree_control"):
+            words = set((self.read(name) or "").split())
+            words = words | {text[1:]} if text[0] == "+" else words - {text[1:]}
+            path.write_text(" ".join(sorted(words)))
+        elif name.endswith("cpuset.cpus.partition"):
+            path.write_text(self.said)
+            self.path("/sys/fs/cgroup/cpuset.cpus.isolated").write_text("1,3")
+        elif name.endswith("cgroup.procs"):
+            return
+        else:
+            path.write_text(text)
+
+    def path(self, name: str) -> Path:
+        return Group(super().path(name))
+
+
+class Group(type(Path())):  # type: ignore[misc]
+    """A folder whose files go with it."""
+
+    def rmdir(self) -> None:
+        shutil.rmtree(self)
+
+
+def test_a_cpu_is_isolated_and_given_back(state: Path) -> None:
+    kernel = Groups(grow("intel_server", state).root)
+    root = "/sys/fs/cgroup"
+    with settings.hold({"isolation": "1,3"}, kernel=kernel) as held:
+        group = f"{root}/{held.name}-isolated"
+        assert held.changes[0].now == "1,3"
+        assert kernel.read(f"{group}/cpuset.cpus") == "1,3"
+        assert "cpuset" in (kernel.read(f"{root}/cgroup.subtree_control") or "")
+    assert not kernel.exists(group)
+    assert kernel.read(f"{root}/cgroup.subtree_control") == "cpu memory pids"
+    assert notes(state) == []
+
+
+def test_a_partition_that_is_invalid_is_told_in_the_kernels_words(state: Path) -> None:
+    kernel = Groups(grow("intel_server", state).root)
+    kernel.said = "isolated invalid (Cpu list in cpuset.cpus not exclusive)"
+    with (
+        pytest.raises(PlatformError, match="not exclusive"),
+        settings.hold({"isolation": "1"}, kernel=kernel),
+    ):
+        pass
+    assert kernel.read("/sys/fs/cgroup/cgroup.subtree_control") == "cpu memory pids"
+    assert notes(state) == []

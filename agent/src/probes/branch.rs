@@ -40,8 +40,8 @@ pub const PROBE: Probe = Probe {
     ],
     seconds: Seconds {
         brief: None,
-        quick: Some(0.15),
-        whole: Some(0.5),
+        quick: Some(0.25),
+        whole: Some(0.6),
     },
     repeats: true,
     needs: &[],

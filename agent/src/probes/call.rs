@@ -47,7 +47,7 @@ pub const PROBE: Probe = Probe {
     ],
     seconds: Seconds {
         brief: None,
-        quick: Some(0.15),
+        quick: Some(0.2),
         whole: Some(0.4),
     },
     repeats: true,

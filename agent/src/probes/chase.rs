@@ -1,18 +1,23 @@
-//! What the probes of memory have in common: buffers in pages of one size, random rings of
-//! pointers in them, and following these.
+//! Random rings of pointers in memory, and following them: each load waits for the one before.
 
 use std::fs;
-use std::ptr;
 
 use rand_pcg::rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
+use crate::clock;
+pub use crate::probes::pages::{Buffer, Pages};
+
 /// Loads in one step of a chase, so that the loop itself hides behind them.
 pub const STEP: u64 = 16;
+/// Loads in a window, where the clock is a fast one: 2 microseconds in the first cache, so that
+/// a window is met in which a sibling or the system leaves that alone; 300 in memory.
+pub const LOADS: usize = 2048;
+/// What reading a fast clock takes at most, in nanoseconds.
+const FAST_CLOCK: i64 = 40;
+const FEWEST: usize = 5;
 /// Of every machine that tare has met, where nobody says.
 const USUAL_LINE: usize = 64;
-const USUAL_HUGE_PAGE: usize = 2 << 20;
-const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// Sizes of a CPU's data caches in bytes, nearest first, as the system says, and of their lines.
 pub struct Caches {
@@ -68,136 +73,28 @@ fn size(text: &str) -> Option<usize> {
         .filter(|size| *size > 0)
 }
 
-/// Pages that a buffer is to be made of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Pages {
-    /// The smallest, and no larger ones behind their back.
-    Small,
-    /// Transparent huge pages.
-    Huge,
+/// A ring of pointers.
+pub struct Ring<'a> {
+    buffer: &'a Buffer,
+    /// In their order.
+    places: &'a [u32],
+    unit: usize,
 }
 
-impl Pages {
-    pub fn bytes(self) -> usize {
-        match self {
-            // SAFETY: sysconf has no preconditions.
-            Self::Small => unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize },
-            Self::Huge => fs::read_to_string(format!("{THP}/hpage_pmd_size"))
-                .ok()
-                .and_then(|text| text.trim().parse().ok())
-                .unwrap_or(USUAL_HUGE_PAGE),
-        }
-    }
-}
-
-/// Memory of this process, every page of it touched; unmapped when dropped.
-pub struct Buffer {
-    mapped: *mut libc::c_void,
-    mapped_length: usize,
-    start: *mut u8,
-    length: usize,
-    page: usize,
-}
-
-// SAFETY: memory belongs to the process, not to a thread.
-unsafe impl Send for Buffer {}
-// SAFETY: all that is shared of it is where it lies.
-unsafe impl Sync for Buffer {}
-
-impl Buffer {
-    /// At least so many bytes in whole pages.
-    pub fn new(bytes: usize, pages: Pages) -> Result<Self, String> {
-        let page = pages.bytes();
-        let length = bytes.next_multiple_of(page);
-        // Room to begin at a page of that size.
-        let mapped_length = length + page;
-        // SAFETY: a new mapping at a place that the kernel chooses; it is reserved, so that a
-        // machine that cannot afford it says so here instead of killing at the first touch.
-        let mapped = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                mapped_length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if mapped == libc::MAP_FAILED {
-            let why = std::io::Error::last_os_error();
-            return Err(format!(
-                "no {} MiB of memory to be had: {why}",
-                length >> 20
-            ));
-        }
-        let start = (mapped as usize).next_multiple_of(page) as *mut u8;
-        let buffer = Self {
-            mapped,
-            mapped_length,
-            start,
-            length,
-            page,
-        };
-        buffer.settle(pages)?;
-        Ok(buffer)
-    }
-
-    /// Has its pages made, of the kind that was asked for.
-    fn settle(&self, pages: Pages) -> Result<(), String> {
-        let advice = match pages {
-            Pages::Small => libc::MADV_NOHUGEPAGE,
-            Pages::Huge => libc::MADV_HUGEPAGE,
-        };
-        // SAFETY: the range is ours.
-        let refused = unsafe { libc::madvise(self.start.cast(), self.length, advice) } != 0;
-        if pages == Pages::Huge {
-            may_be_huge(refused)?;
-        }
-        for offset in (0..self.length).step_by(Pages::Small.bytes()) {
-            // SAFETY: inside the mapping.
-            unsafe { self.start.add(offset).write_volatile(1) };
-        }
-        if pages == Pages::Huge {
-            let huge = huge_bytes(self.start as usize)?;
-            if huge < self.length / 16 * 15 {
-                return Err(format!(
-                    "only {} of {} MiB came in huge pages, since memory is short or in pieces: \
-                     echo 1 | sudo tee /proc/sys/vm/compact_memory",
-                    huge >> 20,
-                    self.length >> 20
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    pub fn start(&self) -> *mut u8 {
-        self.start
-    }
-
-    pub fn length(&self) -> usize {
-        self.length
-    }
-
-    /// Bytes of each page.
-    pub fn page(&self) -> usize {
-        self.page
-    }
-
-    /// Makes one ring of pointers through these places, multiples of `unit` bytes, in random
-    /// order.
-    pub fn ring<'a>(
-        &'a self,
+impl<'a> Ring<'a> {
+    /// Makes one through these places of a buffer, multiples of `unit` bytes, in random order.
+    pub fn new(
+        buffer: &'a Buffer,
         places: &'a mut [u32],
         unit: usize,
         random: &mut Pcg64Mcg,
-    ) -> Ring<'a> {
+    ) -> Self {
         assert!(unit.is_power_of_two() && unit >= size_of::<*const u8>());
         let largest = places.iter().max().expect("a ring has a place");
-        assert!(*largest as usize * unit + size_of::<*const u8>() <= self.length);
+        assert!(*largest as usize * unit + size_of::<*const u8>() <= buffer.length());
         shuffle(places, random);
-        let ring = Ring {
-            buffer: self,
+        let ring = Self {
+            buffer,
             places,
             unit,
         };
@@ -209,17 +106,7 @@ impl Buffer {
         }
         ring
     }
-}
 
-/// A ring of pointers.
-pub struct Ring<'a> {
-    buffer: &'a Buffer,
-    /// In their order.
-    places: &'a [u32],
-    unit: usize,
-}
-
-impl Ring<'_> {
     pub fn length(&self) -> usize {
         self.places.len()
     }
@@ -229,7 +116,7 @@ impl Ring<'_> {
         // SAFETY: places were looked at when the ring was made.
         unsafe {
             self.buffer
-                .start
+                .start()
                 .add(self.places[index] as usize * self.unit)
         }
     }
@@ -241,6 +128,34 @@ impl Ring<'_> {
             // SAFETY: inside the mapping, aligned.
             unsafe { self.at(index).cast::<u64>().read_volatile() };
         }
+    }
+
+    /// Nanoseconds a load in the best of windows. What is longer than a window can be swept before
+    /// each: else neighbours would empty a shared cache of it before the chase comes around again,
+    /// and the latency be theirs.
+    pub fn least(&self, budget_ns: i64, sweep: bool) -> f64 {
+        let loads = loads();
+        let end = clock::monotonic() + budget_ns;
+        let (mut index, mut least, mut count) = (0, f64::INFINITY, 0);
+        while count < FEWEST || clock::monotonic() < end {
+            if sweep {
+                self.sweep(index);
+            }
+            least = self.window(index, loads).min(least);
+            index = (index + loads) % self.places.len();
+            count += 1;
+        }
+        least
+    }
+
+    /// Nanoseconds a load in one window.
+    pub fn window(&self, index: usize, loads: usize) -> f64 {
+        let at = self.at(index);
+        let start = clock::monotonic();
+        // SAFETY: in the ring.
+        std::hint::black_box(unsafe { follow(at, loads as u64 / STEP) });
+        let taken = clock::monotonic() - start;
+        taken as f64 / loads as f64
     }
 
     /// Throws all of it out of every cache, where programs may do that.
@@ -263,49 +178,6 @@ unsafe fn flush_line(place: *const u8) {
     std::arch::asm!("dc civac, {}", in(reg) place, options(nostack));
 }
 
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: the range is ours and nobody uses it any more.
-        unsafe { libc::munmap(self.mapped, self.mapped_length) };
-    }
-}
-
-fn may_be_huge(refused: bool) -> Result<(), String> {
-    let enabled = fs::read_to_string(format!("{THP}/enabled"));
-    if refused || enabled.is_err() {
-        return Err("this kernel has no transparent huge pages".to_string());
-    }
-    if enabled.is_ok_and(|text| text.contains("[never]")) {
-        return Err(format!(
-            "transparent huge pages are off: echo madvise | sudo tee {THP}/enabled"
-        ));
-    }
-    Ok(())
-}
-
-/// How much of the mapping at an address is in huge pages.
-fn huge_bytes(address: usize) -> Result<usize, String> {
-    let text = fs::read_to_string("/proc/self/smaps")
-        .map_err(|why| format!("whether pages are huge cannot be known: {why}"))?;
-    let mut inside = false;
-    for line in text.lines() {
-        if let Some((from, to)) = range(line) {
-            inside = (from..to).contains(&address);
-        } else if let Some(rest) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
-            let kilobytes = rest.trim().trim_end_matches(" kB").parse::<usize>();
-            return Ok(kilobytes.unwrap_or(0) << 10);
-        }
-    }
-    Err("whether pages are huge cannot be known: /proc/self/smaps does not say".to_string())
-}
-
-/// `7f00-7f08 rw-p …`
-fn range(line: &str) -> Option<(usize, usize)> {
-    let (from, to) = line.split_once(' ')?.0.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    Some((address(from)?, address(to)?))
-}
-
 /// Any order of them, each as likely (Fisher and Yates).
 pub fn shuffle<T>(items: &mut [T], random: &mut Pcg64Mcg) {
     for last in (1..items.len()).rev() {
@@ -316,6 +188,13 @@ pub fn shuffle<T>(items: &mut [T], random: &mut Pcg64Mcg) {
 /// A random number below `limit`; the bias is below one in 2³² for what fits a memory.
 pub fn below(limit: u64, random: &mut Pcg64Mcg) -> u64 {
     ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
+}
+
+/// Loads in a window: more where a slow clock would be seen in it.
+fn loads() -> usize {
+    let reading = (0..50).map(|_| -(clock::monotonic() - clock::monotonic()));
+    let slow = reading.min().unwrap_or(0) / FAST_CLOCK;
+    LOADS * (slow.clamp(0, 255) as usize + 1)
 }
 
 /// Follows pointers, each load waiting for the one before.
@@ -335,6 +214,7 @@ pub unsafe fn follow(mut at: *const u8, steps: u64) -> *const u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probes::pages::Pages;
     use rand_pcg::rand_core::SeedableRng;
 
     #[test]
@@ -343,7 +223,7 @@ mod tests {
         assert_eq!(buffer.length() % buffer.page(), 0);
         for count in [1, 2, 16, 100] {
             let mut places: Vec<u32> = (0..count).collect();
-            let ring = buffer.ring(&mut places, 64, &mut Pcg64Mcg::seed_from_u64(7));
+            let ring = Ring::new(&buffer, &mut places, 64, &mut Pcg64Mcg::seed_from_u64(7));
             ring.sweep(ring.length() - 1);
             ring.flush();
             let mut at = ring.at(0);
@@ -362,7 +242,7 @@ mod tests {
     fn following_goes_as_far_as_it_is_told() {
         let buffer = Buffer::new(4096, Pages::Small).unwrap();
         let mut places: Vec<u32> = (0..33).collect();
-        let ring = buffer.ring(&mut places, 64, &mut Pcg64Mcg::seed_from_u64(1));
+        let ring = Ring::new(&buffer, &mut places, 64, &mut Pcg64Mcg::seed_from_u64(1));
         // SAFETY: a ring.
         let end = unsafe { follow(ring.at(0), 3) };
         assert_eq!(end, ring.at(3 * STEP as usize % 33));
@@ -380,36 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_told() {
-        let Err(why) = Buffer::new(1 << 46, Pages::Small) else {
-            panic!("nobody has 64 TiB");
-        };
-        assert!(why.contains("MiB of memory"), "{why}");
-    }
-
-    #[test]
-    fn huge_pages_are_had_or_said_to_be_missing() {
-        match Buffer::new(4 << 20, Pages::Huge) {
-            Ok(buffer) => assert_eq!(buffer.start() as usize % buffer.page(), 0),
-            Err(why) => assert!(why.contains("huge"), "{why}"),
-        }
-    }
-
-    #[test]
     fn sizes_are_read_as_sysfs_writes_them() {
         assert_eq!(size("48K"), Some(48 << 10));
         assert_eq!(size("32M"), Some(32 << 20));
         for text in ["", "K", "48", "0K", "-1K"] {
             assert_eq!(size(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn mappings_are_found_by_their_range() {
-        assert_eq!(
-            range("1000-2fff rw-p 00000000 00:00 0"),
-            Some((0x1000, 0x2fff))
-        );
-        assert_eq!(range("AnonHugePages:      2048 kB"), None);
     }
 }

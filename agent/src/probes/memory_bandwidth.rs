@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::clock;
-use crate::probes::chase::{Buffer, Caches, Pages};
+use crate::probes::chase::Caches;
+use crate::probes::pages::{Buffer, Pages};
 use crate::probes::streams::{loops, Kind, Streams, BLOCK};
 use crate::probes::timing::windows;
 use crate::probes::{pin, Axis, Better, Metric, Probe, Round, Seconds};
@@ -78,7 +79,7 @@ pub const PROBE: Probe = Probe {
     ],
     seconds: Seconds {
         brief: Some(0.05),
-        quick: Some(0.45),
+        quick: Some(0.5),
         whole: Some(2.5),
     },
     repeats: true,
@@ -99,13 +100,12 @@ const PATIENCE: u32 = 200_000;
 
 fn perform(round: &Round) -> Result<(), String> {
     let caches = Caches::of(round.home());
-    let times = if round.job.effort == Effort::Brief {
-        2
-    } else {
-        4
+    let most = match round.job.effort {
+        Effort::Brief => MOST_BRIEF,
+        _ => MOST,
     };
-    let allowed = round.job.memory_bytes as usize;
-    let total = caches.beyond(times).min(allowed).min(MOST);
+    let total = caches.beyond(4).min(round.job.memory_bytes as usize);
+    let total = total.min(most);
     if total < 2 * WINDOW {
         return Err("the memory that may be taken is too little".to_string());
     }
@@ -179,17 +179,18 @@ fn rate(places: &[(u32, &Buffer)], kind: Kind, work: Loop, caches: &Caches, each
         last: AtomicU64::new(u64::MAX),
         end: clock::monotonic() + each_ns,
     };
+    // A thread that may not be on its CPU runs on another.
     let stamps: Vec<Vec<(i64, i64)>> = thread::scope(|scope| {
         let others: Vec<_> = (places[1..].iter())
             .map(|(cpu, buffer)| {
                 let meeting = &meeting;
                 scope.spawn(move || {
-                    // Where it may not, it runs somewhere else.
                     let _ = pin(*cpu);
                     meeting.attend(false, buffer, kind, work)
                 })
             })
             .collect();
+        let _ = pin(places[0].0);
         let first = meeting.attend(true, places[0].1, kind, work);
         let others = others.into_iter().map(|one| one.join());
         let others = others.map(|one| one.expect("a loop does not panic"));

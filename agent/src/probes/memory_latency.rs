@@ -1,8 +1,8 @@
 //! How long a load takes, by how much memory the loads go around in.
 
 use crate::clock;
-use crate::probes::chase::{follow, shuffle, Buffer, Caches, Pages, Ring, STEP};
-use crate::probes::timing::windows;
+use crate::probes::chase::{shuffle, Caches, Ring, LOADS};
+use crate::probes::pages::{Buffer, Pages};
 use crate::probes::{pin, Axis, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;
 
@@ -67,11 +67,8 @@ pub const PROBE: Probe = Probe {
 };
 
 const SMALLEST: usize = 1 << 10;
-/// Shorter rings are gone around many times in a window.
+/// Rings of less are gone around in a window, or nearly so.
 const SHORT: usize = 256 << 10;
-/// Steps in a window of a longer one: 7 microseconds in a second cache, 300 in memory.
-const WINDOW: u64 = 128;
-const FEWEST: usize = 5;
 /// Last cache where nobody says.
 const UNKNOWN_CACHE: usize = 32 << 20;
 /// What is flushed for `memory.latency.uncached`, and how far its lines are apart: a quarter of
@@ -111,12 +108,10 @@ fn measure(round: &Round, caches: &Caches, pages: Pages) -> Result<(), String> {
     for size in sizes {
         places.clear();
         places.extend(0..(size / caches.line) as u32);
-        let ring = buffer.ring(&mut places, caches.line, &mut random);
+        let ring = Ring::new(&buffer, &mut places, caches.line, &mut random);
         let each_ns = each_ns(round);
-        let least = match size {
-            SHORT.. => swept(&ring, each_ns, size <= shared),
-            _ => around(&ring, each_ns),
-        };
+        let sweep = (SHORT..=shared).contains(&size);
+        let least = ring.least(each_ns, sweep);
         round.read_at(LATENCY, &[size as i64, buffer.page() as i64], least);
         // A slow machine has some sizes in this round and others in the next.
         if clock::monotonic() > end {
@@ -135,57 +130,18 @@ fn each_ns(round: &Round) -> i64 {
     }
 }
 
-/// Nanoseconds a load in a ring that one window goes around many times.
-fn around(ring: &Ring, budget_ns: i64) -> f64 {
-    let mut at = ring.at(0);
-    let load = windows(budget_ns, |steps| {
-        // SAFETY: in the ring.
-        at = unsafe { follow(at, steps) };
-    });
-    std::hint::black_box(at);
-    load.least / STEP as f64
-}
-
-/// Nanoseconds a load in a ring that is longer than a window. It is swept before each: else
-/// neighbours would empty a shared cache of it before the chase comes around again, and the
-/// latency be theirs.
-fn swept(ring: &Ring, budget_ns: i64, sweep: bool) -> f64 {
-    let end = clock::monotonic() + budget_ns;
-    let (mut index, mut least, mut count) = (0, f64::INFINITY, 0);
-    while count < FEWEST || clock::monotonic() < end {
-        if sweep {
-            ring.sweep(index);
-        }
-        let at = ring.at(index);
-        let start = clock::monotonic();
-        // SAFETY: in the ring.
-        std::hint::black_box(unsafe { follow(at, WINDOW) });
-        let taken = clock::monotonic() - start;
-        least = least.min(taken as f64 / (WINDOW * STEP) as f64);
-        index = (index + (WINDOW * STEP) as usize) % ring.length();
-        count += 1;
-    }
-    least
-}
-
 /// Nanoseconds a load of what no cache holds, whatever their size.
 fn uncached(round: &Round) -> Result<f64, String> {
     let buffer = Buffer::new(FLUSHED, Pages::Small)?;
     // Not neighbouring lines, which processors fetch along with each other.
     let mut places: Vec<u32> = (0..(FLUSHED / APART) as u32).collect();
-    let ring = buffer.ring(&mut places, APART, &mut round.random());
+    let ring = Ring::new(&buffer, &mut places, APART, &mut round.random());
     let mut least = f64::INFINITY;
     let end = clock::monotonic() + each_ns(round);
     while least.is_infinite() || clock::monotonic() < end {
         ring.flush();
-        let windows = ring.length() / (WINDOW * STEP) as usize;
-        for window in 0..windows {
-            let at = ring.at(window * (WINDOW * STEP) as usize);
-            let start = clock::monotonic();
-            // SAFETY: in the ring.
-            std::hint::black_box(unsafe { follow(at, WINDOW) });
-            let taken = clock::monotonic() - start;
-            least = least.min(taken as f64 / (WINDOW * STEP) as f64);
+        for index in 0..ring.length() / LOADS {
+            least = least.min(ring.window(index * LOADS, LOADS));
         }
     }
     Ok(least)

@@ -14,12 +14,14 @@ mod cores;
 mod cpu_credit;
 mod cpu_frequency;
 mod cpu_smt;
+mod direct;
 mod empty_loop;
 mod fault;
 mod fault_count;
 mod file_cache;
 mod file_contention;
 mod file_read;
+mod file_remote;
 mod loopback;
 mod mapped_file;
 mod memory_bandwidth;
@@ -30,10 +32,13 @@ mod network_bandwidth;
 mod network_connect;
 mod network_round_trip;
 mod noise;
+mod pages;
 mod partner;
+mod pipe;
 mod process;
 mod processes;
 mod quantiles;
+mod reads;
 mod steal;
 mod streams;
 mod switch;
@@ -64,6 +69,7 @@ pub const PROBES: &[&Probe] = &[
     &file_cache::PROBE,
     &file_contention::PROBE,
     &file_read::PROBE,
+    &file_remote::PROBE,
     &empty_loop::PROBE,
     &memory_bandwidth::PROBE,
     &memory_latency::PROBE,

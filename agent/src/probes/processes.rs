@@ -168,6 +168,7 @@ pub fn refusal(error: io::Error) -> String {
         Some(libc::EPERM | libc::ENOSYS) => {
             ": a seccomp filter? (docker run --security-opt seccomp=unconfined)"
         }
+        Some(libc::ENOENT) => ": the program is looked for in /proc, which is not mounted here",
         _ => "",
     };
     format!("{error}{mend}")

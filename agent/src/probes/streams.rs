@@ -185,7 +185,10 @@ mod avx2 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probes::chase::{Buffer, Pages};
+    use crate::probes::pages::{Buffer, Pages};
+
+    /// What each double of a becomes, by its index.
+    type Value = fn(f64) -> f64;
 
     /// Three streams of doubles, the second and third filled.
     fn filled(buffer: &Buffer, bytes: usize) -> Streams {
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn every_loop_does_what_it_says_and_no_more() {
-        let expected: [(Kind, fn(f64) -> f64); 3] = [
+        let expected: [(Kind, Value); 3] = [
             (Kind::Write, |_| FACTOR),
             (Kind::Copy, |index| index),
             (Kind::Triad, |index| index + FACTOR * 2.0 * index),

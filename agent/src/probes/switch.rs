@@ -4,13 +4,12 @@
 //! either side, a read and a write. What the latter cost by themselves is measured in one
 //! process with one pipe, and taken off: switch = (round trip − 2 × pipe) / 2.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-
+use crate::probes::chase::{Buffer, Pages};
 use crate::probes::partner::Partner;
+use crate::probes::pipe::{Pipe, Pipes};
 use crate::probes::processes::refusal;
 use crate::probes::timing::windows;
-use crate::probes::{pin, Better, Metric, Probe, Round, Seconds};
+use crate::probes::{pin, Axis, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;
 
 pub const PROBE: Probe = Probe {
@@ -69,11 +68,26 @@ pub const PROBE: Probe = Probe {
             better: Better::Lower,
             margin: 0.1,
         },
+        Metric {
+            name: "switch.working_set",
+            unit: "ns",
+            meaning: "switch.process where either process reads so much memory of its own each \
+                      time that it has the byte; what one process alone takes for that is taken \
+                      off, so that what remains above switch.process is what the caches have lost",
+            axes: &[Axis {
+                name: "working_set_bytes",
+                unit: "bytes",
+                meaning: "Memory that each of the two reads, one word of every 64 bytes",
+            }],
+            listed: false,
+            better: Better::Lower,
+            margin: 0.25,
+        },
     ],
     seconds: Seconds {
         brief: Some(0.04),
         quick: Some(0.12),
-        whole: Some(0.4),
+        whole: Some(0.6),
     },
     repeats: true,
     needs: &[],
@@ -83,11 +97,14 @@ pub const PROBE: Probe = Probe {
 fn perform(round: &Round) -> Result<(), String> {
     pin(round.home())?;
     let pipes = Pipes::new().map_err(|error| format!("no pipe to be had: {error}"))?;
-    let share = round.budget_ns() / 2;
+    let share = match round.job.effort {
+        Effort::Whole => round.budget_ns() / 4,
+        _ => round.budget_ns() / 2,
+    };
     // Processes first: once there has been a second thread, descriptors may cost more.
-    match Partner::start(|| pipes.answer()) {
+    match Partner::start(|| pipes.answer(|| {})) {
         Ok(_partner) => {
-            let found = bounce(&pipes, share)?;
+            let found = bounce(&pipes, share, || {})?;
             round.read("switch.pipe", found.pipe);
             found.tell(round, "process");
         }
@@ -96,12 +113,14 @@ fn perform(round: &Round) -> Result<(), String> {
             format!("no second process: {}", refusal(error)),
         ),
     }
-    if round.job.effort == Effort::Brief {
-        return Ok(());
+    match round.job.effort {
+        Effort::Brief => return Ok(()),
+        Effort::Quick => {}
+        Effort::Whole => working_sets(round, 2 * share),
     }
     let pipes = Pipes::new().map_err(|error| format!("no pipe to be had: {error}"))?;
     std::thread::scope(|scope| {
-        let partner = std::thread::Builder::new().spawn_scoped(scope, || pipes.answer());
+        let partner = std::thread::Builder::new().spawn_scoped(scope, || pipes.answer(|| {}));
         if let Err(error) = partner {
             round.unavailable(
                 "switch.thread",
@@ -109,17 +128,56 @@ fn perform(round: &Round) -> Result<(), String> {
             );
             return Ok(());
         }
-        let found = bounce(&pipes, share);
+        let found = bounce(&pipes, share, || {});
         pipes.finish();
         found?.tell(round, "thread");
         Ok(())
     })
 }
 
+/// The same between processes that use memory of their own in between.
+fn working_sets(round: &Round, budget_ns: i64) {
+    const METRIC: &str = "switch.working_set";
+    const SIZES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
+    for size in SIZES {
+        if 2 * size as u64 > round.job.memory_bytes {
+            break;
+        }
+        let found = working_set(size, budget_ns / SIZES.len() as i64);
+        match found.map(|found| found.switch()) {
+            Ok(switch) if switch > 0.0 => round.read_at(METRIC, &[size as i64], switch),
+            // Too little beside the reading itself to be found at this moment.
+            Ok(_) => {}
+            Err(why) => return round.unavailable(METRIC, why),
+        }
+    }
+}
+
+fn working_set(bytes: usize, budget_ns: i64) -> Result<Found, String> {
+    let buffer = Buffer::new(bytes, Pages::Small)?;
+    let pipes = Pipes::new().map_err(|error| format!("no pipe to be had: {error}"))?;
+    let read = || {
+        for offset in (0..bytes).step_by(64) {
+            // SAFETY: inside the buffer.
+            unsafe { buffer.start().add(offset).cast::<u64>().read_volatile() };
+        }
+    };
+    let partner = Partner::start(|| {
+        for offset in (0..bytes).step_by(buffer.page()) {
+            // What both have inherited would be in the caches for both.
+            // SAFETY: inside the buffer.
+            unsafe { buffer.start().add(offset).write_volatile(2) };
+        }
+        pipes.answer(read);
+    });
+    let _partner = partner.map_err(|error| format!("no second process: {}", refusal(error)))?;
+    bounce(&pipes, budget_ns, read)
+}
+
 /// Least times.
 struct Found {
     round_trip: f64,
-    /// Of a write and a read of what is there.
+    /// Of a write and a read of what is there (and the work after it).
     pipe: f64,
 }
 
@@ -146,8 +204,9 @@ impl Found {
     }
 }
 
-/// Both by turns, so that a slow moment meets both.
-fn bounce(pipes: &Pipes, budget_ns: i64) -> Result<Found, String> {
+/// Both by turns, so that a slow moment meets both. This side works after each byte that comes,
+/// as the partner does.
+fn bounce(pipes: &Pipes, budget_ns: i64, work: impl Fn()) -> Result<Found, String> {
     const TURNS: i64 = 3;
     let share = budget_ns / (2 * TURNS);
     let own = Pipe::new().map_err(|error| format!("no pipe to be had: {error}"))?;
@@ -160,11 +219,13 @@ fn bounce(pipes: &Pipes, budget_ns: i64) -> Result<Found, String> {
         let pipe = windows(share, |operations| {
             for _ in 0..operations {
                 intact &= own.put() && own.take();
+                work();
             }
         });
         let round_trip = windows(share, |operations| {
             for _ in 0..operations {
                 intact &= pipes.round_trip();
+                work();
             }
         });
         found.pipe = found.pipe.min(pipe.least);
@@ -176,81 +237,6 @@ fn bounce(pipes: &Pipes, budget_ns: i64) -> Result<Found, String> {
     Ok(found)
 }
 
-/// To the partner and back.
-struct Pipes {
-    there: Pipe,
-    back: Pipe,
-}
-
-impl Pipes {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            there: Pipe::new()?,
-            back: Pipe::new()?,
-        })
-    }
-
-    fn round_trip(&self) -> bool {
-        self.there.put() && self.back.take()
-    }
-
-    /// The partner's part, until it is told to end.
-    fn answer(&self) {
-        while self.there.take() && self.back.put() {}
-    }
-
-    /// Ends a partner that shares the descriptors: it takes a stop for an end.
-    fn finish(&self) {
-        self.there.stop();
-    }
-}
-
-/// One byte at a time.
-pub struct Pipe {
-    read: OwnedFd,
-    write: OwnedFd,
-}
-
-const GOES_ON: u8 = 0;
-const STOPS: u8 = 1;
-
-impl Pipe {
-    pub fn new() -> io::Result<Self> {
-        let mut ends = [0; 2];
-        // SAFETY: writes two descriptors, which are new.
-        unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(Self {
-                read: OwnedFd::from_raw_fd(ends[0]),
-                write: OwnedFd::from_raw_fd(ends[1]),
-            })
-        }
-    }
-
-    pub fn put(&self) -> bool {
-        self.send(GOES_ON)
-    }
-
-    fn stop(&self) -> bool {
-        self.send(STOPS)
-    }
-
-    fn send(&self, byte: u8) -> bool {
-        // SAFETY: reads one byte.
-        unsafe { libc::write(self.write.as_raw_fd(), (&raw const byte).cast(), 1) == 1 }
-    }
-
-    /// Whether there was a byte that goes on.
-    pub fn take(&self) -> bool {
-        let mut byte = STOPS;
-        // SAFETY: writes one byte.
-        let got = unsafe { libc::read(self.read.as_raw_fd(), (&raw mut byte).cast(), 1) };
-        got == 1 && byte == GOES_ON
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,7 +246,7 @@ mod tests {
     fn a_round_trip_is_a_switch_for_either_side() {
         pin(crate::topology::usable().unwrap()[0]).unwrap();
         let pipes = Pipes::new().unwrap();
-        let partner = Partner::start(|| pipes.answer()).unwrap();
+        let partner = Partner::start(|| pipes.answer(|| {})).unwrap();
         assert!(pipes.round_trip());
         let before = own_switches();
         assert!((0..1000).all(|_| pipes.round_trip()));
@@ -284,11 +270,17 @@ mod tests {
     }
 
     #[test]
+    fn processes_with_memory_of_their_own_bounce_too() {
+        let found = working_set(64 << 10, 0).unwrap();
+        assert!(found.round_trip > 0.0 && found.pipe > 0.0);
+    }
+
+    #[test]
     fn threads_bounce_and_end() {
         let pipes = Pipes::new().unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| pipes.answer());
-            let found = bounce(&pipes, 0).unwrap();
+            scope.spawn(|| pipes.answer(|| {}));
+            let found = bounce(&pipes, 0, || {}).unwrap();
             pipes.finish();
             assert!(found.round_trip > 0.0 && found.pipe > 0.0);
         });

@@ -32,6 +32,11 @@ pub const PROBE: Probe = Probe {
             "getpid(), never remembered by the library; least of windows",
         ),
         cost(
+            "syscall.getppid",
+            "getppid(), which looks up another process and is what lmbench calls null; least of \
+             windows",
+        ),
+        cost(
             "syscall.clock_gettime",
             "clock_gettime(CLOCK_MONOTONIC), forced into the kernel; least of windows",
         ),
@@ -66,6 +71,10 @@ fn perform(round: &Round) -> Result<(), String> {
     time(round, "syscall.getpid", || unsafe {
         libc::syscall(libc::SYS_getpid)
     });
+    // SAFETY: has no preconditions.
+    time(round, "syscall.getppid", || unsafe {
+        libc::syscall(libc::SYS_getppid)
+    });
     // SAFETY: writes one timespec.
     time(round, "syscall.clock_gettime", || unsafe {
         libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &mut now)
@@ -79,7 +88,7 @@ fn perform(round: &Round) -> Result<(), String> {
 /// Times a call for its share of the round. One that fails is cheaper, and not what is asked.
 fn time(round: &Round, metric: &str, mut call: impl FnMut() -> libc::c_long) {
     let mut failed = false;
-    let windows = windows(round.budget_ns() / 5, |operations| {
+    let windows = windows(round.budget_ns() / 6, |operations| {
         for _ in 0..operations {
             failed |= call() < 0;
         }

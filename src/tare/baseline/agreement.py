@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Facts that say how a session was, not where: what is measured anew, and who was busy.
 _PASSING = frozenset({"load_average"})
 _MEASURED = ("_ns",)
+#: What `tare selftest` found at last is about tare, and found anew each time.
+_ABOUT_TARE = ("selftest_",)
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
 #: What decides about a trial beside its command, and what it is called.
@@ -39,7 +41,9 @@ def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
     return {
         f"{name} ({platform})" if isinstance(platform, str) else name: value
         for name, platform, value in facts
-        if name not in _PASSING and not name.endswith(_MEASURED)
+        if name not in _PASSING
+        and not name.endswith(_MEASURED)
+        and not name.startswith(_ABOUT_TARE)
     }
 
 

@@ -10,7 +10,19 @@ from typing import Annotated, Any
 import typer
 
 from tare import __version__
-from tare.cli import audit, cleanup, compare, describe, doctor, experiment, export, fingerprint, run
+from tare.cli import (
+    audit,
+    cleanup,
+    compare,
+    describe,
+    doctor,
+    experiment,
+    export,
+    fingerprint,
+    peer,
+    run,
+    selftest,
+)
 from tare.cli.output import harmless
 from tare.errors import InterruptError, StoreError, TareError
 
@@ -40,6 +52,8 @@ app.command()(audit.audit)
 app.add_typer(fingerprint.app, name="fingerprint")
 app.command()(export.export)
 app.command()(doctor.doctor)
+app.command()(peer.peer)
+app.command()(selftest.selftest)
 app.command()(cleanup.cleanup)
 app.command()(describe.describe)
 

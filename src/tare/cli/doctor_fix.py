@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tare.cli import output
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, PlatformError
 from tare.settings import Held, units
 from tare.settings import hold as held_settings
 from tare.settings.isolation import inside
@@ -39,6 +39,10 @@ def hold(
     limit_s = None if hold_for is None else seconds(hold_for, "--for")
     wanted = _wanted(asked)
     with held_settings(wanted, tolerant=asked == "all") as held:
+        if held.left_out and not held.changes:
+            first = held.left_out[0]
+            hint = first.hint and first.hint.replace(f"--fix {first.setting}", f"--fix {asked}")
+            raise PlatformError(first.why, hint)
         _tell(held, json)
         if command:
             with inside(held.name):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from tare.fingerprint.document import Fingerprint
     from tare.record import Peer
 
+#: Seconds of the whole command, without writing a page: a minute and ten, with something to spare.
+_TOTAL_S = {"quick": 57.0, "whole": 585.0}
 #: A key is a line; a file longer than this is none.
 _KEY_LIMIT = 4096
 
@@ -53,7 +58,9 @@ def take(
     whole: Annotated[bool, typer.Option("--whole", help="Everything, in ten minutes.")] = False,
     budget: Annotated[
         str | None,
-        typer.Option(help="Measure no longer than this.  [default: 54 s; whole: 9.5 min]"),
+        typer.Option(
+            help="Measure no longer than this.  [default: what is left of a minute, or of ten]"
+        ),
     ] = None,
     precision: Annotated[
         str,
@@ -109,7 +116,7 @@ def take(
     if quick and whole:
         raise ExperimentError("--quick and --whole exclude each other", "leave one of them out")
     output.check_writable(json, report)
-    _show(
+    _measure(
         Asked(
             words=tuple(words or ()),
             effort="whole" if whole else "quick",
@@ -146,11 +153,14 @@ def diff(
     raise typer.Exit(fingerprint_diff.diff(before, after, json))
 
 
-def _show(asked: Asked, json: str | None, report: Path | None) -> None:
+def _measure(asked: Asked, json: str | None, report: Path | None) -> None:
     from tare.cli.fingerprint_progress import Bar
     from tare.cli.fingerprint_screen import show
     from tare.fingerprint import measure
 
+    if asked.budget_s is None:
+        # Everything has been loaded, so that little is to come.
+        asked = replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] - _spent_s()))
     with Bar() as bar:
         found, interrupted = measure.take(asked, bar)
         if json is not None:
@@ -165,6 +175,12 @@ def _show(asked: Asked, json: str | None, report: Path | None) -> None:
         raise TrialError("nothing could be measured", "tare describe probes")
     if json != "-":
         output.out.print(_next(json, written), soft_wrap=True)
+
+
+def _spent_s() -> float:
+    """Return the seconds since this process was started; loading takes its time, too."""
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
 def _write(found: Fingerprint, json: str) -> None:

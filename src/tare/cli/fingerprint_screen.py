@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
+from rich.padding import Padding
 from rich.text import Text
 
 from tare.cli import output
+from tare.cli.fingerprint_picture import CURVE as STAIRCASE
 from tare.cli.fingerprint_picture import staircase
-from tare.findings.phrasing import counted, quantity
+from tare.findings.phrasing import counted, quantity, significant
 from tare.fingerprint.document import Figure, Fingerprint
 
 #: A measured value that far from its prediction needs a word.
 _FAR = 1.25
-_HEADS = ("", "value", "95 % interval", "n", "predicted")
+_HEADS = ("", "value", "95 % interval", "n", "predicted", "")
+#: So many figures of one kind share a row, unless they were asked for by name.
+_MANY = 4
+
+
+class _Row(NamedTuple):
+    cells: tuple[str, ...]
+    why: str | None
 
 
 def show(found: Fingerprint, *, named: bool = False) -> None:
@@ -28,16 +38,13 @@ def show(found: Fingerprint, *, named: bool = False) -> None:
     """
     out = output.out
     out.print(_headline(found), style="bold", soft_wrap=True)
-    rows = [(name, _row(name, one), one) for name, one in found.metrics.items()]
-    if rows:
-        _table(rows, named=named)
+    if found.metrics:
+        _table(_shown(found.metrics, named=named), named=named)
     for line in staircase(found):
         out.print(line, soft_wrap=True)
-    curves = [name for name in found.curves if name != "memory.latency"]
+    curves = ", ".join(name for name in found.curves if name != STAIRCASE)
     if curves:
-        out.print(
-            f"\nCurves  {', '.join(curves)}   (--report FILE.html shows them)", soft_wrap=True
-        )
+        out.print(f"\nCurves  {curves}   (--report FILE.html shows them)", soft_wrap=True)
     if found.problems:
         out.print()
     for problem in found.problems:
@@ -54,17 +61,54 @@ def _headline(found: Fingerprint) -> str:
     return "Fingerprint  " + " · ".join(part for part in parts if part)
 
 
-def _table(rows: Sequence[tuple[str, tuple[str, ...], Figure]], *, named: bool) -> None:
-    cells = [row for _, row, _ in rows]
-    widths = [max(len(row[i]) for row in [_HEADS, *cells]) for i in range(len(_HEADS))]
+def _shown(metrics: Mapping[str, Figure], *, named: bool) -> list[_Row]:
+    """Return rows; figures that differ in their last word, a number, share one."""
+    rows: list[_Row] = []
+    for _, group in groupby(metrics.items(), key=lambda item: _series(item[0])):
+        some = list(group)
+        if named or len(some) < _MANY:
+            rows += [_Row(_cells(name, one), one.why) for name, one in some]
+        else:
+            rows.append(_together(some))
+    return rows
+
+
+def _series(name: str) -> str:
+    first, _, last = name.rpartition(".")
+    return first if last.isdecimal() else name
+
+
+def _together(some: Sequence[tuple[str, Figure]]) -> _Row:
+    """Return the row of many figures: least and largest, as they are no more of them."""
+    (first, one), (last, _) = some[0], some[-1]
+    ordered = sorted(figure.value for _, figure in some)
+    rounds = sorted({figure.n for _, figure in some})
+    values = bounds(ordered[0], ordered[-1], one.unit).strip("[]").replace(", ", " … ")
+    name = f"{first}…{last.rpartition('.')[2]}"
+    shared = quantity(ordered[0], one.unit).rpartition(" ")[2]
+    values = values if values.endswith(shared) else f"{values} {shared}"
+    return _Row((name, values, "", _range(rounds), "", ""), None)
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def _table(rows: Sequence[_Row], *, named: bool) -> None:
+    widths = [max(len(row.cells[i]) for row in [_Row(_HEADS, None), *rows]) for i in range(6)]
     output.out.print()
     output.out.print(Text(_line(_HEADS, widths), style="dim"), soft_wrap=True)
-    for _, group in groupby(rows, key=lambda row: row[0].split(".")[0]):
-        some = list(group)
-        for _, row, one in some:
-            output.out.print(_line(row, widths), soft_wrap=True)
-            if one.why is not None and (named or _is_far(one)):
-                output.out.print(f"    {one.why}", style="dim")
+    for row in rows:
+        output.out.print(_line(row.cells, widths), soft_wrap=True)
+        if named and row.why is not None:
+            output.out.print(Padding(Text(row.why, style="dim"), (0, 0, 0, 4)))
+    far = next((row.cells[0] for row in rows if row.cells[5]), None)
+    if far is not None and not named:
+        output.out.print(
+            f"×: measured over predicted. Why: tare fingerprint {far}, or --report FILE.html",
+            style="dim",
+            soft_wrap=True,
+        )
 
 
 def _line(cells: Iterable[str], widths: Sequence[int]) -> str:
@@ -75,24 +119,24 @@ def _line(cells: Iterable[str], widths: Sequence[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _row(name: str, one: Figure) -> tuple[str, ...]:
+def _cells(name: str, one: Figure) -> tuple[str, ...]:
     predicted = "" if one.predicted is None else quantity(one.predicted, one.unit)
-    return name, quantity(one.value, one.unit), interval(one), str(one.n), predicted
+    interval = "–" if one.ci is None else bounds(*one.ci, one.unit)
+    return name, quantity(one.value, one.unit), interval, str(one.n), predicted, _far(one)
 
 
-def interval(one: Figure) -> str:
-    """Write the interval of a figure; "–" where there is none."""
-    if one.ci is None:
-        return "–"
-    low, high = (quantity(bound, one.unit) for bound in one.ci)
-    number, _, unit = low.rpartition(" ")
-    if unit and high.endswith(f" {unit}"):
-        return f"[{number}, {high.removesuffix(f' {unit}')}]"
-    return f"[{low}, {high}]"
+def bounds(low: float, high: float, unit: str) -> str:
+    """Write an interval, its unit once where both have the same."""
+    first, last = quantity(low, unit), quantity(high, unit)
+    number, _, scale = first.rpartition(" ")
+    if scale and last.endswith(f" {scale}"):
+        return f"[{number}, {last.removesuffix(f' {scale}')}]"
+    return f"[{first}, {last}]"
 
 
-def _is_far(one: Figure) -> bool:
+def _far(one: Figure) -> str:
+    """Return how far a value is from its prediction, where that needs a word."""
     if one.predicted is None or one.value <= 0 or one.predicted <= 0:
-        return False
+        return ""
     ratio = one.value / one.predicted
-    return ratio > _FAR or ratio < 1 / _FAR
+    return f"× {significant(ratio, 2)}" if ratio > _FAR or ratio < 1 / _FAR else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import View
 from tare.registry import Description
 
@@ -28,7 +28,16 @@ def examine(view: View) -> Diagnosis:
     told = f"{since_boot:.1%} of the busy time since boot"
     if now is not None:
         told = f"{now:.1%} now, {told}"
-    if max(since_boot, now or 0) >= LIMIT:
+    if now is not None and now < LIMIT <= since_boot:
+        return note(
+            told,
+            "times",
+            "parallel",
+            why="it can come back at any moment: compare it before and after measuring",
+            since_boot=since_boot,
+            now=now,
+        )
+    if (since_boot if now is None else now) >= LIMIT:
         return bad(
             told,
             "times",

@@ -126,7 +126,7 @@ class Pool:
                 memory_bytes=limits.memory_bytes,
                 shared=self._shared,
                 options=self._experiment.platforms,
-                runs_commands=any(w.command for w in self._experiment.workloads),
+                runs_commands=self._experiment.runs_commands,
                 workers=len(workers),
             ),
         )

@@ -10,7 +10,7 @@ from tare.statistics.telling import percent
 
 __all__ = [
     "at_levels", "change", "change_interval", "counted", "duration", "listing", "metric_name",
-    "percent", "quantity", "share", "significant", "unit_of",
+    "off_by", "percent", "quantity", "share", "significant", "unit_of",
 ]  # fmt: skip
 
 _TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
@@ -57,6 +57,22 @@ def quantity(value: float | None, unit: str) -> str:
         return significant(value) if unit == "1" else f"{significant(value)} {unit}"
     name, scale = next((s for s in scales if abs(value) >= s[1]), scales[-1])
     return f"{significant(value / scale)} {name}"
+
+
+def off_by(value: float, unit: str, half: float | None = None) -> str:
+    """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms"."""
+    scales = {"ns": _TIME_UNITS[1:], "bytes": _SIZE_UNITS[1:]}.get(unit, (("", 1.0),))
+    size = max(abs(value), half or 0.0)
+    # Errors that are compared with each other read best in few units.
+    name, scale = next((s for s in scales if size >= 0.05 * s[1]), scales[-1])
+    finest = (half or abs(value)) / scale
+    places = 0
+    if scale > 1 and finest > 0:
+        places = min(3, max(0, 1 - math.floor(math.log10(finest))))
+    text = f"{value / scale:+.{places}f}" if value else "0"
+    if half:
+        text += f" ± {half / scale:.{places}f}"
+    return _minus(f"{text} {name}".rstrip())
 
 
 def change(ratio: float) -> str:

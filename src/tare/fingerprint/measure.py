@@ -17,6 +17,7 @@ from tare.execute.probing import Given, Round
 from tare.fingerprint.asked import Asked, places
 from tare.fingerprint.choice import choose
 from tare.fingerprint.document import Fingerprint
+from tare.fingerprint.figures import gather, predicted
 from tare.fingerprint.rounds import Rounds
 
 #: Seconds of rounds, by effort: with tare's own start and end the whole takes 5 s, 60 s and
@@ -177,8 +178,6 @@ class _Session:
 
     def fingerprint(self) -> Fingerprint:
         """Put together what is known so far."""
-        from tare.fingerprint.figures import gather, predicted
-
         found = gather(self._choice, self._rounds)
         here = hardware.read(self._places.directory)
         return Fingerprint(

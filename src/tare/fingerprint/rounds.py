@@ -21,6 +21,8 @@ from tare.registry import Probe
 _PLANNING = 2
 #: Rounds from which on the stopping rule looks.
 FIRST_LOOK = 50
+#: Rounds that every probe is to have: an interval takes 6, and with 7 one may be far off.
+_WANTED = 7
 #: So many failures, and a probe is given up.
 TRIES = 3
 #: Of what is left, what rounds may take: they vary, and the last block is to be whole.
@@ -66,8 +68,8 @@ class Rounds:
         self._block: list[str] = []
         self._blocks = 0
         self._planned = False
-        #: Rounds of each probe; None: the stopping rule decides.
-        self._n: int | None = None
+        #: Rounds of each probe, where they are fixed; otherwise the stopping rule decides.
+        self._quota: dict[str, int] | None = None
         self._begun: dict[str, int] = defaultdict(int)
         self._failures: dict[str, int] = defaultdict(int)
         self._values: dict[str, dict[tuple[str, tuple[int, ...]], list[float]]] = defaultdict(dict)
@@ -109,10 +111,11 @@ class Rounds:
         """Return about how long it still takes."""
         left_s = max(0.0, self._budget_s - elapsed_s)
         rest_s = sum(map(self._expected, self._once))
-        if self._active and self._n is None:
+        if self._active and self._quota is None:
             return left_s
         for name in self._active:
-            rest_s += self._expected(name) * max(0, (self._n or 0) - self._begun[name])
+            rounds = (self._quota or {}).get(name, 0) - self._begun[name]
+            rest_s += self._expected(name) * max(0, rounds)
         return min(left_s, rest_s)
 
     def _expected(self, name: str) -> float:
@@ -152,16 +155,26 @@ class Rounds:
         self._blocks += 1
 
     def _plan(self, left_s: float) -> None:
-        """Fix the number of rounds where the stopping rule could not look at them."""
-        block_s = sum(map(self._expected, self._active))
-        once_s = sum(map(self._expected, self._once))
-        n = self._blocks + plan.fixed_trials(max(0.0, _SAFE * left_s - once_s), block_s)
+        """Fix the numbers of rounds where the stopping rule could not look at them."""
         self._planned = True
-        self._n = n if n < FIRST_LOOK or self._precision is None else None
+        left_s = max(0.0, _SAFE * left_s - sum(map(self._expected, self._once)))
+        more = plan.fixed_trials(left_s, sum(map(self._expected, self._active)))
+        n = self._blocks + more
+        if n >= FIRST_LOOK and self._precision is not None:
+            return
+        self._quota = dict.fromkeys(self._active, n)
+        if n >= _WANTED:
+            return
+        # On a machine as slow or as busy as this, short probes still get their interval.
+        for name in sorted(self._active, key=self._expected):
+            fits = plan.fixed_trials(left_s, self._expected(name))
+            rounds = min(_WANTED - self._blocks, fits)
+            self._quota[name] = self._blocks + rounds
+            left_s -= rounds * self._expected(name)
 
     def _enough(self, name: str) -> bool:
-        if self._n is not None:
-            return self._begun[name] >= self._n
+        if self._quota is not None:
+            return self._begun[name] >= self._quota.get(name, 0)
         assert self._precision is not None
         return exact(self._probes[name], self._values[name], self._precision)
 

@@ -10,7 +10,7 @@ from tare.experiment_file.kinds import quantile_name
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import counted, duration, listing, percent, quantity
+from tare.findings.phrasing import counted, duration, listing, off_by, percent, quantity
 from tare.results import Results
 from tare.statistics.repetitions import interval_at_stop
 
@@ -157,7 +157,7 @@ def machine_tables(results: Results) -> list[Table]:
                     Column(key="source", title="source"),
                 ),
                 rows=tuple(_facts(own)),
-                note=_changed(results),
+                note=" ".join(filter(None, [_instrument(results), _changed(results)])),
             )
         )
     per = facts[facts["platform"].notna()]
@@ -205,6 +205,20 @@ def _spoken(name: str) -> str:
     for suffix in ("_ns", "_bytes", "_hz"):
         name = name.removesuffix(suffix)
     return name.replace("_", " ")
+
+
+def _instrument(results: Results) -> str:
+    """Tell how far off tare itself is on this machine, as `tare selftest` found."""
+    told: list[str] = []
+    for name, unit in (("wall", "ns"), ("CPU", "ns"), ("memory", "bytes")):
+        stem = f"selftest_{name.lower()}_error"
+        error, half = (results.fact(f"{stem}_{n}") for n in (unit, f"within_{unit}"))
+        if error is not None:
+            told.append(f"{name} {off_by(error, unit, half)}")
+    if not told:
+        return "How far off tare itself is here, nobody has looked: tare selftest."
+    date = results.fact("selftest_date")
+    return f"The instrument's own error here: {', '.join(told)} (tare selftest, {date})."
 
 
 def _changed(results: Results) -> str | None:

@@ -81,6 +81,13 @@ class Isolation(Setting):
             raise PlatformError(f"CPUs {wanted} cannot be isolated: the kernel says {said}")
         return None
 
+    def verify(self, kernel: KernelFiles, wanted: str) -> None:
+        """See that the kernel counts them among the isolated; kernels before 6.8 do not tell."""
+        root = _root(kernel)
+        told = kernel.read(f"{root}/{ISOLATED}")
+        if told is not None and not set(cpus(wanted)) <= set(cpus(told)):
+            raise PlatformError(f"CPUs {wanted} were to be isolated, but the kernel tells {told!r}")
+
     def now(self, kernel: KernelFiles, name: str) -> str | None:
         """Return whether the group is there, or groups have the controller."""
         if name.endswith(CONTROLLERS):

@@ -13,6 +13,8 @@ from tare.workloads.workload import Workload
 
 #: Kept of each captured stream: enough to see what a program said, too little to fill a disk.
 CAPTURE_LIMIT_BYTES = 1 << 20
+#: How what the agent launches finds the agent's file, wherever that is.
+AGENT = "/proc/self/exe"
 
 
 class Command(Workload):
@@ -36,7 +38,7 @@ class Command(Workload):
             return placeholders.fill(text, levels)
 
         return record.Command(
-            argv=tuple(fill(word) for word in spec.command),
+            argv=(*((AGENT,) if spec.of_agent else ()), *(fill(word) for word in spec.command)),
             environment={
                 **_inherited(spec.inherit, surroundings),
                 **{f"TARE_{name.upper()}": level for name, level in levels.items()},

@@ -1,0 +1,55 @@
+"""``tare peer``: be the other end of another machine's network probes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tare.cli import output
+from tare.errors import ExperimentError
+
+
+def peer(
+    bind: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS[:PORT]", help="Listen here, and nowhere else. Port: 8273."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
+    ] = None,
+    new_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Make a secret, and end.")
+    ] = None,
+) -> None:
+    """Be the other end of network probes, for whoever has the key; ends at Ctrl-C.
+
+    Make a key (--new-key FILE), copy the file to the other machine, start this with it and type
+    there what it prints. It listens on one address, by TCP and UDP under one port, and returns no
+    more than it is sent; nothing that it is sent is kept. Both ends prove that they have the key,
+    which itself is never sent; the traffic in between is without content, and plain. Example:
+    tare peer --bind 192.0.2.1 --key lab.key
+    """
+    from tare import agent, peering
+
+    if new_key is not None:
+        if bind is not None or key is not None:
+            raise ExperimentError(
+                "--new-key makes a key and ends", f"tare peer --new-key {new_key}"
+            )
+        peering.make_key(new_key)
+        output.out.print(f"Made {new_key}. Copy it to the other machine, then here:")
+        output.out.print(f"    tare peer --bind ADDRESS --key {new_key}", highlight=False)
+        return
+    if bind is None or key is None:
+        missing = "--bind: on which address" if bind is None else "--key: with which secret"
+        raise ExperimentError(
+            f"{missing} shall it listen?", "tare peer --bind ADDRESS[:PORT] --key FILE"
+        )
+    peering.read_key(key)
+    where = peering.numeric(bind)
+    binary = str(agent.binary())
+    # Nothing of the front is needed any more, signals included.
+    os.execv(binary, [binary, "peer", "--bind", where, "--key-file", str(key)])

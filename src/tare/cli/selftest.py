@@ -1,0 +1,201 @@
+"""``tare selftest``: whether tare itself tells the truth here."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tare.cli import output
+from tare.cli.command_line import folder_in_memory
+from tare.errors import ExperimentError, InterruptError, StoreError
+
+if TYPE_CHECKING:
+    from tare.selftest.document import Accuracy, Document, FalseAlarms
+
+#: Trials of each program in each place: enough for an interval, and within the budget where
+#: there is a container engine too.
+TRIALS = 12
+#: Measuring takes no longer; starting and judging comes on top.
+BUDGET, ALARMS_BUDGET = "45 s", "2 min"
+
+
+def selftest(
+    platform: Annotated[
+        list[str] | None,
+        typer.Option("--platform", "-p", help="Where; may be repeated.  [default: all that work]"),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N,N…", help="Side by side.  [default: 1, one a CPU, two a CPU]"),
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", "-n", min=1, help="Of each program.")] = TRIALS,
+    budget: Annotated[
+        str | None,
+        typer.Option(help=f"Measure no longer.  [default: {BUDGET}; alarms: {ALARMS_BUDGET}]"),
+    ] = None,
+    false_alarms: Annotated[
+        bool,
+        typer.Option(
+            "--false-alarms", help="Instead: how often is a program called different from itself?"
+        ),
+    ] = False,
+    comparisons: Annotated[
+        int, typer.Option(min=1, help="With --false-alarms: at most so many.")
+    ] = 200,
+    image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Of the order.  [default: random]")
+    ] = None,
+    as_root: Annotated[
+        bool, typer.Option("--as-root", help="Under sudo: run programs as root, not as you.")
+    ] = False,
+    store: Annotated[
+        bool, typer.Option("--store/--no-store", help="Keep it for the facts of later results.")
+    ] = True,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page: .html, or .md.")
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
+    ] = None,
+) -> int:
+    """Hold tare's own figures against programs that know the truth, on every platform here.
+
+    Exit code 0: as promised; 1: something that tare uses is off. Example: tare selftest
+    """
+    from tare.selftest.document import document
+
+    output.check_writable(json, report)
+    seed = secrets.randbits(48) if seed is None else seed
+    found_alarms: FalseAlarms | None = None
+    accuracy: Accuracy | None = None
+    try:
+        if false_alarms:
+            found_alarms = _control(platform, comparisons, budget or ALARMS_BUDGET, seed)
+        else:
+            accuracy = _accuracy(
+                platform, _degrees(workers), trials, budget or BUDGET, seed, image, as_root
+            )
+    except KeyboardInterrupt as error:
+        raise InterruptError("interrupted; nothing was kept", "tare selftest") from error
+    found = document(accuracy, found_alarms, seed)
+    if store:
+        _keep(found)
+    if report is not None:
+        _page(found, report)
+    if json is not None:
+        output.write_json(found, json)
+    if json != "-":
+        _show(accuracy, found_alarms, report)
+    fine = (accuracy is None or not accuracy.off) and (
+        found_alarms is None or found_alarms.consistent
+    )
+    return 0 if fine else 1
+
+
+def _accuracy(
+    platforms: list[str] | None,
+    workers: tuple[int, ...] | None,
+    trials: int,
+    budget: str,
+    seed: int,
+    image: str | None,
+    as_root: bool,
+) -> Accuracy:
+    import os
+
+    from tare import platforms as stacks
+    from tare.cli.selftest_screen import Progress
+    from tare.selftest import accuracy
+    from tare.selftest.programs import degrees, experiment
+
+    asked = experiment(
+        platforms or stacks.offered(),
+        workers or degrees(len(os.sched_getaffinity(0))),
+        trials=trials,
+        budget_s=_seconds(budget),
+        seed=seed,
+        image=image,
+    )
+    prepared = accuracy.prepare(asked)
+    with folder_in_memory() as folder, Progress() as progress:
+        return accuracy.measure(prepared, folder, progress, as_root=as_root)
+
+
+def _control(platforms: list[str] | None, comparisons: int, budget: str, seed: int) -> FalseAlarms:
+    from tare.cli.audit_progress import Progress
+    from tare.selftest import control
+
+    if platforms is not None and len(platforms) > 1:
+        raise ExperimentError(
+            "a program is compared with itself on one platform", "--platform bare"
+        )
+    with Progress() as progress:
+        return control.measure(
+            (platforms or ["bare"])[0], comparisons, _seconds(budget), seed, folder_in_memory,
+            progress,
+        )  # fmt: skip
+
+
+def _degrees(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        found = tuple(sorted({int(word) for word in text.split(",")}))
+    except ValueError:
+        found = ()
+    if not found or found[0] < 1 or found[-1] > 1024:
+        raise ExperimentError(
+            f"--workers: {text!r} is not possible; expected numbers from 1 to 1024",
+            "--workers 1,2,4",
+        )
+    return found
+
+
+def _seconds(budget: str) -> float:
+    from tare.experiment_file import kinds
+
+    kind = kinds.seconds(positive=True)
+    try:
+        return float(kind.read(budget))
+    except ValueError:
+        raise ExperimentError(
+            f"--budget: {budget!r} is not possible; expected {kind.expected}"
+        ) from None
+
+
+def _keep(found: Document) -> None:
+    from tare.selftest.document import keep
+
+    try:
+        keep(found)
+    except StoreError as error:
+        output.err.print(f"Note: later results will not know of it: {error.message}")
+
+
+def _page(found: Document, destination: Path) -> None:
+    from tare.selftest import page
+
+    with output.err.status("drawing the page"):
+        page.write(found, destination, shlex.join(["tare", *sys.argv[1:]]))
+
+
+def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None, report: Path | None) -> None:
+    from tare.cli import selftest_screen as screen
+
+    if accuracy is not None:
+        screen.show(accuracy)
+    if alarms is not None:
+        screen.show_alarms(alarms)
+    if report is not None:
+        hint = f"Report   {report}"
+    elif alarms is None:
+        hint = "Next     tare selftest --false-alarms   (how often does it see what is not there?)"
+    else:
+        hint = "Next     tare selftest   (are its figures true?)"
+    output.out.print(hint, style="dim", soft_wrap=True)

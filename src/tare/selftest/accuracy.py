@@ -1,0 +1,113 @@
+"""Run the programs that know their own truth, and judge what tare measured of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+
+from tare import conclude, execute, machine, store
+from tare.catalogue import catalogue
+from tare.conclude import Prepared
+from tare.errors import PlatformError
+from tare.experiment import Experiment
+from tare.findings.phrasing import counted
+from tare.results import Results
+from tare.selftest.document import Accuracy, Unchecked, now
+from tare.selftest.errors import errors
+from tare.selftest.lines import lines
+from tare.selftest.programs import BY_NAME, PROGRAMS, worthwhile
+
+#: Sources that a machine may not have, and why not where that does not speak for itself.
+_MAY_BE_MISSING = {
+    "perf_cpu": "the kernel does not let tare watch the CPUs",
+    "perf_task": "the agents watch their own children only where nobody may watch the CPUs",
+    "cgroup": "no control group can be made there",
+}
+
+
+def prepare(experiment: Experiment) -> Prepared:
+    """Look which platforms work here; leave out the others, and say so.
+
+    Raises
+    ------
+    PlatformError
+        If none works.
+    """
+    prepared = conclude.check(experiment, skip_missing=True)
+    prepared.cells = worthwhile(prepared.cells)
+    if not prepared.cells:
+        raise PlatformError("no program is worth its time like this", "--workers 1")
+    return prepared
+
+
+def measure(
+    prepared: Prepared, folder: Path, progress: execute.Progress, *, as_root: bool = False
+) -> Accuracy:
+    """Run the programs and judge every figure.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        What is to be done.
+    folder : Path
+        For trials and output.
+    progress : Progress
+        Who wants to know how far it is.
+    as_root : bool
+        Under sudo: run the programs as root, not as the calling user.
+
+    Raises
+    ------
+    TrialError
+        If every trial failed.
+    """
+    began = time.monotonic()
+    ended = conclude.execute(prepared, folder, progress, as_root=as_root)
+    results = store.load(folder)
+    found = errors(results, folder)
+    return Accuracy(
+        date=now(),
+        boot_id=machine.boot_id(),
+        platforms=tuple(str(p) for p in prepared.experiment.factors["platform"]),
+        workers=tuple(int(w) for w in prepared.experiment.factors["workers"]),
+        trials=len(results.trial_table),
+        seconds=time.monotonic() - began,
+        ended=ended,
+        lines=lines(found),
+        unchecked=tuple(_unchecked(found, prepared)),
+        notes=(*results.notes, *_failures(results)),
+    )
+
+
+def _failures(results: Results) -> list[str]:
+    """Tell of trials that did not end as was asked of them."""
+    told = []
+    trials = results.trial_table
+    for (name, platform), some in trials.groupby(["workload", "platform"]):
+        wanted = "failed" if BY_NAME[str(name)].known else "ok"
+        wrong = some[some["status"] != wanted]
+        if not wrong.empty:
+            reasons = [r for r in wrong["reason"] if isinstance(r, str)]
+            told.append(
+                f"{counted(len(wrong), 'trial')} of {name} on {platform} did not end as asked"
+                + (f": {reasons[0]}" if reasons else "")
+            )
+    return told
+
+
+def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
+    """Name the sources that a metric has, but not on every platform here."""
+    known = catalogue().metrics
+    asked = {m for program in PROGRAMS for m in program.metrics if m in known}
+    platforms = [str(p) for p in prepared.experiment.factors["platform"]]
+    have = set(zip(found["platform"], found["metric"], found["source"], strict=True))
+    told = []
+    for source, why in _MAY_BE_MISSING.items():
+        metrics = [m for m in sorted(asked) if source in {s.name for s in known[m].sources}]
+        missing = {m: tuple(p for p in platforms if (p, m, source) not in have) for m in metrics}
+        for where in dict.fromkeys(w for w in missing.values() if w):
+            some = tuple(m for m, w in missing.items() if w == where)
+            told.append(Unchecked(source=source, metrics=some, platforms=where, why=why))
+    return told

@@ -1,0 +1,190 @@
+"""What a self-test found, as it is written, and as it is kept for the sessions after it."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+
+import msgspec
+
+import tare
+from tare import agent, state
+from tare.findings.phrasing import counted
+from tare.selftest.lines import Line
+
+VERSION = 1
+#: The figures that stand for all in facts: name, metric, program.
+_HEAD = (
+    ("wall", "wall_ns", "spin"), ("cpu", "cpu_ns", "spin"), ("memory", "memory_bytes", "allocate"),
+)  # fmt: skip
+
+
+class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
+    """A source that there is, but not here."""
+
+    source: str
+    metrics: tuple[str, ...]
+    platforms: tuple[str, ...]
+    why: str
+
+
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """Every figure beside the truth."""
+
+    date: str
+    boot_id: str | None
+    platforms: tuple[str, ...]
+    workers: tuple[int, ...]
+    trials: int
+    seconds: float
+    #: ``finished``, or ``budget``.
+    ended: str
+    lines: tuple[Line, ...]
+    unchecked: tuple[Unchecked, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def off(self) -> tuple[Line, ...]:
+        """What tare uses, and what is not as promised."""
+        return tuple(one for one in self.lines if one.verdict == "off" and one.used)
+
+    @property
+    def off_unused(self) -> tuple[Line, ...]:
+        """What is not as promised, but where something better is used."""
+        return tuple(one for one in self.lines if one.verdict == "off" and not one.used)
+
+    def head(self) -> dict[str, Line]:
+        """Return the lines that stand for all: of one by itself, on the first platform."""
+        found = {}
+        for name, metric, program in _HEAD:
+            some = [
+                one for one in self.lines
+                if (one.metric, one.program) == (metric, program) and one.used
+            ]  # fmt: skip
+            order = {stack: n for n, stack in enumerate(self.platforms)}
+            some.sort(key=lambda one: (order.get(one.platform, 0), one.workers))
+            if some:
+                found[name] = some[0]
+        return found
+
+
+class FalseAlarms(msgspec.Struct, frozen=True, kw_only=True):
+    """Comparisons of a program with itself."""
+
+    date: str
+    boot_id: str | None
+    platform: str
+    comparisons: int
+    alarms: int
+    #: So many, or more, are too many for a rate of 5 %.
+    limit: int
+    #: The true rate is below this, 95 % sure (exact, one-sided).
+    rate_below: float
+    verdicts: dict[str, int]
+    pairs: int
+    seconds: float
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the alarms may come from a rate of 5 %."""
+        return self.alarms < self.limit
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact of the machine that every session after it stores."""
+
+    name: str
+    value: int | float | str
+    unit: str | None = None
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known of tare itself, with this agent on this kernel."""
+
+    version: int = VERSION
+    tare: str
+    agent_digest: str
+    kernel: str
+    seed: int
+    accuracy: Accuracy | None = None
+    false_alarms: FalseAlarms | None = None
+    facts: tuple[Fact, ...] = ()
+
+
+def now() -> str:
+    """Return the moment, UTC, to the minute."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def document(accuracy: Accuracy | None, false_alarms: FalseAlarms | None, seed: int) -> Document:
+    """Put together what was found now."""
+    return Document(
+        tare=tare.__version__,
+        agent_digest=agent.digest(),
+        kernel=platform.release(),
+        seed=seed,
+        accuracy=accuracy,
+        false_alarms=false_alarms,
+        facts=(*_accuracy_facts(accuracy), *_alarm_facts(false_alarms)),
+    )
+
+
+def keep(found: Document) -> Document:
+    """Keep it for later sessions, together with what was found before of the same agent here.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    before = _kept()
+    if before is not None:
+        found = document(
+            found.accuracy or before.accuracy,
+            found.false_alarms or before.false_alarms,
+            found.seed,
+        )
+    state.write(state.SELFTEST, found)
+    return found
+
+
+def _kept() -> Document | None:
+    try:
+        kept = msgspec.convert(state.read(state.SELFTEST), Document)
+    except msgspec.ValidationError:
+        return None
+    same = (kept.version, kept.agent_digest, kept.kernel) == (
+        VERSION, agent.digest(), platform.release(),
+    )  # fmt: skip
+    return kept if same else None
+
+
+def _accuracy_facts(accuracy: Accuracy | None) -> list[Fact]:
+    if accuracy is None:
+        return []
+    off = len(accuracy.off)
+    facts = [
+        Fact(name="selftest_date", value=accuracy.date),
+        Fact(
+            name="selftest_verdict",
+            value=f"{off} of {counted(len(accuracy.lines), 'figure')} off"
+            if off
+            else "as promised",
+        ),
+    ]
+    for name, line in accuracy.head().items():
+        stem = f"selftest_{name}_error"
+        facts.append(Fact(name=f"{stem}_{line.unit}", value=line.median, unit=line.unit))
+        if line.low is not None and line.high is not None:
+            half = max(line.high - line.median, line.median - line.low)
+            facts.append(Fact(name=f"{stem}_within_{line.unit}", value=half, unit=line.unit))
+    return facts
+
+
+def _alarm_facts(found: FalseAlarms | None) -> list[Fact]:
+    if found is None:
+        return []
+    return [
+        Fact(name="selftest_false_alarms_date", value=found.date),
+        Fact(name="selftest_false_alarms", value=f"{found.alarms} of {found.comparisons}"),
+    ]

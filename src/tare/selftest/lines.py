@@ -1,0 +1,167 @@
+"""From errors to lines: median with interval, worst, and whether it is what was promised."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pandas as pd
+
+from tare.findings.phrasing import off_by, quantity, unit_of
+from tare.metrics import SOURCES
+from tare.selftest.bounds import KNOWN, Bound, bound
+from tare.statistics.intervals import quantile_interval
+
+#: ``told``: nothing is promised; ``open``: too few trials, or too scattered, to say.
+Verdict = Literal["kept", "off", "open", "told"]
+#: A clock's step.
+_STEP_NS = 1000.0
+WORDS: dict[Verdict, str] = {
+    "kept": "as promised", "off": "off", "open": "not decided", "told": "nothing promised",
+}  # fmt: skip
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One figure of one program on one platform, with so many side by side.
+
+    Attributes
+    ----------
+    n, processes : int
+        Trials, and processes in all of them.
+    true : float
+        Median of what the programs said.
+    median, low, high : float
+        Error of a trial (mean over those side by side), with its interval, which is absent where
+        there are too few trials.
+    worst : float
+        The largest error of all processes, either way.
+    promised : tuple
+        From and to, of the median; None: nothing.
+    used : bool
+        Whether tare uses the source here: the best that there is.
+    """
+
+    platform: str
+    workers: int
+    program: str
+    metric: str
+    source: str
+    unit: str
+    n: int
+    processes: int
+    true: float
+    median: float
+    low: float | None
+    high: float | None
+    worst: float
+    promised: tuple[float | None, float | None]
+    used: bool
+    verdict: Verdict
+    why: str | None = None
+
+    @property
+    def error(self) -> str:
+        """The median with half of its interval: "+0.07 ± 0.01 ms"."""
+        if self.low is None or self.high is None:
+            return off_by(self.median, self.unit)
+        half = max(self.high - self.median, self.median - self.low)
+        return off_by(self.median, self.unit, half)
+
+    @property
+    def named(self) -> str:
+        """The figure and where: "wall_ns from around on bare, 4 side by side (spin)"."""
+        many = f", {self.workers} side by side" if self.workers > 1 else ""
+        return f"{self.metric} from {self.source} on {self.platform}{many} ({self.program})"
+
+
+def lines(errors: pd.DataFrame) -> tuple[Line, ...]:
+    """Judge every figure, in order of metric, source and program."""
+    used = _used(errors)
+    keys = ["metric", "source", "program", "platform", "workers"]
+    found = [_line(some, used) for _, some in errors.groupby(keys, sort=False)]
+    return tuple(sorted(found, key=lambda one: (one.metric, _rank(one.source), one.program)))
+
+
+def _rank(source: str) -> int:
+    return SOURCES.index(source) if source in SOURCES else len(SOURCES)
+
+
+#: Platform, workers, program, metric.
+_Place = tuple[str, int, str, str]
+
+
+def _place(row: dict[Any, Any]) -> _Place:
+    return str(row["platform"]), int(row["workers"]), str(row["program"]), str(row["metric"])
+
+
+def _used(errors: pd.DataFrame) -> dict[_Place, int]:
+    """Return the rank of the best source that each metric has where it was measured."""
+    found: dict[_Place, int] = {}
+    for row in errors.to_dict("records"):
+        rank = _rank(str(row["source"]))
+        found[_place(row)] = min(rank, found.get(_place(row), rank))
+    return found
+
+
+def _line(some: pd.DataFrame, used: dict[_Place, int]) -> Line:
+    first = some.iloc[0].to_dict()
+    place = platform, workers, program, metric = _place(first)
+    source = str(first["source"])
+    by_trial = some.groupby("trial")["error"].mean().to_numpy(dtype=float)
+    interval = quantile_interval(by_trial)
+    every = some["error"].to_numpy(dtype=float)
+    part, launch = float(some["part"].median()), float(some["launch"].median())
+    promised = bound(metric, source, part, launch)
+    verdict, why = _judge(source, promised, by_trial, every, some["less"])
+    return Line(
+        platform=platform,
+        workers=workers,
+        program=program,
+        metric=metric,
+        source=source,
+        unit=unit_of(metric),
+        n=len(by_trial),
+        processes=len(every),
+        true=float(some["true"].median()),
+        median=interval.estimate,
+        low=interval.low,
+        high=interval.high,
+        worst=float(every[np.argmax(np.abs(every))]),
+        promised=(_finite(promised.low), _finite(promised.high)),
+        used=_rank(source) == used[place],
+        verdict=verdict,
+        why=why,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _judge(
+    source: str, promised: Bound, by_trial: np.ndarray, every: np.ndarray, less: pd.Series[float]
+) -> tuple[Verdict, str | None]:
+    """Tell whether it is what was promised; what is impossible is off even once."""
+    missing = float(less.max()) if less.notna().any() else 0.0
+    if missing > _STEP_NS:
+        times = int((less > _STEP_NS).sum())
+        return "off", (
+            f"{times} of {len(every)} times less than the program itself saw, by up to "
+            f"{quantity(missing, 'ns')}"
+        )
+    if not promised.promises:
+        return "told", promised.why
+    if promised.every:
+        wrong = int(sum(not promised.holds(float(e)) for e in every))
+        return ("off", f"{wrong} of {len(every)} times not exact") if wrong else ("kept", None)
+    interval = quantile_interval(by_trial)
+    if promised.holds(interval.estimate):
+        return "kept", None
+    low = float(by_trial.min()) if interval.low is None else interval.low
+    high = float(by_trial.max()) if interval.high is None else interval.high
+    known = KNOWN.get(source)
+    if interval.low is None or (low <= promised.high and high >= promised.low):
+        return "open", interval.refusal or known
+    return "off", known

@@ -1,0 +1,201 @@
+"""The page of a self-test: the same as an experiment's, about tare itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import tare
+from tare.errors import StoreError
+from tare.findings.finding import Column, Estimate, Finding, Table
+from tare.findings.phrasing import counted, listing
+from tare.report import put
+from tare.report.audit_page import FORMATS
+from tare.report.origin import Origin
+from tare.report.page import Figure, Page, Section
+from tare.report.tables import lay
+from tare.selftest import chart, telling
+from tare.selftest.document import Accuracy, Document, FalseAlarms
+from tare.selftest.lines import WORDS, Line
+
+_COLUMNS = {
+    "metric": "figure", "source": "source", "program": "program", "platform": "platform",
+    "workers": "at once", "n": "trials",
+}  # fmt: skip
+_TITLES = {"ns": "Times", "bytes": "Memory and output", "1": "Counts"}
+
+
+def write(found: Document, destination: Path, command: str) -> list[Path]:
+    """Write the page: HTML, or Markdown with its charts beside it.
+
+    Raises
+    ------
+    StoreError
+        If the ending is another, or the page cannot be written.
+    """
+    format = FORMATS.get(destination.suffix.lower())
+    if format is None:
+        raise StoreError(
+            f"{destination} ends neither in .html nor in .md", "--report selftest.html"
+        )
+    return put(make(found, command), format, destination)
+
+
+def make(found: Document, command: str) -> Page:
+    """Lay the page of a self-test out."""
+    sections: list[Section] = []
+    headline: list[str] = []
+    strip = [("kernel", found.kernel)]
+    notes: list[str] = []
+    if found.accuracy is not None:
+        sections.append(_accuracy(found.accuracy))
+        headline.append(telling.answer(found.accuracy))
+        headline += [
+            f"{telling.NAMES[name]} {telling.head(line)}."
+            for name, line in found.accuracy.head().items()
+        ]
+        strip += [
+            ("measured", f"{found.accuracy.date} UTC"),
+            ("trials", f"{found.accuracy.trials:,}"),
+            ("platforms", listing(found.accuracy.platforms)),
+        ]
+        notes += [telling.unchecked(one) for one in found.accuracy.unchecked]
+        notes += found.accuracy.notes
+    if found.false_alarms is not None:
+        sections.append(_alarms(found.false_alarms))
+        headline.append(telling.alarms(found.false_alarms))
+        strip.append(("comparisons", f"{found.false_alarms.comparisons:,}"))
+    return Page(
+        name="selftest",
+        question="Does tare tell the truth here?",
+        lead=sections[0] if sections else None,
+        headline=tuple(" ".join(text.split()) for text in headline),
+        strip=tuple(strip),
+        sections=tuple(sections),
+        overview=(),
+        stops=None,
+        doubts=tuple(notes),
+        machine=(),
+        origin=Origin(
+            file=None,
+            commands=(command,),
+            digests=(("agent", found.agent_digest),),
+            versions=(tare.__version__,),
+            seed=found.seed,
+            title="How to test the same again",
+        ),
+        doubtful="What could not be checked",
+        calm="Everything that tare has a figure for was checked.",
+        rest=f"{command} --json -",
+    )
+
+
+def _accuracy(accuracy: Accuracy) -> Section:
+    off = [*accuracy.off, *accuracy.off_unused]
+    open_ = [one for one in accuracy.lines if one.verdict == "open"]
+    finding = Finding(
+        name="accuracy",
+        question="Does tare tell the truth here?",
+        answer=telling.answer(accuracy),
+        verdict="no" if accuracy.off else "undecided" if _undecided(accuracy) else "yes",
+        basis="programs that know their own truth; error is measured − true",
+        caveats=tuple(telling.groups(off) + telling.groups(open_)),
+        estimates=tuple(map(_estimate, accuracy.lines)),
+    )
+    by_unit: dict[str, list[Line]] = {}
+    for one in accuracy.lines:
+        by_unit.setdefault(one.unit, []).append(one)
+    timed = [(unit, some) for unit, some in by_unit.items() if any(o.median for o in some)]
+    return Section(
+        anchor="accuracy",
+        finding=finding,
+        figures=tuple(_figure(unit, some) for unit, some in timed),
+        tables=tuple(lay(_table(unit, some)) for unit, some in by_unit.items()),
+    )
+
+
+def _undecided(accuracy: Accuracy) -> bool:
+    used = [one for one in accuracy.lines if one.used]
+    return not used or any(one.verdict == "open" for one in used)
+
+
+def _estimate(one: Line) -> Estimate:
+    return Estimate(
+        name=f"error of {one.metric} from {one.source}",
+        levels={
+            "program": one.program, "platform": one.platform, "workers": str(one.workers),
+        },
+        value=one.median,
+        unit=one.unit,
+        low=one.low,
+        high=one.high,
+        confidence=0.95,
+        method="median, order statistics",
+        n=one.n,
+    )  # fmt: skip
+
+
+def _figure(unit: str, some: Sequence[Line]) -> Figure:
+    # What is exact has nothing to be seen.
+    shown = [one for one in some if one.promised != (0.0, 0.0)] or list(some)
+    drawn, _ = chart.errors(shown, unit)
+    worst = max(shown, key=lambda one: abs(one.median))
+    text = (
+        "Median error of each figure (marks) with its 95 % interval; the band is what is "
+        f"promised. The largest: {worst.named}, {worst.error}. The axis is logarithmic away from "
+        "zero."
+    )
+    return Figure(f"errors-{unit}", _TITLES.get(unit, unit), drawn.to_dict(), text)
+
+
+def _table(unit: str, some: Iterable[Line]) -> Table:
+    columns = (
+        *(Column(key=key, title=title) for key, title in _COLUMNS.items()),
+        Column(key="median", title="error", unit=unit),
+        Column(key="low", title="from", unit=unit),
+        Column(key="high", title="to", unit=unit),
+        Column(key="worst", title="worst", unit=unit),
+        Column(key="promised", title="promised"),
+        Column(key="used", title="used"),
+        Column(key="verdict", title="verdict"),
+    )
+    rows = tuple(
+        {
+            **{key: getattr(one, key) for key in (*_COLUMNS, "median", "low", "high", "worst")},
+            "workers": str(one.workers),
+            "promised": telling.promised(one).removeprefix("promised "),
+            "used": "yes" if one.used else "no",
+            "verdict": WORDS[one.verdict] + (f": {one.why}" if one.why else ""),
+        }
+        for one in some
+    )
+    return Table(
+        title=f"{_TITLES.get(unit, unit)}: measured − true",
+        columns=columns,
+        rows=rows,
+        note="Error is the median over trials with its 95 % interval; worst is of all processes.",
+    )
+
+
+def _alarms(found: FalseAlarms) -> Section:
+    finding = Finding(
+        name="false-alarms",
+        question="Does tare compare see what is not there?",
+        answer=telling.alarms(found),
+        verdict="no" if found.consistent else "yes",
+        basis="wall_ns of a program compared with itself by tare compare",
+        estimates=(
+            Estimate(
+                name="rate of alarms", levels={"platform": found.platform},
+                value=found.alarms / found.comparisons, unit="1", low=0.0, high=found.rate_below,
+                confidence=0.95, method="Clopper–Pearson, one-sided", n=found.comparisons,
+            ),
+        ),
+        caveats=(f"{counted(found.pairs, 'pair')} of trials in all.",),
+    )  # fmt: skip
+    table = Table(
+        title="Verdicts about a program and itself",
+        columns=(Column(key="verdict", title="verdict"), Column(key="n", title="comparisons")),
+        rows=tuple({"verdict": word, "n": n} for word, n in found.verdicts.items()),
+    )
+    return Section(anchor="false-alarms", finding=finding, figures=(), tables=(lay(table),))

@@ -1,0 +1,74 @@
+"""What is typed after ``tare doctor``, and what is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from trees import MACHINES, seen
+
+from tare import doctor
+from tare.cli import doctor as command
+from tare.cli import doctor_fix as fix
+from tare.errors import ExperimentError
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ("governor", {"governor": "performance"}),
+        ("turbo=on, governor=powersave", {"turbo": "on", "governor": "powersave"}),
+        ("interrupts=0,2-3,swappiness=1", {"interrupts": "0,2-3", "swappiness": "1"}),
+        ("frequency_max=2.4 GHz", {"frequency_max": "2.4 GHz"}),
+    ],
+)
+def test_settings_are_asked_for_by_name_and_value(asked: str, wanted: dict[str, str]) -> None:
+    assert fix._wanted(asked) == wanted
+
+
+@pytest.mark.parametrize("asked", ["", "gouvernor", "governor,,turbo", "=1", "5"])
+def test_what_is_no_setting_is_refused(asked: str) -> None:
+    with pytest.raises(ExperimentError, match="there is no setting"):
+        fix._wanted(asked)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("1h", 3600), ("90 s", 90), ("2 min", 120)])
+def test_times(text: str, seconds: float) -> None:
+    assert command.seconds(text, "--for") == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0s", "-1 s", "1", "soon"])
+def test_times_that_are_none(text: str) -> None:
+    with pytest.raises(ExperimentError):
+        command.seconds(text, "--for")
+
+
+def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
+    report = doctor.examine(seen("arm_board", tmp_path))
+    told = command.summary(report, list(doctor.PURPOSES))
+    assert told.startswith("Fit for memory latency and bandwidth, ")
+    assert (
+        "Not fit for wall times of milliseconds and comparing CPU speeds, because of CPUs and "
+        "frequency governor." in told
+    )
+    assert "1 setting could be changed" in told
+
+
+def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> None:
+    report = doctor.examine(seen("arm_board", tmp_path))
+    told = command.summary(report, ["disk"])
+    assert told.startswith("Fit for disk times.")
+    assert "Not fit" not in told
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_line_is_printed_with_its_word(
+    machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = doctor.examine(seen(machine, tmp_path))
+    command.show(report, list(doctor.PURPOSES), sources=True)
+    printed = capsys.readouterr().out
+    for judgement in ("good", "note", "bad", "hidden"):
+        count = sum(one.judgement == judgement for one in report.diagnoses.values())
+        lines = [line for line in printed.splitlines() if line[2:].startswith(f"{judgement} ")]
+        assert len(lines) == count
