@@ -54,8 +54,7 @@ impl<'a> Place<'a> {
         Ok(place)
     }
 
-    /// Largest file of at most so many bytes that the user and the disk have room for: some whole
-    /// power of two.
+    /// Most bytes of a file, up to those, that the user and the disk have room for.
     pub fn fitting(&self, wanted: u64, least: u64) -> Result<u64, String> {
         let kind = &self.kind;
         let room = kind.free_bytes.saturating_sub(kind.total_bytes / SPARED);
@@ -68,7 +67,7 @@ impl<'a> Place<'a> {
                 self.round.job.file_bytes
             ));
         }
-        Ok(1 << most.ilog2())
+        Ok(most)
     }
 
     fn lies_in_memory(&self) -> String {

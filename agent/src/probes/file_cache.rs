@@ -75,7 +75,7 @@ const LOST: u64 = 16;
 fn perform(round: &Round) -> Result<(), String> {
     let place = Place::on_disk(round, round.job.directory.as_deref())?;
     let (most, why) = bound(round);
-    let bytes = place.fitting(most, SMALLEST)?;
+    let bytes = place.fitting(most, SMALLEST)? / SMALLEST * SMALLEST;
     let path = place.file("cache", bytes)?;
     let file = File::open(&path).map_err(|error| at(&path, &error))?;
     let counted = counts_blocks(&file, &path)?;
@@ -110,15 +110,16 @@ fn perform(round: &Round) -> Result<(), String> {
     Ok(())
 }
 
-/// Powers of two, and finer near the largest, where memory's end may lie.
+/// Powers of two up to the bound and it itself, and finer near it, where memory's end may lie.
 fn sizes(most: u64, effort: Effort) -> Vec<u64> {
-    let powers = (SMALLEST.ilog2()..=most.ilog2()).map(|power| 1_u64 << power);
-    let mut sizes: Vec<_> = powers.collect();
+    let powers = (SMALLEST.ilog2()..=most.ilog2()).map(|power| 1 << power);
+    let mut sizes: Vec<u64> = powers.chain([most]).collect();
     if effort == Effort::Whole {
-        let finer = [5, 6, 7, 10, 12, 14].map(|eighths| most / 16 * eighths);
+        let finer = [5, 6, 7, 10, 12, 14].map(|sixteenths| most / 16 * sixteenths);
         sizes.extend(finer.into_iter().filter(|size| *size > SMALLEST));
-        sizes.sort_unstable();
     }
+    sizes.sort_unstable();
+    sizes.dedup();
     sizes
 }
 
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn sizes_rise_to_the_bound_and_end_there() {
         for effort in [Effort::Quick, Effort::Whole] {
-            for most in [SMALLEST, 64 << 20, 256 << 20] {
+            for most in [SMALLEST, 64 << 20, 96 << 20, 256 << 20] {
                 let sizes = sizes(most, effort);
                 assert_eq!((sizes[0], sizes[sizes.len() - 1]), (SMALLEST, most));
                 assert!(sizes.windows(2).all(|pair| pair[0] < pair[1]));

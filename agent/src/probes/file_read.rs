@@ -54,6 +54,6 @@ fn perform(round: &Round) -> Result<(), String> {
         Effort::Whole => 256 << 20,
         Effort::Quick | Effort::Brief => 64 << 20,
     };
-    let bytes = place.fitting(wanted, SMALLEST)?;
+    let bytes = 1 << place.fitting(wanted, SMALLEST)?.ilog2();
     measure(round, &place, "file.read", bytes, round.budget_ns())
 }

@@ -52,6 +52,6 @@ const FILE_BYTES: u64 = 16 << 20;
 
 fn perform(round: &Round) -> Result<(), String> {
     let place = Place::on_disk(round, round.job.remote.as_deref())?;
-    let bytes = place.fitting(FILE_BYTES, SMALLEST)?;
+    let bytes = 1 << place.fitting(FILE_BYTES, SMALLEST)?.ilog2();
     measure(round, &place, "file.remote", bytes, round.budget_ns())
 }
