@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: there is a container engine too.
 TRIALS = 12
 #: Measuring takes no longer; starting and judging comes on top.
-BUDGET, ALARMS_BUDGET = "45 s", "2 min"
+BUDGET, ALARMS_BUDGET = "35 s", "2 min"
 
 
 def selftest(

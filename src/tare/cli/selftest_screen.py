@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from rich.table import Table
 
@@ -10,6 +10,7 @@ from tare.cli import output
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell
+from tare.findings.phrasing import off_by
 from tare.selftest import telling
 from tare.selftest.document import Accuracy, FalseAlarms
 from tare.selftest.lines import Line
@@ -67,26 +68,36 @@ def _say(head: str, text: str) -> None:
 
 def _table(accuracy: Accuracy) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("figure", "source"):
-        table.add_column(column)
-    for column in ("at once", *accuracy.platforms):
-        table.add_column(column, justify="right")
+    table.add_column("figure", overflow="fold")
+    table.add_column("source", no_wrap=True)
+    table.add_column("at once", justify="right", no_wrap=True)
+    for platform in accuracy.platforms:
+        table.add_column(platform, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     rows: dict[tuple[str, str, int], dict[str, list[Line]]] = {}
     for one in accuracy.lines:
         key = (one.metric, one.source, one.workers)
         rows.setdefault(key, {}).setdefault(one.platform, []).append(one)
-    for (metric, source, workers), cells in sorted(rows.items(), key=_order(accuracy.lines)):
-        table.add_row(
-            metric, source, str(workers), *(_cell(cells.get(p, ())) for p in accuracy.platforms)
-        )
+    order = list(dict.fromkeys((metric, source) for metric, source, _ in rows))
+    for key in sorted(rows, key=lambda key: (order.index(key[:2]), key[2])):
+        metric, source, workers = key
+        table.add_row(metric, source, str(workers), *_cells(rows[key], accuracy.platforms))
     return table
 
 
-def _order(lines: Iterable[Line]):  # type: ignore[no-untyped-def]
-    places = {(one.metric, one.source): n for n, one in reversed(list(enumerate(lines)))}
-    return lambda row: (places[row[0][:2]], row[0][2])
-
-
-def _cell(lines: Iterable[Line]) -> str:
-    worst = max(lines, key=lambda one: abs(one.median), default=None)
-    return "–" if worst is None else f"{worst.error}{_MARKS[worst.verdict]}"
+def _cells(row: dict[str, list[Line]], platforms: Sequence[str]) -> list[str]:
+    """Write a row in one unit, which stands at its end: of each platform what is off most."""
+    worst = {p: max(some, key=lambda one: abs(one.median)) for p, some in row.items()}
+    size = max(max(abs(one.median), one.half or 0.0) for one in worst.values())
+    unit = ""
+    cells = []
+    for platform in platforms:
+        one = worst.get(platform)
+        if one is None:
+            cells.append("–")
+            continue
+        text = off_by(one.median, one.unit, one.half, size)
+        if one.unit != "1":
+            text, unit = text.rsplit(" ", 1)
+        cells.append(text + _MARKS[one.verdict])
+    return [*cells, unit]

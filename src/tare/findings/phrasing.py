@@ -59,10 +59,13 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{significant(value / scale)} {name}"
 
 
-def off_by(value: float, unit: str, half: float | None = None) -> str:
-    """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms"."""
+def off_by(value: float, unit: str, half: float | None = None, among: float | None = None) -> str:
+    """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms".
+
+    ``among``: the size of those that it stands with, whose unit it has then.
+    """
     scales = {"ns": _TIME_UNITS[1:], "bytes": _SIZE_UNITS[1:]}.get(unit, (("", 1.0),))
-    size = max(abs(value), half or 0.0)
+    size = max(abs(value), half or 0.0) if among is None else among
     # Errors that are compared with each other read best in few units.
     name, scale = next((s for s in scales if size >= 0.05 * s[1]), scales[-1])
     finest = (half or abs(value)) / scale

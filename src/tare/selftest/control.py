@@ -115,6 +115,7 @@ def question(platform: str, seed: int) -> Experiment:
         metric="wall_ns",
         seed=seed,
         stopping=Stopping(compare="workload", budget_s=EACH_S),
+        fingerprint=False,
     )
 
 

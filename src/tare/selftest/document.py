@@ -175,9 +175,8 @@ def _accuracy_facts(accuracy: Accuracy | None) -> list[Fact]:
     for name, line in accuracy.head().items():
         stem = f"selftest_{name}_error"
         facts.append(Fact(name=f"{stem}_{line.unit}", value=line.median, unit=line.unit))
-        if line.low is not None and line.high is not None:
-            half = max(line.high - line.median, line.median - line.low)
-            facts.append(Fact(name=f"{stem}_within_{line.unit}", value=half, unit=line.unit))
+        if line.half is not None:
+            facts.append(Fact(name=f"{stem}_within_{line.unit}", value=line.half, unit=line.unit))
     return facts
 
 

@@ -153,7 +153,7 @@ def _launches(told: list[_Told]) -> dict[tuple[str, int], dict[str, float]]:
     medians = pd.DataFrame(rows).groupby(["platform", "workers"]).median().reset_index()
     return {
         (str(row["platform"]), int(row["workers"])): {
-            name: float(row[name]) for name in set(LAUNCHED.values())
+            name: float(row[name]) for name in set(LAUNCHED.values()) & row.keys()
         }
         for row in medians.to_dict("records")
     }

@@ -64,10 +64,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def error(self) -> str:
         """The median with half of its interval: "+0.07 ± 0.01 ms"."""
+        return off_by(self.median, self.unit, self.half)
+
+    @property
+    def half(self) -> float | None:
+        """The larger distance of the interval's bounds from the median."""
         if self.low is None or self.high is None:
-            return off_by(self.median, self.unit)
-        half = max(self.high - self.median, self.median - self.low)
-        return off_by(self.median, self.unit, half)
+            return None
+        return max(self.high - self.median, self.median - self.low)
 
     @property
     def named(self) -> str:
@@ -81,7 +85,11 @@ def lines(errors: pd.DataFrame) -> tuple[Line, ...]:
     used = _used(errors)
     keys = ["metric", "source", "program", "platform", "workers"]
     found = [_line(some, used) for _, some in errors.groupby(keys, sort=False)]
-    return tuple(sorted(found, key=lambda one: (one.metric, _rank(one.source), one.program)))
+    return tuple(sorted(found, key=_order))
+
+
+def _order(one: Line) -> tuple[str, int, str, int]:
+    return one.metric, _rank(one.source), one.program, one.workers
 
 
 def _rank(source: str) -> int:

@@ -94,6 +94,7 @@ def experiment(
         seed=seed,
         stopping=Stopping(trials=trials, budget_s=budget_s),
         skip_missing=True,
+        fingerprint=False,
     )
 
 

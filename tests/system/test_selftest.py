@@ -1,0 +1,94 @@
+"""``tare selftest`` on the real machine: structure and what is exact; errors are the machine's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tare import agent
+from tare.selftest.programs import PROGRAMS
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+
+
+def tare(*words: str, codes: tuple[int, ...] = (0, 1)) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*TARE, "selftest", "--no-store", *words],
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode in codes, done.stdout + done.stderr
+    return done
+
+
+def selftest(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(tare("--json", "-", *words).stdout)
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_program_tells_its_truth(program: Any) -> None:
+    if program.timeout_s is not None:
+        pytest.skip("goes on until it is killed")
+    words = [str(agent.binary()), "truth", *program.words]
+    done = subprocess.run(words, capture_output=True, timeout=60, check=False)
+    if program.known:
+        assert abs(done.returncode) in program.known.values()
+        return
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["own"]
+    assert told["launch"]["wall_ns"] > 0
+    assert told["launch"]["minor_faults"] > 0
+
+
+def test_programs_say_what_there_is() -> None:
+    for words in ([], ["nonsense", "1"], ["spin", "much"], ["spin"]):
+        done = subprocess.run(
+            [str(agent.binary()), "truth", *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 2
+        assert "  spin " in done.stderr
+
+
+def test_what_is_exact_is_exact_and_nothing_is_impossible() -> None:
+    found = selftest("-n", "2", "--workers", "1,2", "--platform", "bare")["accuracy"]
+    lines = found["lines"]
+    assert {"wall_ns", "cpu_ns", "memory_bytes", "minor_faults"} <= {x["metric"] for x in lines}
+    for line in lines:
+        if line["promised"] == [0, 0]:
+            assert line["verdict"] == "kept", line
+        if line["metric"] in ("wall_ns", "tree_wall_ns"):
+            assert "less than the program itself saw" not in (line["why"] or "")
+    assert {line["workers"] for line in lines} == {1, 2}
+    daemon = {
+        x["source"]: x["true"] for x in lines if (x["metric"], x["program"]) == ("cpu_ns", "daemon")
+    }
+    assert daemon["rusage"] < daemon["reaped"]
+
+
+def test_the_screen_and_the_page_say_what_comes_next(tmp_path: Path) -> None:
+    report = tmp_path / "page.html"
+    said = tare("-n", "1", "--workers", "1", "--platform", "bare", "--report", str(report)).stdout
+    for word in ("Wall", "CPU", "Memory", "Report"):
+        assert f"\n{word}" in said
+    assert "Does tare tell the truth here?" in report.read_text()
+
+
+def test_a_program_is_compared_with_itself() -> None:
+    found = selftest("--false-alarms", "--comparisons", "2", "--budget", "20 s")["false_alarms"]
+    assert found["comparisons"] == sum(found["verdicts"].values()) <= 2
+    assert found["rate_below"] > 0.7
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    for words in (("--workers", "0"), ("--workers", "x"), ("--budget", "soon")):
+        assert words[0] in tare(*words, codes=(11,)).stderr
+    tare("--platform", "nowhere", codes=(11,))
+    tare("--false-alarms", "--platform", "bare", "--platform", "unshare", codes=(11,))

@@ -1,0 +1,283 @@
+"""Errors, promises, verdicts and what is kept of a self-test, on programs that were made up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+
+from tare import agent, machine, state
+from tare.baseline.agreement import lasting
+from tare.errors import StoreError
+from tare.experiment import Cell, Experiment
+from tare.findings.phrasing import off_by
+from tare.plan import Machine, cells
+from tare.results import Results
+from tare.selftest import control, page, programs, telling
+from tare.selftest.bounds import bound
+from tare.selftest.document import Accuracy, Document, FalseAlarms, document, keep
+from tare.selftest.errors import WHOLE, Truth, errors, read
+from tare.selftest.lines import Line, lines
+from tare.workloads import job
+
+MS = 1_000_000
+HERE = Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 33
+)
+
+
+def question(**given: Any) -> Experiment:
+    asked = {"trials": 3, "budget_s": 1.0, "seed": 1} | given
+    return programs.experiment(["bare"], [1, 2], **asked)
+
+
+def results(folder: Path, told: dict[str, Any], samples: dict[tuple[str, str], float], n: int = 6,
+            program: str = "spin", status: str = "ok") -> Results:  # fmt: skip
+    """Trials of one program that all told and measured the same."""
+    output = folder / "output"
+    output.mkdir(exist_ok=True)
+    rows = []
+    for trial in range(1, n + 1):
+        (output / f"{trial}.0.0.out").write_text(f"whatever\n{json.dumps(told)}\n")
+        rows += [
+            {"trial": trial, "worker": 0, "iteration": 0, "phase": "measured",
+             "metric": metric, "source": source, "value": value}
+            for (metric, source), value in samples.items()
+        ]  # fmt: skip
+    trials = pd.DataFrame(
+        {"trial": range(1, n + 1), "workload": program, "platform": "bare", "workers": "1",
+         "status": status, "reason": None}
+    )  # fmt: skip
+    empty = pd.DataFrame()
+    return Results(question(), trials, pd.DataFrame(rows), empty, empty, empty, empty)
+
+
+SPIN = {"own": {"wall_ns": 30 * MS, "cpu_ns": 25 * MS}, "launch": {"wall_ns": MS, "cpu_ns": MS}}
+
+
+def test_an_error_is_what_was_measured_less_what_the_program_and_its_launch_took(
+    tmp_path: Path,
+) -> None:
+    told = results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 31.5 * MS, ("memory_bytes", "x"): 1})
+    found = errors(told, tmp_path)
+    assert set(found["metric"]) == {"wall_ns"}
+    assert set(found["error"]) == {0.5 * MS}
+    assert set(found["less"]) == {0.0}
+    (line,) = lines(found)
+    assert (line.verdict, line.n, line.used) == ("kept", 6, True)
+    assert line.error == "+0.500 ms" or line.error.startswith("+0.5")
+
+
+def test_a_source_sees_what_it_can_see() -> None:
+    truth = Truth({"cpu_ns": 20, "cpu_ns.rusage": 1, "wall_ns": 5, "teardown_ns": 2}, {})
+    assert truth.of("cpu_ns", "cgroup") == 20
+    assert truth.of("cpu_ns", "rusage") == 1
+    assert truth.of("memory_bytes", "rusage") is None
+    assert truth.of(WHOLE, "around") == 7
+
+
+def test_what_is_shorter_than_the_program_saw_is_off_even_once(tmp_path: Path) -> None:
+    found = errors(results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 30.9 * MS}), tmp_path)
+    assert lines(found)[0].verdict == "kept"
+    found.loc[0, "less"] = 0.2 * MS
+    (line,) = lines(found)
+    assert line.verdict == "off"
+    assert "1 of 6 times less than the program itself saw" in (line.why or "")
+
+
+def test_a_figure_is_off_only_where_its_whole_interval_is_outside(tmp_path: Path) -> None:
+    far = errors(results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 40 * MS}), tmp_path)
+    assert lines(far)[0].verdict == "off"
+    assert lines(far[far["trial"] < 4])[0].verdict == "open"
+    scattered = far.assign(error=np.array([0.0, 0, 9, 9, 9, 9]) * MS)
+    assert lines(scattered)[0].verdict == "open"
+
+
+def test_what_tare_does_not_use_is_told_apart(tmp_path: Path) -> None:
+    both = {("wall_ns", "perf_cpu"): 31.1 * MS, ("wall_ns", "around"): 45.0 * MS}
+    accuracy = judged(errors(results(tmp_path, SPIN, both), tmp_path))
+    assert accuracy.off == ()
+    assert [one.source for one in accuracy.off_unused] == ["around"]
+    assert (
+        telling.answer(accuracy)
+        == "tare tells the truth here: all 1 figure that it uses are as promised."
+    )
+    (said,) = telling.groups(accuracy.off_unused)
+    assert "not used here" in said
+    assert "when it gets a CPU again" in said
+
+
+def test_what_failed_as_asked_is_exact_or_off(tmp_path: Path) -> None:
+    samples = {("exit_code", "wait"): 7.0}
+    good = errors(results(tmp_path, {}, samples, program="exit", status="failed"), tmp_path)
+    assert lines(good)[0].verdict == "kept"
+    bad = good.assign(error=[0.0] * 5 + [1.0])
+    assert lines(bad)[0].why == "1 of 6 times not exact"
+    assert errors(results(tmp_path, {}, samples, program="exit"), tmp_path).empty
+
+
+@pytest.mark.parametrize("said", ["", "words\n", '{"own": 5}\n', '{"own":{}}\n', "\xff\n"])
+def test_a_program_that_tells_nothing_is_left_out(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "1.0.0.out"
+    path.write_text(said)
+    assert read(path) is None
+    assert read(tmp_path / "nowhere") is None
+
+
+def test_every_byte_counts(tmp_path: Path) -> None:
+    told = {"own": {"output_bytes.stdout": 5, "output_bytes.stderr": 5}, "launch": {}}
+    made = results(tmp_path, told, {("wall_ns", "around"): 1.0}, n=1, program="write")
+    line = json.dumps(told)
+    (tmp_path / "output/1.0.0.out").write_text(f"oooo\n{line}\n")
+    (tmp_path / "output/1.0.0.err").write_text("eee\n")
+    found = errors(made, tmp_path).set_index("source")["error"]
+    assert found.to_dict() == {"stdout": 0.0, "stderr": -1.0}
+
+
+def test_every_promise_has_its_reason() -> None:
+    for program in programs.PROGRAMS:
+        for metric in program.metrics:
+            promised = bound(metric, "wait" if program.known else "perf_cpu", 1e9, 1e6)
+            assert promised.why
+            assert promised.low <= 0 <= promised.high
+    assert not bound("cpu_ns", "host_cgroup", 1.0, 1.0).promises
+
+
+def judged(found: pd.DataFrame) -> Accuracy:
+    return Accuracy(
+        date="2026-01-01 00:00", boot_id=None, platforms=("bare",), workers=(1,), trials=6,
+        seconds=1.0, ended="finished", lines=lines(found),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def accuracy(tmp_path: Path) -> Accuracy:
+    both = {
+        ("wall_ns", "perf_cpu"): 31.1 * MS, ("wall_ns", "around"): 45.0 * MS,
+        ("cpu_ns", "rusage"): 26.2 * MS,
+    }  # fmt: skip
+    return judged(errors(results(tmp_path, SPIN, both), tmp_path))
+
+
+ALARMS = FalseAlarms(
+    date="2026-01-02 00:00", boot_id=None, platform="bare", comparisons=40, alarms=2, limit=6,
+    rate_below=0.149, verdicts={"same": 38, "slower": 2}, pairs=900, seconds=60.0,
+)  # fmt: skip
+
+
+def test_what_was_found_becomes_facts_of_later_sessions(
+    accuracy: Accuracy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "folder", lambda: tmp_path / "state")
+    topology = {"cores": 2, "packages": 1, "memory_bytes": 1}
+    before = {fact.name for fact in machine.facts(topology)}
+    assert not any(name.startswith("selftest_") for name in before)
+    keep(document(accuracy, None, 1))
+    keep(document(None, ALARMS, 2))
+    facts = {f.name: f for f in machine.facts(topology) if f.name.startswith("selftest_")}
+    assert facts["selftest_wall_error_ns"].value == pytest.approx(0.1 * MS)
+    assert facts["selftest_wall_error_ns"].source == "tare selftest"
+    assert facts["selftest_verdict"].value == "as promised"
+    assert facts["selftest_false_alarms"].value == "2 of 40"
+    assert lasting([(name, None, f.value) for name, f in facts.items()]) == {}
+
+
+def test_what_was_found_of_another_agent_or_kernel_is_no_fact(
+    accuracy: Accuracy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "folder", lambda: tmp_path)
+    found = document(accuracy, None, 1)
+    for other in (
+        msgspec.structs.replace(found, agent_digest="0" * 64),
+        msgspec.structs.replace(found, kernel="2.6"),
+        {"agent_digest": agent.digest(), "kernel": found.kernel, "facts": [5]},
+        ["no document"],
+    ):
+        state.write(state.SELFTEST, other)
+        facts = machine.facts({"memory_bytes": 1})
+        assert not any(f.name.startswith("selftest_") for f in facts)
+    (tmp_path / state.SELFTEST).write_bytes(b"\x00damaged")
+    assert state.read(state.SELFTEST) is None
+    kept = keep(document(None, ALARMS, 1))
+    assert kept.accuracy is None
+
+
+def test_where_nothing_can_be_kept_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(state, "folder", lambda: tmp_path / "file" / "state")
+    with pytest.raises(StoreError) as caught:
+        state.write("x.json", {})
+    assert "XDG_STATE_HOME" in (caught.value.hint or "")
+    assert state.read("x.json") is None
+
+
+def test_the_document_survives_json(accuracy: Accuracy) -> None:
+    found = document(accuracy, ALARMS, 1)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Document) == found
+
+
+def test_the_page_tells_all_of_it(accuracy: Accuracy, tmp_path: Path) -> None:
+    found = document(accuracy, ALARMS, 1)
+    written = page.write(found, tmp_path / "selftest.html", "tare selftest")
+    text = written[0].read_text().replace("\u00a0", " ")
+    for word in ("tare tells the truth here", "around", "2 alarms in 40 comparisons", "consistent with 5 %"):
+        assert word in text
+    with pytest.raises(StoreError):
+        page.write(found, tmp_path / "selftest.pdf", "tare selftest")
+
+
+def test_alarms_are_too_many_where_five_percent_would_hardly_bring_them() -> None:
+    assert control.limit(200) == 17
+    assert control.rate_below(2, 40) == pytest.approx(0.149, abs=0.001)
+    assert control.rate_below(0, 1) == pytest.approx(0.95)
+    assert control.rate_below(3, 3) == 1.0
+    assert control.limit(1) == 2  # one comparison proves nothing
+
+
+def test_programs_run_wherever_the_agent_is() -> None:
+    asked = question()
+    assert not asked.runs_commands
+    made = programs.worthwhile(cells(asked, HERE))
+    assert [cell.cell for cell in made] == list(range(len(made)))
+    assert {c.workload.name for c in made if c.workers == 1} == set(programs.BY_NAME)
+    assert {c.workload.name for c in made if c.workers == 2} < set(programs.BY_NAME)
+    spin = next(c for c in made if c.workload.name == "spin")
+    told: Any = job(spin, repetitions=None, seed=1, surroundings={})
+    assert told.argv[:3] == ("/proc/self/exe", "truth", "spin")
+    assert isinstance(spin, Cell)
+
+
+@pytest.mark.parametrize(("cpus", "workers"), [(1, (1, 2)), (2, (1, 2, 4)), (96, (1, 32, 64))])
+def test_degrees_of_parallelism_follow_the_cpus(cpus: int, workers: tuple[int, ...]) -> None:
+    assert programs.degrees(cpus) == workers
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "half", "text"),
+    [
+        (70_000, "ns", 12_000, "+0.070 ± 0.012 ms"),
+        (-3.2e6, "ns", 1.1e6, "−3.2 ± 1.1 ms"),
+        (400, "ns", None, "+0.40 µs"),
+        (0, "bytes", None, "0 bytes"),
+        (-110592, "bytes", 4096, "−0.105 ± 0.004 MiB"),
+        (20, "1", 2, "+20 ± 2"),
+    ],
+)
+def test_errors_are_written_with_sign_and_half_width(
+    value: float, unit: str, half: float | None, text: str
+) -> None:
+    assert off_by(value, unit, half) == text
+
+
+def test_a_line_names_figure_and_place(accuracy: Accuracy) -> None:
+    line: Line = accuracy.head()["wall"]
+    assert line.named == "wall_ns from perf_cpu on bare (spin)"
+    many = msgspec.structs.replace(line, workers=4)
+    assert many.named.endswith("on bare, 4 side by side (spin)")
