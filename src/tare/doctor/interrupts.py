@@ -12,6 +12,8 @@ from tare.registry import Description
 #: So many a second, at some 4 µs each, are 1 % of a CPU.
 LIMIT_HZ = 2500.0
 DAEMON = "irqbalance"
+#: Told of a machine that has many.
+MOST_CPUS = 4
 
 
 def examine(view: View) -> Diagnosis:
@@ -27,8 +29,9 @@ def examine(view: View) -> Diagnosis:
     rates, devices = _rates(view)
     if not rates:
         return good(f"devices need none just now{daemon}", irqbalance=running)
+    busiest = sorted(rates, key=lambda cpu: -rates[cpu])[:MOST_CPUS]
     served = ", ".join(
-        f"{rate:.0f} a second on CPU {cpu}" for cpu, rate in sorted(rates.items()) if rate >= 1
+        f"{rates[cpu]:.0f} a second on CPU {cpu}" for cpu in sorted(busiest) if rates[cpu] >= 1
     )
     most = ", ".join(sorted(devices, key=lambda name: -devices[name])[:2])
     told = f"{served or 'less than one a second'} (most: {most}){daemon}"
@@ -38,14 +41,13 @@ def examine(view: View) -> Diagnosis:
         "irqbalance": running,
     }
     if max(rates.values()) >= LIMIT_HZ:
-        busiest = max(rates, key=lambda cpu: rates[cpu])
         several = len(view.online()) > 1
         return bad(
             told, "times", "network",
-            why=f"CPU {busiest} serves devices while it is measured on",
+            why=f"CPU {busiest[0]} serves devices while it is measured on",
             change="sudo tare doctor --fix interrupts=0   (measure on the others)"
             if several else None,
-            fix={"interrupts": "0"} if several and busiest != 0 else None,
+            fix={"interrupts": "0"} if several and busiest[0] != 0 else None,
             **data,
         )  # fmt: skip
     return good(told, **data)

@@ -76,6 +76,6 @@ UNIT = Check(
         "execution attacks, 2022",
     ),
     order=44,
-    effect="from over 30 % on older processors to below 3 % on newer ones, of work in the kernel",
+    effect="about 3 % of work in the kernel on newer processors, ten times that on older ones",
     examine=examine,
 )

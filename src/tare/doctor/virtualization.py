@@ -69,9 +69,10 @@ UNIT = Check(
         name="virtualization",
         title="virtualisation",
         question="Does the machine belong to whoever measures?",
-        source="Uta et al., Is Big Data Performance Reproducible in Modern Cloud Networks?, 2020",
+        source="Ou et al., Exploiting Hardware Heterogeneity within the Same Instance Type of "
+        "Amazon EC2, 2012",
     ),
     order=10,
-    effect="single-digit to tens of per cent between instances of one type, and between days",
+    effect="up to 40 % between instances of one type and price, with some programs 60 %",
     examine=examine,
 )

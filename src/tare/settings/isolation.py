@@ -56,9 +56,14 @@ class Isolation(Setting):
         check_writable(self, kernel, names)
 
     def read(self, kernel: KernelFiles) -> str | None:
-        """Return the CPUs that are isolated."""
-        root = _root(kernel)
-        return None if root is None else kernel.read(f"{root}/{ISOLATED}") or "none"
+        """Return the CPUs that are isolated; kernels before 6.8 tell it only of a group."""
+        if (root := _root(kernel)) is None:
+            return None
+        if (told := kernel.read(f"{root}/{ISOLATED}")) is not None:
+            return told or "none"
+        groups = kernel.glob(f"{root}/tare-*{GROUP}/cpuset.cpus")
+        found = {cpu for name in groups for cpu in cpus(kernel.read(name))}
+        return cpu_list(tuple(found)) or "none"
 
     def save(self, kernel: KernelFiles, session: str) -> Saved:
         """Save that the group is not there yet, and whether groups have the controller."""
