@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 #: Seconds of the whole command, without writing a page: a minute and ten, with something to spare.
 _TOTAL_S = {"quick": 57.0, "whole": 585.0}
-#: A key is a line; a file longer than this is none.
-_KEY_LIMIT = 4096
 
 
 class _Words(TyperGroup):
@@ -88,7 +86,7 @@ def take(
     peer: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST:PORT", help="Where `tare-agent peer` listens: also measure to there."
+            metavar="HOST[:PORT]", help="Where `tare peer` listens: also measure to there."
         ),
     ] = None,
     key: Annotated[
@@ -225,39 +223,12 @@ def _read(kind: Any, option: str, text: str | None) -> Any:
 
 
 def _peer(address: str | None, key: Path | None) -> Peer | None:
-    """Return the other end of the network, by its number: the agent resolves no names."""
-    import socket
-
+    """Return the other end of the network."""
+    from tare import peering
     from tare.record import Peer
 
     if address is None and key is None:
         return None
     if address is None or key is None:
-        raise ExperimentError("--peer and --key belong together", "--peer HOST:PORT --key FILE")
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise ExperimentError(f"--peer: {address!r} is no HOST:PORT", "--peer 192.0.2.7:7077")
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except (OSError, OverflowError) as error:
-        raise ExperimentError(f"--peer: {host} cannot be found: {error}") from error
-    number = found[0][4][0]
-    shown = f"[{number}]" if found[0][0] == socket.AF_INET6 else number
-    return Peer(address=f"{shown}:{port}", key=_secret(key))
-
-
-def _secret(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            said = opened.read(_KEY_LIMIT + 1)
-    except OSError as error:
-        raise ExperimentError(f"--key: cannot read {file}: {error.strerror}") from error
-    try:
-        text = said.decode().strip()
-        if len(said) > _KEY_LIMIT or not bytes.fromhex(text):
-            raise ValueError
-    except ValueError:
-        raise ExperimentError(
-            f"--key: {file} holds no secret in hexadecimal digits", f"openssl rand -hex 32 >{file}"
-        ) from None
-    return text
+        raise ExperimentError("--peer and --key belong together", "--peer HOST --key FILE")
+    return Peer(address=peering.numeric(address), key=peering.read_key(key))
