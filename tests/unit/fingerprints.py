@@ -50,7 +50,12 @@ FIGURES: dict[str, tuple[float, str, float | None, str | None]] = {
     "network.round_trip.tcp_p50": (5.7e3, "ns", None, None),
     "network.round_trip.tcp_p99": (11.2e3, "ns", None, None),
     "network.connect.whole": (15.9e3, "ns", None, None),
-    "file.read.random": (51e3, "ns", None, "a virtual disk: the host's cache may serve it"),
+    "file.read.random.latency.4096": (
+        51e3,
+        "ns",
+        None,
+        "a virtual disk",
+    ),
     "noise.lost": (0.031, "1", 0.0, "nothing else should run"),
     "steal.share": (0.012, "1", 0.0, "a host that is not overbooked takes nothing"),
 }

@@ -57,10 +57,13 @@ def test_sysmeasure_calls_and_clock(sysmeasure):
 
 
 def test_sysmeasure_disk(sysmeasure):
-    found = predict(sysmeasure, {"file.read.random.4096": 1e7, "file.read.sequential.1048576": 1e8})
-    assert found["file.read.random.4096"].value == pytest.approx(12.67e6)
-    assert "half a turn" in found["file.read.random.4096"].why
-    assert found["file.read.sequential.1048576"].value == 180e6
+    found = predict(
+        sysmeasure,
+        {"file.read.random.latency.4096": 1e7, "file.read.sequential.bandwidth.1048576": 1e8},
+    )
+    assert found["file.read.random.latency.4096"].value == pytest.approx(12.67e6)
+    assert "half a turn" in found["file.read.random.latency.4096"].why
+    assert found["file.read.sequential.bandwidth.1048576"].value == 180e6
 
 
 def test_mitigations_cost_cycles(sysmeasure, guest):
@@ -91,15 +94,15 @@ def test_a_guest_is_told_why_its_memory_differs(guest):
         guest,
         {"memory.latency.dram": 190.0, "memory.cache.l3": 8e6, "memory.cache.l1": 49152.0,
          "memory.bandwidth.read.2": 3e10, "memory.bandwidth.write.2": 2e10,
-         "file.read.random.4096": 5e4, "steal.share": 0.02},
+         "file.read.random.latency.4096": 5e4, "steal.share": 0.02},
     )  # fmt: skip
     assert "a guest makes twice over" in found["memory.latency.dram"].why
     assert "other guests of the host use it as well" in found["memory.cache.l3"].why
     assert found["memory.cache.l1"].why == "the processor says so, by sysfs"
     assert "the hypervisor hides the modules" in found["memory.bandwidth.read.2"].why
     assert found["memory.bandwidth.read.2"].value == 2 * found["memory.bandwidth.write.2"].value
-    assert found["file.read.random.4096"].value is None
-    assert "virtual disk" in found["file.read.random.4096"].why
+    assert found["file.read.random.latency.4096"].value is None
+    assert "virtual disk" in found["file.read.random.latency.4096"].why
     assert found["steal.share"].value is None
 
 

@@ -99,6 +99,35 @@ def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None
     return _hidden(kind)
 
 
+def hidden_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Say what hides a disk, for sizes of which nothing else is told."""
+    disk = machine.hardware.disk
+    return None if disk is None else _hidden(disk.kind)
+
+
+def remote_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Say what decides on another machine's files."""
+    return _hidden("remote")
+
+
+def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that the page cache takes all memory, though a probe never asks for that much."""
+    memory = machine.hardware.memory_bytes
+    if memory is None:
+        return None
+    why = "it takes what memory is free"
+    if machine.measured.get(found[0], memory) < 0.9 * memory:
+        why += "; the probe asks for no more than it is allowed"
+    return Prediction(value=float(memory), why=why)
+
+
+def kept(machine: Machine, found: re.Match[str]) -> Prediction | None:
+    """Expect that a machine of one's own keeps its speed."""
+    if machine.hardware.virtual is False:
+        return Prediction(value=1.0, why="on bare metal nobody shapes the CPUs; heat may")
+    return None
+
+
 def _hidden(kind: str | None) -> Prediction | None:
     why = {
         "virtual": "a virtual disk: what the host has behind it, its cache or a network, it hides",
@@ -123,11 +152,15 @@ def stolen(machine: Machine, found: re.Match[str]) -> Prediction | None:
 
 
 RULES = (
-    (r"syscall\.getpid|clock\.syscall", system_call),
+    (r"syscall\.(?:getpid|clock_gettime)|clock\.syscall", system_call),
     (r"network\.round_trip\.(?:tcp|udp)_p50", round_trip),
     (r"process\..*", growing),
-    (r"file\.read\.random(?:\.4096|_4096|_4k)?", random_read),
-    (r"file\.read\.sequential(?:\.\d+)?", sequential_read),
+    (r"file\.read\.random\.latency\.4096", random_read),
+    (r"file\.read\.sequential\.bandwidth\.\d+", sequential_read),
+    (r"file\.read\.(?:random|sequential)\..*", hidden_read),
+    (r"file\.remote\..*", remote_read),
+    (r"file\.cache\.size", cache_size),
+    (r"cpu\.credit\.step", kept),
     (r"fault\.major", major_fault),
     (r"steal\.share", stolen),
 )

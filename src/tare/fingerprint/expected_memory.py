@@ -171,7 +171,7 @@ RULES = (
     (r"memory\.latency\.l([123])", cache_latency),
     (r"memory\.latency\.(?:dram|uncached)", memory_latency),
     (r"memory\.bandwidth\.(read|write|copy|triad)(?:\.(\d+))?", bandwidth),
-    (r"memory\.parallelism\.(?:limit|most|misses|outstanding)", parallelism),
+    (r"memory\.parallelism\.peak", parallelism),
     (r"fault\.huge", huge_fault),
     (r"fault\.(?:minor.*|copy_on_write)", fault),
     (r"file\.cache\.(?:speed|bandwidth|read)", copied),

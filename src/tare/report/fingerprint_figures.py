@@ -11,28 +11,23 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tare.findings.phrasing import change, counted, listing, quantity
+from tare.findings.phrasing import counted, listing, quantity
 from tare.fingerprint.document import Axis as CurveAxis
 from tare.fingerprint.document import Curve, Fingerprint, Point
 from tare.registry import Probe, ProbeMetric
 from tare.report.fingerprint_groups import (
     caches_found,
     group_of,
-    interval_told,
     listed,
-    ordered,
-    ratio,
 )
-from tare.report.machine_charts import Axis, Line, Rule, beside, heat_map, lines, place
-from tare.report.machine_charts.beside import NEAR, Beside
+from tare.report.machine_charts import Axis, Line, Rule, heat_map, lines, place
 from tare.report.page import Figure
 
-#: Rows of the chart of predictions; the tables have all.
-_MOST_ROWS = 60
 #: Lines of one panel; of more, the least, the middle and the largest are drawn.
 _MOST_LINES = 8
 #: Values of an axis that have a panel each.
 _MOST_PANELS = 4
+_STAIRCASE = "memory.latency"
 #: Lines that the alternative tells one by one.
 _MOST_TOLD = 6
 #: What an axis' values are called: "2 threads", "4 KiB pages".
@@ -52,10 +47,8 @@ def figures(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> dict[str, 
     described = {m.name: (probe, m) for probe in probes.values() for m in probe.metrics}
     every = fingerprint.curves | listed(fingerprint.metrics, described)
     drawn: dict[str, tuple[Figure, ...]] = {}
-    for names in _families(every):
+    for names in _families(every, described):
         curves = {name: every[name] for name in names}
-        if is_by_cpu(curves[names[0]]) or not any(curve.points for curve in curves.values()):
-            continue
         probe, metric = described.get(names[0], (None, None))
         if _is_map(curves[names[0]]):
             made = [_map(name, curve, described) for name, curve in curves.items()]
@@ -66,50 +59,17 @@ def figures(fingerprint: Fingerprint, probes: Mapping[str, Probe]) -> dict[str, 
     return drawn
 
 
-def predictions(fingerprint: Fingerprint) -> tuple[Figure, ...]:
-    """Draw every figure beside its prediction."""
-    known = {n: (f, r) for n, f in ordered(fingerprint).items() if (r := ratio(f)) is not None}
-    if not known:
-        return ()
-    shown = dict(list(known.items())[:_MOST_ROWS])
-    rows = [
-        Beside(
-            name=name,
-            ratio=r,
-            low=None if f.ci is None or f.ci[0] <= 0 else f.ci[0] / (f.predicted or 1.0),
-            high=None if f.ci is None or f.ci[0] <= 0 else f.ci[1] / (f.predicted or 1.0),
-            measured=interval_told(f),
-            predicted=quantity(f.predicted, f.unit),
-        )
-        for name, (f, r) in shown.items()
-    ]
-    near = sum(1 / NEAR <= r <= NEAR for _, r in known.values())
-    far = sorted(known.items(), key=lambda one: -abs(_log(one[1][1])))[:3]
-    text = (
-        f"Each figure as a multiple of its prediction, with its interval: "
-        f"{near} of {counted(len(known), 'figure')} lie within a quarter (band; circles), the "
-        "others are triangles that point to where they lie. Furthest: "
-        f"{listing(f'{name} {change(r)}' for name, (_, r) in far)}."
-    )
-    if len(shown) < len(known):
-        text += f" {len(known) - len(shown)} more are in the tables."
-    chart: Any = beside(rows)
-    return (Figure("predictions", "Measured beside predicted", chart.to_dict(), text),)
-
-
-def _log(value: float) -> float:
-    from math import log
-
-    return log(value)
-
-
-def _families(curves: Mapping[str, Curve]) -> list[list[str]]:
+def _families(
+    curves: Mapping[str, Curve], described: Mapping[str, tuple[Probe, ProbeMetric]]
+) -> list[list[str]]:
     """Put curves of one probe over the same axes together: read, write, copy, triad."""
     found: dict[tuple[Any, ...], list[str]] = {}
     # The staircase is what a machine is known by.
-    for name, curve in sorted(curves.items(), key=lambda one: one[0] != "memory.latency"):
-        stem = name.rsplit(".", 1)[0] if name.count(".") > 1 else name
-        found.setdefault((stem, curve.unit, curve.axes), []).append(name)
+    for name, curve in sorted(curves.items(), key=lambda one: one[0] != _STAIRCASE):
+        if is_by_cpu(curve) or not curve.points:
+            continue
+        probe = described[name][0].name if name in described else name.rsplit(".", 1)[0]
+        found.setdefault((probe, curve.unit, curve.axes), []).append(name)
     return list(found.values())
 
 
@@ -163,20 +123,37 @@ def _lines(
     x = first.axes[along]
     y = _QUANTITIES.get(first.unit) or names[0].rsplit(".", 1)[-1].replace("_", " ")
     rules: list[Rule] = []
-    stem = names[0] if len(names) == 1 else names[0].rsplit(".", 1)[0]
-    if stem == "memory.latency":
+    if names == [_STAIRCASE]:
         rules = [
             Rule(size, f"{name.upper()}\n{place(size, 'bytes')}", _said(fingerprint, name))
             for name, size in caches_found(fingerprint.metrics).items()
         ]
-    chart = lines(panels, Axis(_axis_title(x, metric, along), x.unit), Axis(y, first.unit), rules)
-    told = f"{y} by {_axis_title(x, metric, along)}: {_told(panels, x.unit, first.unit)}"
+    along_title = _axis_title(x, metric, along)
+    chart = lines(panels, Axis(along_title, x.unit), Axis(y, first.unit), rules)
+    told = f"{y} by {along_title}: {_told(panels, x.unit, first.unit)}"
     text = told[:1].upper() + told[1:] + _caches_told(rules)
-    title = _title(stem, probe)
-    if probe is not None and len(names) == 1 and stem != probe.name:
-        # Several figures of one probe are told apart by their last words.
-        title += f": {stem.removeprefix(probe.name).strip('.').replace('_', ' ')}"
-    return Figure(_anchor(stem), title, chart.to_dict(), text)
+    title = _title(names[0], probe)
+    if probe is not None and names[0] != probe.name:
+        # Several figures of one probe are told apart by what they show.
+        title += f": {y} by {_words(x)}"
+    alone = names[0] if len(names) == 1 else f"{_shared(names)}-{y}-by-{_words(x)}"
+    return Figure(_anchor(alone), title, chart.to_dict(), text)
+
+
+def _shared(names: Sequence[str]) -> str:
+    words = [name.split(".") for name in names]
+    return ".".join(word for word in words[0] if all(word in some for some in words))
+
+
+def _apart(names: Sequence[str]) -> list[str]:
+    """Leave out the words that all names share: "read", "write"; of one alone nothing."""
+    if len(names) == 1:
+        return [names[0]]
+    shared = _shared(names).split(".")
+    return [
+        " ".join(word for word in name.split(".") if word not in shared).replace("_", " ")
+        for name in names
+    ]
 
 
 def _along(curve: Curve) -> int:
@@ -191,14 +168,14 @@ def _along(curve: Curve) -> int:
 def _panels(curves: Mapping[str, Curve], along: int) -> list[tuple[str, list[Line]]]:
     """Divide curves into panels of lines."""
     by_line: dict[tuple[str, str], list[Point]] = {}
-    for name, curve in curves.items():
+    for name, curve in zip(_apart(list(curves)), curves.values(), strict=True):
         for point in curve.points:
             place = ", ".join(
                 _at(axis, value)
                 for i, (axis, value) in enumerate(zip(curve.axes, point.at, strict=True))
                 if i != along
             )
-            by_line.setdefault((name.rsplit(".", 1)[-1], place), []).append(point)
+            by_line.setdefault((name, place), []).append(point)
     places = list(dict.fromkeys(place for _, place in by_line))
     if len(curves) == 1:
         # A single curve: its other axes tell the lines apart.

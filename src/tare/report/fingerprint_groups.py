@@ -86,7 +86,11 @@ GROUPS = (
         "files",
         "How fast are files?",
         ("file",),
-        (("file.read.random", "a random read takes"), ("file.cache.size", "the page cache holds")),
+        (
+            ("file.read.random.latency.4096", "a read of 4 KiB at random takes"),
+            ("file.read.sequential.bandwidth.1048576", "reads of 1 MiB in order bring"),
+            ("file.cache.speed", "the page cache brings"),
+        ),
     ),
     Group(
         "quiet",

@@ -11,6 +11,7 @@ from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import counted, duration, listing, percent, quantity, significant
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
+from tare.report import fingerprint_beside
 from tare.report import fingerprint_figures as charts
 from tare.report.audit_page import FORMATS
 from tare.report.fingerprint_groups import (
@@ -24,7 +25,6 @@ from tare.report.fingerprint_groups import (
     ratio,
     value_told,
 )
-from tare.report.machine_charts.beside import NEAR
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
@@ -74,7 +74,7 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
     groups = groups_of([*fingerprint.metrics, *fingerprint.curves])
     sections = [_section(group, fingerprint, probes, drawn.get(group.anchor, ()))
                 for group in groups]  # fmt: skip
-    beside = _beside(fingerprint)
+    beside = fingerprint_beside.section(fingerprint)
     return Page(
         name=f"fingerprint of {fingerprint.facts.get('cpu', 'a machine')}",
         question="What can this machine do?",
@@ -171,30 +171,6 @@ def _strip(fingerprint: Fingerprint) -> tuple[tuple[str, str], ...]:
     if kernel := fingerprint.facts.get("kernel"):
         strip.append(("kernel", str(kernel)))
     return tuple(strip)
-
-
-def _beside(fingerprint: Fingerprint) -> Section | None:
-    """Compare with the hardware's specification, where that tells anything."""
-    figures = charts.predictions(fingerprint)
-    if not figures:
-        return None
-    ratios = {n: r for n, f in fingerprint.metrics.items() if (r := ratio(f)) is not None}
-    near = sum(1 / NEAR <= r <= NEAR for r in ratios.values())
-    silent = len(fingerprint.metrics) - len(ratios)
-    text = (
-        f"{near} of {counted(len(ratios), 'figure')} lie within a quarter of what the "
-        "specification lets expect."
-    )
-    if silent:
-        text += f" Of {counted(silent, 'more figure')} it tells nothing."
-    finding = Finding(
-        name="specification",
-        question="How far is it from its specification?",
-        answer=text,
-        verdict="told",
-        basis="why each differs, where that can be known, stands in the tables below",
-    )
-    return Section("specification", finding, figures, ())
 
 
 def _section(
