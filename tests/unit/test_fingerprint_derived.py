@@ -91,3 +91,22 @@ def test_the_two_sizes_of_a_brief_round_are_two_caches() -> None:
         "memory.latency.l1": [1.2 + k for k in range(6)],
         "memory.latency.l2": [4.4] * 6,
     }
+
+
+def test_translation_buffers_are_found_by_what_a_page_costs() -> None:
+    noise = random.Random(2)
+    counts = [int(16 * 2 ** (k / 4)) for k in range(4 * 11)]
+
+    def cost(pages: int) -> float:
+        first, second = (1 / (1 + (held / pages) ** 12) for held in (96, 2048))
+        return (1.8 * first + 18 * second) * math.exp(noise.gauss(0, 0.02))
+
+    rounds = {
+        "memory.tlb.cost": [{(pages, 4096): cost(pages) for pages in counts} for _ in range(7)],
+        "memory.tlb.latency": [{(16, 4096): 1.1}] * 7,
+    }
+    found = derived.find("memory.tlb", rounds)
+    for name, held in (("memory.tlb.l1", 96), ("memory.tlb.l2", 2048)):
+        assert len(found.values[name]) == 7
+        assert held / 1.25 < middle(found.values[name])[0] < 1.25 * held
+    assert derived.find("memory.tlb", {"memory.tlb.cost": rounds["memory.tlb.cost"]}).values == {}

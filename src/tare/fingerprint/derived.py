@@ -20,7 +20,8 @@ _FOUND = {
     "memory.latency": {
         **{f"memory.latency.{level}": "ns" for level in ("l1", "l2", "l3", "l4", "dram")},
         **{f"memory.cache.{level}": "bytes" for level in ("l1", "l2", "l3", "l4")},
-    }
+    },
+    "memory.tlb": {"memory.tlb.l1": "1", "memory.tlb.l2": "1"},
 }
 #: Of the two sizes of a brief round.
 _BRIEF = ("memory.latency.l1", "memory.latency.l2")
@@ -62,13 +63,35 @@ def find(probe: str, rounds: Mapping[str, Sequence[Points]]) -> Found:
     """
     if probe == "memory.latency":
         return _caches([_smallest_pages(points) for points in rounds.get(probe, ())])
+    if probe == "memory.tlb":
+        return _translations(
+            [_smallest_pages(points) for points in rounds.get("memory.tlb.cost", ())],
+            [value for points in rounds.get("memory.tlb.latency", ()) for value in points.values()],
+        )
     return Found()
 
 
 def _smallest_pages(points: Points) -> dict[int, float]:
-    """Return latency by size, in the pages that most programs have."""
+    """Return a curve in the pages that most programs have."""
     smallest = min((at[1:] for at in points), default=())
     return {at[0]: value for at, value in points.items() if at[1:] == smallest}
+
+
+def _translations(costs: Sequence[Mapping[int, float]], latencies: Sequence[float]) -> Found:
+    """Find how many pages each translation buffer holds: where half of the loads miss it.
+
+    What finding a page costs is nothing at first, so that it rises above the least latency.
+    """
+    found = Found()
+    base = min(latencies, default=0.0)
+    if base <= 0:
+        return found
+    rounds = [{pages: base + max(0.0, cost) for pages, cost in one.items()} for one in costs]
+    whole = _knees(_merged(rounds))
+    own = [stairs for points in rounds if (stairs := _knees(points)) is not None]
+    for number, level in enumerate(whole.levels[:2] if whole else (), 1):
+        found.values[f"memory.tlb.l{number}"] = _sizes(own, level.size_bytes, len(rounds))
+    return found
 
 
 def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
@@ -77,11 +100,8 @@ def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
     The plateaus are those of the medians: rounds that lack some sizes still say how long a load
     takes on each.
     """
-    merged: dict[int, list[float]] = {}
-    for points in rounds:
-        for size, value in points.items():
-            merged.setdefault(size, []).append(value)
-    whole = _knees({size: float(np.median(values)) for size, values in merged.items()})
+    merged = _merged(rounds)
+    whole = _knees(merged)
     found = Found()
     if len(merged) == len(_BRIEF):
         for name, size in zip(_BRIEF, sorted(merged), strict=True):
@@ -92,10 +112,7 @@ def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
     begins = 0.0
     for number, level in enumerate(whole.levels[:4], 1):
         name = f"memory.cache.l{number}"
-        sizes = [one for stairs in own if (one := _nearest(stairs, level.size_bytes)) is not None]
-        # What few rounds show alone, all of them together have shown.
-        few = len(sizes) < len(rounds) / 2
-        found.values[name] = [level.size_bytes] if few else sizes
+        found.values[name] = _sizes(own, level.size_bytes, len(rounds))
         if not level.clear:
             found.remarks[name] = "it ends gradually: what is effective of a cache that is shared"
         if level.latency_ns is not None:
@@ -109,6 +126,15 @@ def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
     return found
 
 
+def _merged(rounds: Sequence[Mapping[int, float]]) -> dict[int, float]:
+    """Return the median over rounds of each point."""
+    merged: dict[int, list[float]] = {}
+    for points in rounds:
+        for size, value in points.items():
+            merged.setdefault(size, []).append(value)
+    return {size: float(np.median(values)) for size, values in merged.items()}
+
+
 def _knees(points: Mapping[int, float]) -> Staircase | None:
     from tare.statistics.knees import knees
 
@@ -116,6 +142,12 @@ def _knees(points: Mapping[int, float]) -> Staircase | None:
         return None
     stairs = knees(np.array(list(points), dtype=float), np.array(list(points.values())))
     return stairs if stairs.levels else None
+
+
+def _sizes(own: Sequence[Staircase], size: float, rounds: int) -> list[float]:
+    """Return a knee in every round; what few of them show alone, all together have shown."""
+    sizes = [one for stairs in own if (one := _nearest(stairs, size)) is not None]
+    return [size] if len(sizes) < rounds / 2 else sizes
 
 
 def _nearest(stairs: Staircase, size: float) -> float | None:
