@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tare.errors import StoreError
 from tare.experiment import Cell, Experiment
 from tare.findings.phrasing import off_by
 from tare.plan import Machine, cells
+from tare.report.backing import machine_tables
 from tare.results import Results
 from tare.selftest import control, page, programs, telling
 from tare.selftest.bounds import bound
@@ -227,10 +229,34 @@ def test_the_page_tells_all_of_it(accuracy: Accuracy, tmp_path: Path) -> None:
     found = document(accuracy, ALARMS, 1)
     written = page.write(found, tmp_path / "selftest.html", "tare selftest")
     text = written[0].read_text().replace("\u00a0", " ")
-    for word in ("tare tells the truth here", "around", "2 alarms in 40 comparisons", "consistent with 5 %"):
+    for word in (
+        "tare tells the truth here",
+        "around",
+        "2 alarms in 40 comparisons",
+        "consistent with 5 %",
+    ):
         assert word in text
     with pytest.raises(StoreError):
         page.write(found, tmp_path / "selftest.pdf", "tare selftest")
+
+
+def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
+    made = results(tmp_path, SPIN, {("wall_ns", "around"): 1.0}, n=1)
+    columns = ["session", "instance", "platform", "name", "value", "unit", "source"]
+    told = [("kernel", "6.1", None)]
+    facts = [
+        ("selftest_date", "2026-01-01 00:00", None),
+        ("selftest_wall_error_ns", 0.7e6, "ns"),
+        ("selftest_wall_error_within_ns", 0.1e6, "ns"),
+    ]
+    for known, said in (
+        (told, "nobody has looked: tare selftest."),
+        ([*told, *facts], "wall +0.70 ± 0.10 ms (tare selftest, 2026-01-01 00:00)."),
+    ):
+        rows = [(1, None, None, name, value, unit, "uname") for name, value, unit in known]
+        frame = pd.DataFrame(rows, columns=columns)
+        (table,) = machine_tables(dataclasses.replace(made, facts=frame))
+        assert said in (table.note or "")
 
 
 def test_alarms_are_too_many_where_five_percent_would_hardly_bring_them() -> None:

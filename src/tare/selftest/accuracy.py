@@ -77,7 +77,7 @@ def measure(
         ended=ended,
         lines=lines(found),
         unchecked=tuple(_unchecked(found, prepared)),
-        notes=(*results.notes, *_failures(results)),
+        notes=(*results.notes, *_failures(results), *_cut_short(ended, prepared, results)),
     )
 
 
@@ -95,6 +95,18 @@ def _failures(results: Results) -> list[str]:
                 + (f": {reasons[0]}" if reasons else "")
             )
     return told
+
+
+def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[str]:
+    if ended != "budget":
+        return []
+    counts = results.trial_table.groupby("cell").size()
+    least = int(counts.min()) if len(counts) == len(prepared.cells) else 0
+    asked = prepared.experiment.stopping.trials
+    return [
+        f"the budget ended when some programs had {least} of {asked} trials: a larger --budget "
+        "gives every one its own"
+    ]
 
 
 def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
