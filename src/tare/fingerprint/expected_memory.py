@@ -91,12 +91,10 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
     third = machine.hardware.cache(3)
     one_link = third is not None and len(third.cpus) >= (machine.hardware.cpus or 0)
     if machine.guest and core.link is not None and one_link:
-        written = found[1] == "write"
-        value = core.link / (2 if written else 1)
-        why = (
-            f"{hidden}; the link of a group of cores to memory moves {rate(value)} "
-            f"{'out' if written else 'in'}"
-        )
+        value = core.link
+        why = f"{hidden}; the link of a group of cores to memory moves {rate(value)} in"
+        if found[1] == "write":
+            why += ", and out half of that, or as much where it is wide"
         if machine.measured.get(found[0], 0.0) > 1.05 * value:
             return Prediction(value=value, why=f"{why}; some have two such links")
         return Prediction(value=value, why=why + _one_thread(found))

@@ -130,12 +130,13 @@ def _lines(
         ]
     along_title = _axis_title(x, metric, along)
     chart = lines(panels, Axis(along_title, x.unit), Axis(y, first.unit), rules)
-    told = f"{y} by {along_title}: {_told(panels, x.unit, first.unit)}"
-    text = told[:1].upper() + told[1:] + _caches_told(rules)
+    told = _told(panels, x.unit, first.unit)
+    text = f"Upwards {y}, across {along_title}. {told[:1].upper() + told[1:]}{_caches_told(rules)}"
     title = _title(names[0], probe)
     if probe is not None and names[0] != probe.name:
         # Several figures of one probe are told apart by what they show.
-        title += f": {y} by {_words(x)}"
+        own = names[0].removeprefix(probe.name).strip(".").replace("_", " ").replace(".", " ")
+        title += f": {own if len(names) == 1 else f'{y} by {_words(x)}'}"
     alone = names[0] if len(names) == 1 else f"{_shared(names)}-{y}-by-{_words(x)}"
     return Figure(_anchor(alone), title, chart.to_dict(), text)
 

@@ -13,6 +13,8 @@ from tare.report.scales import scale_for
 _GUTTER = 64
 _HEIGHT = 280
 _SMALL_HEIGHT = 180
+#: Factor between two rules within which their names stand below each other; height of a line.
+_NEAR, _WORD = 20, 13
 #: Places on the axis for which half the height will do.
 _FEW = 4
 #: An axis that spans more than this factor is logarithmic.
@@ -175,18 +177,28 @@ def _ruled(rules: Sequence[Rule], x: dict[str, Any]) -> list[Any]:
 
     if not rules:
         return []
-    records = [{"x": r.at, "label": r.label, "said": r.said} for r in rules]
+    records: list[dict[str, Any]] = []
+    for rule in sorted(rules, key=lambda r: r.at):
+        before = records[-1] if records else None
+        # Names of neighbours would cover each other in one row.
+        near = before is not None and rule.at < _NEAR * before["x"]
+        row = 1 - before["row"] if before is not None and near else 0
+        records.append({"x": rule.at, "label": rule.label, "said": rule.said, "row": row})
     base = alt.Chart(data(records)).encode(x=alt.X("x:Q", **x))
-    rule = base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
-    words = base.mark_text(
-        align="right", dx=-4, fontSize=11, color=colour("mark"), lineBreak="\n", lineHeight=13
-    ).encode(text="label:N", y=alt.value(9))
+    dashes = base.mark_rule(strokeDash=[4, 3], color=colour("mark"), opacity=0.9)
+    words = [
+        base.transform_filter(f"datum.row == {row}").mark_text(
+            align="right", dx=-4, fontSize=11, color=colour("mark"), lineBreak="\n",
+            lineHeight=_WORD,
+        ).encode(text="label:N", y=alt.value(9 + 2 * _WORD * row))
+        for row in (0, 1)
+    ]  # fmt: skip
     said = (
         alt.Chart(data([r for r in records if r["said"] is not None]))
         .mark_point(shape="triangle-up", filled=True, size=60, color=colour("quiet"), opacity=1)
         .encode(x=alt.X("said:Q", **x), y=alt.value("height"), tooltip=["label:N"])
     )
-    return [rule, words, said]
+    return [dashes, *words, said]
 
 
 def _records(
@@ -266,18 +278,20 @@ def _powers(low: float, high: float) -> list[int]:
 def _y(title: str, unit: str, values: Sequence[float], ends: Sequence[float]) -> dict[str, Any]:
     import altair as alt
 
-    # An interval that reaches far beyond all values is cut off.
-    low, high = min(values), max(values)
-    low = max(min((low, *ends)), low / _BEYOND)
-    high = min(max((high, *ends)), high * _BEYOND)
-
+    least, most = min(values), max(values)
     axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
-    share = min(values) / max(values) if max(values) > 0 else 0.0
-    scale = alt.Scale(zero=not _HIGH < share < _FLAT, nice=True)
+    # An interval that reaches far beyond all values is cut off.
     if _is_wide(values):
-        low, high = low / 1.3, high * 1.3
+        low = max(min((least, *ends)), least / _BEYOND) / 1.3
+        high = min(max((most, *ends)), most * _BEYOND) * 1.3
         scale = alt.Scale(type="log", nice=False, domain=[low, high])
         axis["values"] = _ticks(low, high)
+    else:
+        room = max(most - least, 0.1 * abs(most)) / 2
+        low, high = max(min((least, *ends)), least - room), min(max((most, *ends)), most + room)
+        share = least / most if most > 0 else 0.0
+        low = low if _HIGH < share < _FLAT else min(0.0, low)
+        scale = alt.Scale(domain=[low, high if high > low else low + 1], nice=True)
     return {"title": f"{title} [{unit}]" if unit else title, "scale": scale,
             "axis": alt.Axis(**axis)}  # fmt: skip
 
