@@ -53,8 +53,11 @@ def test_a_figure_has_a_value_with_its_interval_unit_and_rounds() -> None:
     told = measured("clock", "--budget", "2 s")
     one = told["metrics"]["clock.vdso"]
     assert one["unit"] == "ns"
-    assert one["n"] == len(one["values"]) >= 6
-    assert one["ci"][0] <= one["value"] <= one["ci"][1]
+    assert one["n"] == len(one["values"]) >= 1
+    # How many rounds fit is the machine's to say.
+    assert (one["ci"] is not None) == (one["n"] >= 6)
+    low, high = one["ci"] or (min(one["values"]), max(one["values"]))
+    assert low <= one["value"] <= high
     assert one["value"] > 0
     assert "predicted" in one
     assert told["facts"]["cpus"] >= 1
@@ -98,7 +101,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path: Pat
 
 def test_without_sysfs_it_is_measured_all_the_same() -> None:
     before = in_a_changed_view("mount -t tmpfs none /sys")
-    assert measured("clock", "--budget", "1 s", before=before)["metrics"]["clock.vdso"]["n"] >= 3
+    assert measured("clock", "--budget", "1 s", before=before)["metrics"]["clock.vdso"]["n"] >= 1
 
 
 def test_on_one_cpu_what_needs_two_says_so_and_the_rest_goes_on() -> None:
@@ -124,7 +127,7 @@ def test_inside_of_a_platform() -> None:
         pytest.skip(f"unshare: {found.why}")
     told = measured("clock", "--platform", "unshare", "--budget", "2 s")
     assert told["platform"] == "unshare"
-    assert told["metrics"]["clock.vdso"]["n"] >= 3
+    assert told["metrics"]["clock.vdso"]["n"] >= 1
 
 
 @contextmanager
