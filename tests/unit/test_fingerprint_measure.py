@@ -85,7 +85,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Behaviou
 
 
 def asked(*words: str) -> Asked:
-    return Asked(words=words, budget_s=0.2, precision=None)
+    return Asked(words=words, budget_s=60.0)
 
 
 def test_an_agent_that_ends_is_started_again_without_the_probe_that_ended_it(
@@ -95,7 +95,7 @@ def test_an_agent_that_ends_is_started_again_without_the_probe_that_ended_it(
     found, interrupted = measure.take(asked())
     assert not interrupted
     assert len(places) == 2
-    assert found.metrics["good"].n > 6
+    assert found.metrics["good"].n >= 1
     assert "bad" not in found.metrics
     (problem,) = found.problems
     assert problem.probe == "bad"
