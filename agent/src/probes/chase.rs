@@ -39,13 +39,14 @@ impl Caches {
             })
             .collect();
         levels.sort_unstable();
+        let sizes: Vec<usize> = levels.into_iter().map(|(_, size)| size).collect();
         let line = file(0, "coherency_line_size").ok();
         Self {
             line: line
                 .and_then(|text| text.parse().ok())
                 .filter(|line: &usize| line.is_power_of_two() && *line >= 16)
                 .unwrap_or(USUAL_LINE),
-            sizes: levels.into_iter().map(|(_, size)| size).collect(),
+            sizes: if sizes.is_empty() { told() } else { sizes },
         }
     }
 
@@ -58,6 +59,26 @@ impl Caches {
     pub fn beyond(&self, times: usize) -> usize {
         (times * self.last().unwrap_or(0)).max(64 << 20)
     }
+}
+
+/// What the processor itself says, where sysfs is hidden.
+fn told() -> Vec<usize> {
+    #[cfg(target_env = "gnu")]
+    const LEVELS: &[libc::c_int] = &[
+        libc::_SC_LEVEL1_DCACHE_SIZE,
+        libc::_SC_LEVEL2_CACHE_SIZE,
+        libc::_SC_LEVEL3_CACHE_SIZE,
+    ];
+    #[cfg(not(target_env = "gnu"))]
+    const LEVELS: &[libc::c_int] = &[];
+    let sizes = LEVELS
+        .iter()
+        // SAFETY: sysconf has no preconditions.
+        .map(|level| unsafe { libc::sysconf(*level) });
+    sizes
+        .filter(|size| *size > 0)
+        .map(|size| size as usize)
+        .collect()
 }
 
 /// `32768K` in bytes.
@@ -257,6 +278,11 @@ mod tests {
         };
         assert_eq!(order(1), order(1));
         assert_ne!(order(1), order(2));
+    }
+
+    #[test]
+    fn what_the_processor_says_grows_from_level_to_level() {
+        assert!(told().windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]

@@ -104,10 +104,11 @@ fn perform(round: &Round) -> Result<(), String> {
         Effort::Brief => MOST_BRIEF,
         _ => MOST,
     };
-    let total = caches.beyond(4).min(round.job.memory_bytes as usize);
-    let total = total.min(most);
-    if total < 2 * WINDOW {
-        return Err("the memory that may be taken is too little".to_string());
+    let allowed = round.job.memory_bytes as usize;
+    let total = caches.beyond(4).min(allowed).min(most);
+    // Less would stay in the caches.
+    if allowed < 2 * WINDOW.max(caches.last().unwrap_or(0)) {
+        return Err("the memory that may be taken is too little: --memory \"256 MiB\"".to_string());
     }
     pin(round.home())?;
     {
@@ -128,7 +129,7 @@ fn all(round: &Round, caches: &Caches, total: usize) -> Result<(), String> {
     let each = total / round.cpus.len();
     if each < 2 * WINDOW {
         return Err(format!(
-            "with {} threads: the memory that may be taken is too little",
+            "with {} threads: the memory that may be taken is too little: --memory \"256 MiB\"",
             round.cpus.len()
         ));
     }

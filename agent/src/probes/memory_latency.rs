@@ -81,10 +81,15 @@ const CHEAP: usize = 4 << 20;
 const MOST_QUICK: usize = 256 << 20;
 const MOST_WHOLE: usize = 2 << 30;
 
+const TOO_LITTLE: &str = "the memory that may be taken is too little: --memory \"256 MiB\"";
+
 fn perform(round: &Round) -> Result<(), String> {
     pin(round.home())?;
     let caches = Caches::of(round.home());
-    round.read(UNCACHED, uncached(round)?);
+    match uncached(round) {
+        Ok(least) => round.read(UNCACHED, least),
+        Err(why) => round.unavailable(UNCACHED, why),
+    }
     measure(round, &caches, Pages::Small)?;
     if round.job.effort == Effort::Whole {
         if let Err(why) = measure(round, &caches, Pages::Huge) {
@@ -97,9 +102,9 @@ fn perform(round: &Round) -> Result<(), String> {
 /// Measures each size in a random order, in pages of one kind.
 fn measure(round: &Round, caches: &Caches, pages: Pages) -> Result<(), String> {
     let mut random = round.random();
-    let mut sizes = sizes(round, caches);
+    let mut sizes = sizes(round, caches, pages);
     let largest = sizes.iter().max().copied();
-    let largest = largest.ok_or("the memory that may be taken is too little")?;
+    let largest = largest.ok_or(TOO_LITTLE)?;
     shuffle(&mut sizes, &mut random);
     let buffer = Buffer::new(largest, pages)?;
     let mut places = Vec::with_capacity(largest / caches.line);
@@ -132,6 +137,9 @@ fn each_ns(round: &Round) -> i64 {
 
 /// Nanoseconds a load of what no cache holds, whatever their size.
 fn uncached(round: &Round) -> Result<f64, String> {
+    if (round.job.memory_bytes as usize) < FLUSHED {
+        return Err(TOO_LITTLE.to_string());
+    }
     let buffer = Buffer::new(FLUSHED, Pages::Small)?;
     // Not neighbouring lines, which processors fetch along with each other.
     let mut places: Vec<u32> = (0..(FLUSHED / APART) as u32).collect();
@@ -148,9 +156,10 @@ fn uncached(round: &Round) -> Result<f64, String> {
 }
 
 /// Sizes of this round, from small to large.
-fn sizes(round: &Round, caches: &Caches) -> Vec<usize> {
-    // Each line has its number in the order as well.
-    let allowed = round.job.memory_bytes as usize / (caches.line + 4) * caches.line;
+fn sizes(round: &Round, caches: &Caches, pages: Pages) -> Vec<usize> {
+    // Pages are whole, and each line has its number in the order as well.
+    let allowed = (round.job.memory_bytes as usize).saturating_sub(pages.bytes());
+    let allowed = allowed / (caches.line + 4) * caches.line;
     let largest = caches.beyond(4).min(allowed);
     match round.job.effort {
         Effort::Brief => brief(caches, allowed),

@@ -63,7 +63,10 @@ fn perform(round: &Round) -> Result<(), String> {
     let allowed = round.job.memory_bytes as usize / (caches.line + 4) * caches.line;
     let length = caches.beyond(4).min(allowed).min(MOST);
     if length <= caches.last().unwrap_or(0) {
-        return Err("the memory that may be taken is not beyond the caches".to_string());
+        return Err(
+            "the memory that may be taken is not beyond the caches: --memory \"512 MiB\""
+                .to_string(),
+        );
     }
     let huge = length / Pages::Huge.bytes() * Pages::Huge.bytes();
     let buffer = Buffer::new(huge, Pages::Huge).or_else(|_| Buffer::new(length, Pages::Small))?;

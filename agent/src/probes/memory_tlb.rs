@@ -85,7 +85,7 @@ fn measure(round: &Round, pages: Pages, most: usize) -> Result<(), String> {
     let page = pages.bytes();
     let most = most.min(round.job.memory_bytes as usize / page);
     if most < FEWEST {
-        return Err("the memory that may be taken is too little".to_string());
+        return Err("the memory that may be taken is too little: --memory \"256 MiB\"".to_string());
     }
     let buffer = Buffer::new(most * page, pages)?;
     let line = Caches::of(round.home()).line;

@@ -97,6 +97,12 @@ impl Buffer {
         }
         if pages == Pages::Huge {
             let huge = huge_bytes(self.start as usize)?;
+            if huge == 0 {
+                return Err(format!(
+                    "none of it came in huge pages: they are off for this process, or for this \
+                     size in {THP}, or memory is in pieces"
+                ));
+            }
             if huge < self.length / 16 * 15 {
                 return Err(format!(
                     "only {} of {} MiB came in huge pages, since memory is short or in pieces: \
