@@ -140,7 +140,7 @@ def at_work(*words: str, directory: Path) -> Iterator[subprocess.Popen[str]]:
         while not list(directory.glob("tare-*")):
             assert running.poll() is None, running.communicate()
             time.sleep(0.05)
-        time.sleep(1.5)
+        time.sleep(4)  # for a round, however busy the machine
         yield running
 
 
