@@ -8,6 +8,7 @@ from typing import Any
 
 from tare.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
 from tare.findings.phrasing import quantity
+from tare.report.machine_charts.axes import across, upwards
 from tare.report.scales import scale_for
 
 _GUTTER = 64
@@ -17,27 +18,11 @@ _SMALL_HEIGHT = 180
 _NEAR, _WORD = 20, 13
 #: Places on the axis for which half the height will do.
 _FEW = 4
-#: An axis that spans more than this factor is logarithmic.
-_WIDE = 12
 #: Points of a line beyond which it has no marks of its own.
 _MOST_POINTS = 80
 #: Pixels that a legend may take in a row, so that a narrow screen holds it, and what an entry
 #: takes beside its characters.
 _LEGEND, _ENTRY, _CHARACTER = 330, 34, 6.1
-#: Places of an axis that are all labelled.
-_MOST_TICKS = 12
-_NUMBER = ",~r"
-#: Above this share of the largest, the least value lets an axis begin beside it, not at zero;
-#: what differs less than that is shown as flat as it is.
-_HIGH, _FLAT = 0.35, 0.9
-_BEYOND = 3
-#: A size in bytes as people write it, in Vega's language.
-_BYTES = (
-    "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~r') + ' GiB' : "
-    "datum.value >= 1048576 ? format(datum.value / 1048576, '~r') + ' MiB' : "
-    "datum.value >= 1024 ? format(datum.value / 1024, '~r') + ' KiB' : "
-    "format(datum.value, '~r') + ' B'"
-)
 
 
 @dataclass(frozen=True)
@@ -100,8 +85,8 @@ def lines(
     gutter = columns * _GUTTER
     width = panel_width(columns, gutter)
     spread = _Axes(
-        x=_x(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit, rules),
-        y=_y(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
+        x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
+        y=upwards(y.title, y_unit, [v / y_scale for v in _all(every, "y")], _ends(every, y_scale)),
         colour=_by_name(names, SERIES, alt.Color),
         shape=_by_name(names, SHAPES, alt.Shape),
     )
@@ -234,77 +219,3 @@ def _end(ends: Sequence[float | None], i: int, line: Line) -> float | None:
 
 def _ends(every: Sequence[Line], scale: float) -> list[float]:
     return [v / scale for line in every for v in (*line.low, *line.high) if v is not None]
-
-
-def _is_wide(values: Sequence[float]) -> bool:
-    known = [v for v in values if v > 0]
-    return len(known) == len(values) > 0 and max(known) > _WIDE * min(known)
-
-
-def _x(
-    title: str, unit: str, values: Sequence[float], stored: str, rules: Sequence[Rule]
-) -> dict[str, Any]:
-    import altair as alt
-
-    low, high = min(values), max(values)
-    wide = _is_wide(values)
-    named = f"{title} [{unit}]" if unit else title
-    if stored == "bytes":
-        scale = alt.Scale(type="log", base=2, domain=[low, max(high, low * 2)], nice=False)
-        steps = _powers(low, high)
-        axis = alt.Axis(values=steps, labelExpr=_BYTES, grid=False, labelFlush=True,
-                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
-    elif wide:
-        scale = alt.Scale(type="log", domain=[low, high], nice=False)
-        axis = alt.Axis(values=_ticks(low, high), grid=False, format=_NUMBER, labelFlush=True,
-                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
-    else:
-        room = 0.03 * (high - low) or 0.5
-        scale = alt.Scale(domain=[low - room, high + room], nice=False)
-        each = sorted(set(values))
-        # Counts have no values between them.
-        values_shown = each if len(each) <= _MOST_TICKS else alt.Undefined
-        axis = alt.Axis(values=values_shown, tickCount=6, grid=False, format=_NUMBER,
-                        labelOverlap="greedy", labelSeparation=6)  # fmt: skip
-    return {"title": named, "scale": scale, "axis": axis}
-
-
-def _powers(low: float, high: float) -> list[int]:
-    """Powers of two to label, a factor of four apart."""
-    first = max(0, int(low).bit_length() - 1)
-    return [1 << p for p in range(first + first % 2, int(high).bit_length(), 2)]
-
-
-def _y(title: str, unit: str, values: Sequence[float], ends: Sequence[float]) -> dict[str, Any]:
-    import altair as alt
-
-    least, most = min(values), max(values)
-    axis: dict[str, Any] = {"tickCount": 5, "minExtent": 38, "maxExtent": 38, "format": _NUMBER}
-    # An interval that reaches far beyond all values is cut off.
-    if _is_wide(values):
-        low = max(min((least, *ends)), least / _BEYOND) / 1.3
-        high = min(max((most, *ends)), most * _BEYOND) * 1.3
-        scale = alt.Scale(type="log", nice=False, domain=[low, high])
-        axis["values"] = _ticks(low, high)
-    else:
-        room = max(most - least, 0.1 * abs(most)) / 2
-        low, high = max(min((least, *ends)), least - room), min(max((most, *ends)), most + room)
-        share = least / most if most > 0 else 0.0
-        low = low if _HIGH < share < _FLAT else min(0.0, low)
-        scale = alt.Scale(domain=[low, high if high > low else low + 1], nice=True)
-    return {"title": f"{title} [{unit}]" if unit else title, "scale": scale,
-            "axis": alt.Axis(**axis)}  # fmt: skip
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Decades with steps between them, as many as can be read."""
-    for steps in ((1, 2, 5), (1, 3), (1,)):
-        found = [
-            float(f"{step}e{power}")
-            for power in range(-9, 13)
-            for step in steps
-            if low <= step * 10.0**power <= high
-        ]
-        if len(found) <= 8:
-            return found
-    return found[:: len(found) // 8 + 1]
