@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import random
@@ -171,6 +172,22 @@ def test_what_cannot_be_had_is_asked_once_and_told_once() -> None:
     found = gather(choose({one.name: one for one in some}, [], "quick", {}), done)
     assert [(p.probe, p.why) for p in found.problems] == [("b", "no right: sudo")]
     assert set(found.metrics) == {"a"}
+
+
+@pytest.mark.parametrize(("late", "rounds"), [({0}, 1), ({3}, 9), ({3, 4, 5}, 6)])
+def test_what_takes_for_ever_is_given_up_unless_it_was_done_before(
+    late: set[int], rounds: int
+) -> None:
+    schedule = Rounds([probe("a"), probe("b")], "quick", 20.0, seed=1)
+    done = []
+    while (turn := schedule.next(float(len(done)))) is not None:
+        one = played(turn, steady(turn.probe, turn.number), 1.0)
+        if turn.probe == "b" and turn.number in late:
+            fault = record.Fault(id=1, kind="timeout", message="b: not done")
+            one = dataclasses.replace(one, readings=(), faults=(fault,))
+        schedule.ended(one)
+        done.append(one)
+    assert Counter(one.probe for one in done)["b"] == rounds
 
 
 def test_the_budget_outranks_everything_but_a_first_round() -> None:

@@ -97,15 +97,18 @@ class Rounds:
     def ended(self, round: Round) -> None:
         """Take note of what a round brought."""
         name = round.probe
-        self._taken[name].append(round.seconds)
         for reading in round.readings:
             key = (reading.metric, reading.at)
             self._values[name].setdefault(key, []).append(reading.value)
-        if not round.readings:
-            self._failures[name] += 1
-            hopeless = any(f.kind in ("unavailable", "job", "timeout") for f in round.faults)
-            if (hopeless or self._failures[name] >= TRIES) and name in self._active:
-                self._active.remove(name)
+        if round.readings:
+            self._taken[name].append(round.seconds)
+            return
+        self._failures[name] += 1
+        kinds = {fault.kind for fault in round.faults}
+        # What was done in time before may be so again, on a machine that is busy now and then.
+        hopeless = kinds & {"unavailable", "job"} or ("timeout" in kinds and not self._taken[name])
+        if (hopeless or self._failures[name] >= TRIES) and name in self._active:
+            self._active.remove(name)
 
     def seconds_left(self, elapsed_s: float) -> float:
         """Return about how long it still takes."""
