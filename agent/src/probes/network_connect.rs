@@ -20,9 +20,9 @@ pub const PROBE: Probe = Probe {
         time(
             "network.connect.whole",
             "socket, connect and close on the loopback, one after the other, to a listener of the \
-             round's own; median of at most 1000. Every one leaves its port in TIME_WAIT for a \
-             minute: where thousands go to one listener the kernel has to search for a free port, \
-             which takes milliseconds",
+             round's own with a long queue; median of at most 1000. With a short queue (lmbench: \
+             100) a client that is not interrupted fills it, and the next connection waits a \
+             second to be begun anew: on average milliseconds",
         ),
         time(
             "network.connect.setup",
