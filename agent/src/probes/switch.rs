@@ -22,7 +22,9 @@ pub const PROBE: Probe = Probe {
             name: "switch.process",
             unit: "ns",
             meaning: "One switch between two processes on one CPU that pass a byte to and fro \
-                      through pipes: half of switch.round_trip_process, less switch.pipe",
+                      through pipes: half of switch.round_trip_process, less switch.pipe. Whoever has \
+                      the kernel record switches meanwhile (perf, or tare's own observer) makes \
+                      each dearer, on the machine that this was written on by half",
             axes: &[],
             listed: false,
             better: Better::Lower,
