@@ -84,7 +84,7 @@ fn wait_share(budget_ns: i64) -> Option<f64> {
 }
 
 /// Nanoseconds that this thread has been ready without running.
-fn waited_ns() -> Option<i64> {
+pub(super) fn waited_ns() -> Option<i64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<i64>);
     let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);

@@ -14,8 +14,8 @@
 /// A step down that lasts.
 #[derive(Debug, PartialEq)]
 pub struct Step {
-    /// The first second after it.
-    pub second: usize,
+    /// The first speed after it.
+    pub at: usize,
     /// Speed after it, as a multiple of the speed before.
     pub ratio: f64,
 }
@@ -41,7 +41,7 @@ pub fn find(speeds: &[f64]) -> Option<Step> {
         && rare(after, |speed| speed > middle)
         && rare(end, |speed| speed > middle);
     (large && lasts && fits < distance_to_line(speeds)).then(|| Step {
-        second: cut,
+        at: cut,
         ratio: low / high,
     })
 }
@@ -139,7 +139,7 @@ mod tests {
             for seed in 0..10 {
                 let speed = |second| if second < at { 1.0 } else { ratio };
                 let found = find(&course(0.02, seed, speed)).unwrap();
-                assert!(found.second.abs_diff(at) <= 2, "{} for {at}", found.second);
+                assert!(found.at.abs_diff(at) <= 2, "{} for {at}", found.at);
                 assert!((found.ratio - ratio).abs() < 0.02, "{}", found.ratio);
             }
         }
@@ -154,7 +154,7 @@ mod tests {
                 _ => 0.3,
             };
             let found = find(&course(0.05, seed, speed)).unwrap();
-            assert!(found.second.abs_diff(80) <= 1, "{}", found.second);
+            assert!(found.at.abs_diff(80) <= 1, "{}", found.at);
         }
     }
 
