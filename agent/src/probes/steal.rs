@@ -74,22 +74,27 @@ fn perform(round: &Round) -> Result<(), String> {
 /// Keeps a CPU busy and returns for which share of the time it waited for it; absent: nobody
 /// counts.
 fn wait_share(budget_ns: i64) -> Option<f64> {
-    let before = waited_ns();
+    let before = scheduled();
     let start = clock::monotonic();
     while clock::monotonic() - start < budget_ns {
         adds(ADDITIONS);
     }
     let elapsed = clock::monotonic() - start;
-    Some((waited_ns()? - before?) as f64 / elapsed as f64)
+    let ((_, before), (ran, after)) = (before?, scheduled()?);
+    // Kernels without that account write zeros, but this thread has run.
+    (ran > 0).then_some((after - before) as f64 / elapsed as f64)
 }
 
 /// Nanoseconds that this thread has been ready without running.
 pub(super) fn waited_ns() -> Option<i64> {
+    scheduled().map(|(_, waited)| waited)
+}
+
+/// Nanoseconds that this thread has run and waited.
+fn scheduled() -> Option<(i64, i64)> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let mut numbers = text.split_ascii_whitespace().map(str::parse::<i64>);
-    let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    // Kernels without that account write zeros; this thread has run.
-    (ran > 0).then_some(waited)
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Nanoseconds that the host has kept from these CPUs since the kernel booted.

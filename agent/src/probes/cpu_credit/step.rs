@@ -196,6 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn a_load_that_wanders_has_no_step() {
+        for seed in 0..20 {
+            let mut load = 0.0;
+            let course: Vec<f64> = course(1.0, seed, |_| 1.0)
+                .iter()
+                .map(|normal| {
+                    // Each second resembles the one before: correlation 0.9, deviation 0.1.
+                    load = 0.9 * load + 0.0436 * (normal / 7e9 - 1.0);
+                    1.0 + load
+                })
+                .collect();
+            assert_eq!(find(&course), None, "seed {seed}");
+        }
+    }
+
+    #[test]
     fn a_step_up_is_none() {
         none("up", 0.02, |second| if second < 60 { 0.5 } else { 1.0 });
     }
