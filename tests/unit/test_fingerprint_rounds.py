@@ -101,7 +101,8 @@ def test_rounds_are_fixed_beforehand_from_what_fits() -> None:
     some = [probe("a"), probe("b"), probe("c")]
     done = play(Rounds(some, "quick", 32.0, seed=1), steady)
     count = Counter(one.probe for one in done)
-    assert set(count.values()) == {10}
+    # What is left of the time gives one of them one more.
+    assert sorted(count.values()) == [10, 10, 11]
 
 
 def test_where_few_fit_short_probes_still_get_an_interval() -> None:

@@ -165,14 +165,15 @@ class Rounds:
         n = self._blocks + more
         if n >= FIRST_LOOK and self._precision is not None:
             return
-        self._quota = dict.fromkeys(self._active, n)
-        if n >= _WANTED:
-            return
-        # On a machine as slow or as busy as this, short probes still get their interval.
+        # On a machine as slow or as busy as that, short probes still get their interval; and what
+        # is left of the last block is theirs.
+        few = n < _WANTED
+        self._quota = dict.fromkeys(self._active, self._blocks if few else n)
+        left_s -= 0.0 if few else more * sum(map(self._expected, self._active))
         for name in sorted(self._active, key=self._expected):
             fits = plan.fixed_trials(left_s, self._expected(name))
-            rounds = min(_WANTED - self._blocks, fits)
-            self._quota[name] = self._blocks + rounds
+            rounds = min(_WANTED - self._blocks if few else 1, fits)
+            self._quota[name] += rounds
             left_s -= rounds * self._expected(name)
 
     def _enough(self, name: str) -> bool:
