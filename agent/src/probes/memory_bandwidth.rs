@@ -46,7 +46,7 @@ pub const PROBE: Probe = Probe {
         metric(
             KINDS[0].0,
             "summing up; most of windows of 4 MiB a thread, over four times the last cache, at \
-             least 64 MiB (brief: at most 128), in huge pages where they can be had",
+             least 64 MiB (brief: at most 64), in huge pages where they can be had",
         ),
         metric(
             KINDS[1].0,
@@ -92,7 +92,7 @@ const WINDOW: usize = 4 << 20;
 const SMALLEST: usize = 4 << 10;
 const MOST: usize = 2 << 30;
 /// What takes no longer to be made than to be measured.
-const MOST_BRIEF: usize = 128 << 20;
+const MOST_BRIEF: usize = 64 << 20;
 const FEWEST: usize = 5;
 const MOST_WINDOWS: usize = 4096;
 /// Turns of the loop that waits for other threads, before it lets others have the CPU.

@@ -27,8 +27,10 @@ _WANTED = 7
 TRIES = 3
 #: Of what is left, what rounds may take: they vary, and the last block is to be whole.
 _SAFE = 0.97
-#: A round may take so much longer than it says, which is on an idle machine.
-_PATIENCE, _LEAST_TIMEOUT_S = 10.0, 20.0
+#: A round may take so much longer than it says, which is on an idle machine; and so many seconds
+#: at least, by effort: one that is held up must not take the time of all others.
+_PATIENCE = 10.0
+_LEAST_TIMEOUT_S = {"brief": 1.0, "quick": 20.0, "whole": 20.0}
 
 
 class Rounds:
@@ -62,6 +64,7 @@ class Rounds:
         self._taken: dict[str, list[float]] = defaultdict(list)
         self._active = [probe.name for probe in probes if probe.repeats]
         self._once = [probe.name for probe in probes if not probe.repeats]
+        self._effort = effort
         self._budget_s = budget_s
         self._seed = seed
         self._precision = precision
@@ -130,7 +133,8 @@ class Rounds:
     def _turn(self, name: str) -> Turn:
         number = self._begun[name]
         self._begun[name] += 1
-        return Turn(name, number, max(_LEAST_TIMEOUT_S, _PATIENCE * self._described[name]))
+        least_s = _LEAST_TIMEOUT_S[self._effort]
+        return Turn(name, number, max(least_s, _PATIENCE * self._described[name]))
 
     def _fits(self, name: str, left_s: float) -> bool:
         """Tell whether there is time for a round; one that repeats is to be seen once anyway."""
