@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tare
 from tare import agent, journal, lease, machine, plan, remnants
-from tare.errors import StoreError, TareError, TrialError
+from tare.errors import StoreError, TrialError
 from tare.execute.budget import Budget
 from tare.execute.calibration import calibrate
 from tare.execute.observer import Observer
@@ -21,6 +21,7 @@ from tare.execute.rendezvous import Shared
 from tare.execute.request import Decision, Request
 from tare.execute.tally import Tally
 from tare.execute.trial import Conductor
+from tare.execute.weighing import weigh
 from tare.experiment import Cell
 
 #: Where the workers' shared memory and the captured output live during a session.
@@ -54,16 +55,36 @@ def conduct(request: Request) -> str:
         stack.enter_context(remnants.lease(name))
         writer = journal.Writer(_journal_path(request))
         stack.callback(writer.close)
-        session = _Session(request, name, writer, stack)
+        nonce = secrets.randbits(24)
+        writer.write(_opening(request, name, nonce), *request.facts, *request.notes)
         reason = "failed"
         try:
-            reason = session.conduct()
+            weigh(request, writer, "before")
+            with ExitStack() as used:
+                ended = _Session(request, name, nonce, writer, used).conduct()
+            weigh(request, writer, "after")
+            reason = ended
         except KeyboardInterrupt:
             reason = "interrupted"
             raise
         finally:
-            session.close(reason)
+            writer.write(journal.SessionEnd(ended=_now(), reason=reason))
+            writer.sync()
     return reason
+
+
+def _opening(request: Request, name: str, nonce: int) -> journal.Session:
+    return journal.Session(
+        version=plan.VERSION,
+        session=request.past.sessions + 1,
+        name=name,
+        nonce=nonce,
+        boot_id=machine.boot_id(),
+        started=_now(),
+        tare=tare.__version__,
+        agent_digest=agent.digest(),
+        argv=tuple(sys.argv),
+    )
 
 
 def _journal_path(request: Request) -> Path:
@@ -81,7 +102,7 @@ _PLANNING = 2
 
 class _Session:
     def __init__(
-        self, request: Request, name: str, writer: journal.Writer, stack: ExitStack
+        self, request: Request, name: str, nonce: int, writer: journal.Writer, stack: ExitStack
     ) -> None:
         self.request = request
         self.experiment = request.plan.experiment
@@ -90,22 +111,6 @@ class _Session:
         #: Nothing was told of control groups yet.
         self._grouped = True
         self.block = request.past.blocks
-        nonce = secrets.randbits(24)
-        writer.write(
-            journal.Session(
-                version=plan.VERSION,
-                session=request.past.sessions + 1,
-                name=name,
-                nonce=nonce,
-                boot_id=machine.boot_id(),
-                started=_now(),
-                tare=tare.__version__,
-                agent_digest=agent.digest(),
-                argv=tuple(sys.argv),
-            ),
-            *request.facts,
-            *request.notes,
-        )
         request.progress.stage("starting the observer")
         shared = Shared(MEMORY / name)
         stack.callback(shared.close)
@@ -150,7 +155,6 @@ class _Session:
                 self._grouped = False
 
     def conduct(self) -> str:
-        self._weigh("before")
         self._calibrate()
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
@@ -169,23 +173,7 @@ class _Session:
                 + (f": {self.tally.last_failure}" if self.tally.last_failure else ""),
                 f"what was seen is in {self.request.folder / 'journal'}",
             )
-        self._weigh("after")
         return ended
-
-    def _weigh(self, moment: journal.Moment) -> None:
-        """Keep what the machine can do; that it cannot be told loses no trial."""
-        if self.request.weigh is None:
-            return
-        self.request.progress.stage(f"probing the machine {moment} the trials, 5 s")
-        try:
-            self.writer.write(*self.request.weigh(moment))
-        except TareError as error:
-            self._note(f"What the machine can do {moment} the trials is not known: {error.message}")
-        self.writer.sync()
-
-    def close(self, reason: str) -> None:
-        self.writer.write(journal.SessionEnd(ended=_now(), reason=reason))
-        self.writer.sync()
 
     def _calibrate(self) -> None:
         request = self.request
