@@ -61,13 +61,27 @@ def test_few_rounds_decide_nothing() -> None:
 
 
 def test_holm_counts_the_whole_family() -> None:
-    """Six rounds a side suffice for one metric, not for one of a hundred."""
-    before = {str(i): [1.0, 1.1, 1.2, 1.3, 1.4, 1.5] for i in range(100)}
-    after = {**before, "0": [2.0, 2.1, 2.2, 2.3, 2.4, 2.5]}
-    rules = dict.fromkeys(before, LOWER)
-    assert {c.metric for c in differences([before], [after], rules) if c.p < 0.05} == set()
+    """What is significant alone need not be so among a hundred."""
+    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    before = {str(i): values for i in range(100)}
+    after = {**before, "0": [1.35 * v for v in values]}
     [alone] = differences([before], [after], {"0": LOWER})
-    assert alone.p < 0.05
+    among = differences([before], [after], dict.fromkeys(before, LOWER))
+    assert alone.p < 0.05 < among[0].p
+
+
+def test_seven_rounds_suffice_to_tell_a_change_among_a_hundred_metrics() -> None:
+    rng = np.random.default_rng(3)
+    names = [str(i) for i in range(100)]
+    before = {m: some[:7] for m, some in take(rng, **dict.fromkeys(names, 100.0)).items()}
+    after = {**before, "0": [1.5 * v for v in before["0"]]}
+    found = differences([before], [after], dict.fromkeys(names, LOWER))
+    assert [c.metric for c in found if c.verdict == "changed"] == ["0"]
+
+
+def test_what_never_varies_differs_surely_or_not_at_all() -> None:
+    before, after = {"a": [2.0] * 7, "b": [2.0] * 7}, {"a": [2.0] * 7, "b": [4.0] * 7}
+    assert verdicts([before], [after], a=LOWER, b=LOWER) == {"a": "same", "b": "changed"}
 
 
 def test_metrics_that_a_take_lacks_and_values_of_zero_are_left_out() -> None:
