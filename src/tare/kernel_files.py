@@ -7,6 +7,8 @@ import os
 import re
 from pathlib import Path
 
+#: Of a CPU: no machine has as many, and what is typed may be anything.
+_NUMBER = re.compile(r"[0-9]{1,5}")
 _CHOSEN = re.compile(r"(?:^|\s)\[([^\]]+)\]")
 
 
@@ -93,8 +95,9 @@ def cpus(text: str | None) -> tuple[int, ...]:
     found: list[int] = []
     for part in (text or "").split(","):
         first, _, last = part.strip().partition("-")
-        if first.isdigit():
-            found += range(int(first), int(last if last.isdigit() else first) + 1)
+        numbers = [int(n) for n in (first, last or first) if _NUMBER.fullmatch(n)]
+        if len(numbers) == 2:
+            found += range(numbers[0], numbers[1] + 1)
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ class Check:
         """Return what it says, with the size of the effect where something is to be said."""
         try:
             told = self.examine(view)
-        except (ValueError, LookupError, TypeError) as error:
+        except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             # Some kernel writes its files otherwise than any that was seen: the rest goes on.
             return hidden(f"what the kernel says is not understood ({error})")
         if told.judgement in ("good", "hidden"):

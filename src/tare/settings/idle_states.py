@@ -43,7 +43,7 @@ class IdleStates(Setting):
 
     def check(self, kernel: KernelFiles, wanted: str) -> None:
         """See that it is a time, and the device can be opened."""
-        if not wanted.isdigit() or int(wanted) > HIGHEST:
+        if not (wanted.isascii() and wanted.isdigit()) or int(wanted) > HIGHEST:
             raise ExperimentError(f"idle_states is a time in µs, not {wanted!r}", "idle_states=0")
         if not self.names(kernel):
             raise PlatformError(f"idle_states cannot be changed here: {self.absent(kernel)}")

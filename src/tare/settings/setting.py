@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -120,7 +121,7 @@ class FileSetting(Setting):
                 f"{name} cannot be {wanted!r} here", f"one of: {', '.join(values)}"
             )
         # Where the kernel does not tell its words, it says itself what it does not take.
-        if not values and self.offered is None and not wanted.lstrip("-").isdigit():
+        if not values and self.offered is None and not re.fullmatch(r"-?[0-9]+", wanted):
             raise ExperimentError(f"{name} is a whole number, not {wanted!r}")
         check_writable(self, kernel, names)
 
