@@ -32,8 +32,8 @@ EXPECTED = {
         {"frequency_driver", "isolation"},
     ),
     "cloud_vm": (
-        {"virtualization", "steal", "limits", "mitigations"},
-        {"smt", "isolation", "perf", "load"},
+        {"virtualization", "limits", "mitigations"},
+        {"steal", "smt", "isolation", "perf", "load"},
     ),
     "container": (set(), {"virtualization"}),
     "arm_board": ({"cores", "governor"}, set()),
@@ -95,14 +95,78 @@ def test_a_virtual_machine_hides_its_frequency(tmp_path: Path) -> None:
 
 def test_the_size_of_an_effect_is_that_of_this_machine(tmp_path: Path) -> None:
     found = told("intel_server", tmp_path)
-    assert "+56%" in found["turbo"].effect
+    assert "+56 %" in found["turbo"].effect
     assert "3.9" in found["governor"].effect
     assert "133 µs" in found["idle_states"].effect
 
 
+def test_steal_is_counted_while_all_cpus_are_wanted(tmp_path: Path) -> None:
+    view = seen("cloud_vm", tmp_path)
+    assert view.after is not None
+    idle = doctor.examine(view).diagnoses["steal"]
+    assert idle.data["now"] is None
+    user, *most = view.after.ticks["cpu"]
+    busy = replace(view.after, ticks={"cpu": (user + 2000, *most[:6], most[6] + 100, *most[7:])})
+    found = doctor.examine(replace(view, listened=busy)).diagnoses["steal"]
+    assert found.judgement == "bad"
+    assert "5.0 % now" in found.value
+
+
+def test_what_is_typed_is_never_what_a_process_is_called(tmp_path: Path) -> None:
+    view = seen("amd_laptop", tmp_path)
+    assert view.after is not None
+    named = {
+        pid: replace(one, name="x; reboot") if one.name == "Web Content" else one
+        for pid, one in view.after.processes.items()
+    }
+    load = doctor.examine(replace(view, after=replace(view.after, processes=named)))
+    assert (load.diagnoses["load"].change or "").endswith("pgrep -a 'x; reboot'")
+
+
+def test_a_hidden_proc_denies_nothing_of_the_clock(tmp_path: Path) -> None:
+    kernel = grow("cloud_vm", tmp_path)
+    (kernel.root / "proc/cpuinfo").unlink()
+    folder = kernel.root / "sys/devices/system/clocksource/clocksource0"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "current_clocksource").write_text("tsc\n")
+    assert doctor.examine(View(kernel=kernel)).diagnoses["clock"].judgement == "good"
+
+
+@pytest.mark.parametrize(
+    ("line", "machine", "said"),
+    [
+        ("quiet mitigations=off nospectre_v2", "cloud_vm", "boot without mitigations=off nosp"),
+        ("mitigations=auto", "cloud_vm", "hypervisor"),
+        ("mitigations=auto", "amd_laptop", "microcode"),
+    ],
+)
+def test_what_closes_a_leak_is_what_opened_it(
+    line: str, machine: str, said: str, tmp_path: Path
+) -> None:
+    kernel = grow(machine, tmp_path)
+    (kernel.root / "proc/cmdline").write_text(line)
+    found = doctor.examine(View(kernel=kernel)).diagnoses["mitigations"]
+    assert said in (found.change or "")
+    assert "mitigations=auto" not in (found.change or "")
+
+
+def test_who_may_use_one_cpu_only_has_no_room_for_two_workers(tmp_path: Path) -> None:
+    kernel = grow("intel_server", tmp_path)
+    status = kernel.root / "proc/self/status"
+    kept = [one for one in status.read_text().splitlines() if "Cpus_allowed" not in one]
+    status.write_text("\n".join([*kept, "Cpus_allowed_list:\t0"]))
+    found = doctor.examine(View(kernel=kernel)).diagnoses["cores"]
+    assert (found.judgement, found.purposes) == ("note", ("parallel",))
+
+
+def test_without_a_watch_no_rate_is_good(tmp_path: Path) -> None:
+    found = doctor.examine(View(kernel=grow("intel_server", tmp_path))).diagnoses
+    assert found["interrupts"].judgement == "hidden"
+
+
 def test_who_makes_the_load_is_named(tmp_path: Path) -> None:
     load = told("amd_laptop", tmp_path)["load"]
-    assert "Web Content 90%" in load.value
+    assert "Web Content 90 %" in load.value
     assert load.data["users"] == {"Web Content": pytest.approx(0.9)}
 
 

@@ -10,7 +10,11 @@ from trees import MACHINES, seen
 from tare import doctor
 from tare.cli import doctor as command
 from tare.cli import doctor_fix as fix
+from tare.cli import doctor_screen as screen
 from tare.errors import ExperimentError
+
+#: What a line begins with.
+SIGNS = ("✕ ", "· ", "✓ ", "? ")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +49,7 @@ def test_times_that_are_none(text: str) -> None:
 
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
-    told = command.summary(report, list(doctor.PURPOSES))
+    told = screen.summary(report, list(doctor.PURPOSES))
     assert told.startswith("Fit for memory latency and bandwidth, ")
     assert (
         "Not fit for wall times of milliseconds and comparing CPU speeds, because of CPUs and "
@@ -56,8 +60,8 @@ def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
 
 def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
-    told = command.summary(report, ["disk"])
-    assert told.startswith("Fit for disk times.")
+    told = screen.summary(report, ["disk"])
+    assert told.startswith("Fit for disk times, as far as can be seen.")
     assert "Not fit" not in told
 
 
@@ -66,9 +70,31 @@ def test_every_line_is_printed_with_its_word(
     machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = doctor.examine(seen(machine, tmp_path))
-    command.show(report, list(doctor.PURPOSES), sources=True)
+    screen.show(report, list(doctor.PURPOSES), every=True, sources=True)
     printed = capsys.readouterr().out
     for judgement in ("good", "note", "bad", "hidden"):
         count = sum(one.judgement == judgement for one in report.diagnoses.values())
         lines = [line for line in printed.splitlines() if line[2:].startswith(f"{judgement} ")]
         assert len(lines) == count
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
+    machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = doctor.examine(seen(machine, tmp_path))
+    screen.show(report, list(doctor.PURPOSES), every=False, sources=False)
+    printed = capsys.readouterr().out
+    words = [line[2:].split()[0] for line in printed.splitlines() if line[:2] in SIGNS]
+    assert words == sorted(words, key=["bad", "note", "good", "hidden"].index)
+    assert words.count("good") == 1
+    text = " ".join(printed.split())
+    for name, one in report.diagnoses.items():
+        assert screen._title(name) in text or one.judgement == "hidden"
+
+
+def test_only_what_a_purpose_would_gain_is_offered(tmp_path: Path) -> None:
+    report = doctor.examine(seen("intel_server", tmp_path))
+    told = screen.summary(report, ["memory"])
+    assert "--fix numa_balancing=off,huge_pages=madvise,swappiness=0 -- COMMAND" in told
+    assert "--fix all -- COMMAND" in screen.summary(report, list(doctor.PURPOSES))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
@@ -45,11 +45,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         unfit = self.unfit()
         return [purpose for purpose in PURPOSES if purpose not in unfit]
 
-    def fixes(self) -> dict[str, str]:
-        """Return what tare can change for the better: value by setting."""
+    def fixes(self, purposes: Iterable[str] = PURPOSES) -> dict[str, str]:
+        """Return what tare can change for the better of some purposes: value by setting."""
+        wanted = set(purposes)
         return {
             setting: value
             for told in self.diagnoses.values()
+            if wanted & set(told.purposes)
             for setting, value in told.fix.items()
         }
 
@@ -77,7 +79,8 @@ def look(
         before = Snapshot.take(there)
         time.sleep(watch_s)
         view = replace(view, before=before, after=Snapshot.take(there))
-    return replace(view, noise=noise())
+    heard = noise()
+    return replace(view, noise=heard, listened=Snapshot.take(there) if heard else None)
 
 
 def examine(view: View) -> Report:

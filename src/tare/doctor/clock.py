@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
 from tare.doctor.view import View
@@ -25,15 +27,15 @@ def examine(view: View) -> Diagnosis:
         return hidden()
     available = (view.kernel.read(f"{FOLDER}/available_clocksource") or "").split()
     alarms = [m for m in view.messages() if any(word in m.lower() for word in ALARMS)]
-    missing = [flag for flag in STEADY if current == "tsc" and flag not in view.flags()]
+    # A /proc that is hidden promises nothing, and denies nothing.
+    flags = view.flags()
+    missing = [flag for flag in STEADY if current == "tsc" and flags and flag not in flags]
     others = ", ".join(name for name in available if name != current)
     told = current + (f" (there are also {others})" if others else "")
     data: dict[str, Any] = {"current": current, "available": available, "alarms": alarms}
     if alarms:
-        return bad(
+        return _drifting(
             told,
-            "times",
-            "speed",
             why=f"the kernel's watchdog says: {alarms[-1].strip()}",
             change="update firmware and kernel; compare with another clock before any result",
             **data,
@@ -50,12 +52,17 @@ def examine(view: View) -> Diagnosis:
             **data,
         )
     if missing:
-        return bad(
-            told, "times", "speed",
+        return _drifting(
+            told,
             why=f"the processor does not promise {' and '.join(missing)}: its rate may change",
             **data,
-        )  # fmt: skip
+        )
     return good(told, **data)
+
+
+def _drifting(told: str, *, why: str, change: str | None = None, **data: Any) -> Diagnosis:
+    found = bad(told, "times", "speed", why=why, change=change, **data)
+    return msgspec.structs.replace(found, effect="every time is wrong by what the rate is wrong")
 
 
 UNIT = Check(

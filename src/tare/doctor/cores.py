@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import View
@@ -41,8 +43,9 @@ def examine(view: View) -> Diagnosis:
             change=f"taskset -c {fast} tare …",
             **data,
         )  # fmt: skip
-    if len(online) == 1:
-        return note(told, "parallel", why="whatever else runs shares the only CPU", **data)
+    if len(online) == 1 or len(allowed) == 1:
+        only = note(told, "parallel", why="whatever else runs shares the only CPU", **data)
+        return msgspec.structs.replace(only, effect="n workers on one CPU take n times as long")
     return good(told, **data)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note, share
 from tare.doctor.view import View
 from tare.registry import Description
 
@@ -27,8 +28,8 @@ def examine(view: View) -> Diagnosis:
         return _by_average(view, averages)
     busy = _busy(view)
     users = sorted(_users(view).items(), key=lambda user: -user[1])
-    named = ", ".join(f"{name} {share:.0%}" for name, share in users[:MOST_NAMES] if share >= LEAST)
-    told = f"{busy:.0%} of a CPU" + (f": {named}" if named else "")
+    named = ", ".join(f"{name} {share(used)}" for name, used in users[:MOST_NAMES] if used >= LEAST)
+    told = f"{share(busy)} of a CPU" + (f": {named}" if named else "")
     data: dict[str, Any] = {
         "busy": busy,
         "users": {name: share for name, share in users if share >= LEAST},
@@ -97,7 +98,7 @@ def _users(view: View) -> dict[str, float]:
 
 
 def _stop(users: list[tuple[str, float]]) -> str:
-    return f"pgrep -a {users[0][0]}" if users else "top"
+    return f"pgrep -a {shlex.quote(users[0][0])}" if users else "top"
 
 
 UNIT = Check(

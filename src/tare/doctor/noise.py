@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, share
 from tare.doctor.noise_readings import CpuNoise
 from tare.doctor.view import View
 from tare.registry import Description
@@ -35,16 +35,20 @@ def examine(view: View) -> Diagnosis:
             told,
             "times",
             "network",
-            why=f"CPU {worst.cpu} loses {worst.lost:.1%} of its time"
+            why=f"CPU {worst.cpu} loses {_lost(worst)} of its time"
             + (", to other tasks as well" if longest >= SLICE_NS else ""),
-            change="see load, interrupts and steal above; try again when it is quieter",
+            change="see load, interrupts and steal; try again when it is quieter",
             **data,
         )
     return good(told, **data)
 
 
+def _lost(cpu: CpuNoise) -> str:
+    return share(cpu.lost, 2 if cpu.lost < LIMIT else 0 if cpu.lost >= 0.1 else 1)
+
+
 def _of(cpu: CpuNoise) -> str:
-    parts = [f"CPU {cpu.cpu} loses {cpu.lost:.2%},"]
+    parts = [f"CPU {cpu.cpu} loses {_lost(cpu)} of its time,"]
     if cpu.rate_hz:
         parts.append(f"{cpu.rate_hz:.0f} detours a second")
     if cpu.median_ns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import PERFMON, SYS_ADMIN, View
+from tare.errors import AgentError
 from tare.registry import Description
 
 FILE = "/proc/sys/kernel/perf_event_paranoid"
@@ -26,11 +28,11 @@ def examine(view: View) -> Diagnosis:
     data: dict[str, Any] = {"level": level, "hardware": counters}
     if not view.capable(SYS_ADMIN, PERFMON) and level > 0:
         return bad(
-            f"{told}, for this user: own processes only" if level < 3 else f"{told}: nothing",
+            f"{told}, for this user: {'own processes only' if level < 3 else 'nothing at all'}",
             "accounting",
             "times",
             why="starts and ends are not stamped by the kernel in containers",
-            change="sudo setcap cap_perfmon+ep AGENT   (README: what needs which right)",
+            change=f"sudo setcap cap_perfmon+ep {shlex.quote(_agent())}",
             **data,
         )
     if not counters and view.virtual():
@@ -43,6 +45,16 @@ def examine(view: View) -> Diagnosis:
         effect = "without cycles, a slower clock and more work look alike"
         return msgspec.structs.replace(uncounted, effect=effect)
     return good(told, **data)
+
+
+def _agent() -> str:
+    """Return where the agent is, which stamps."""
+    from tare.agent import binary
+
+    try:
+        return str(binary())
+    except AgentError:
+        return "tare-agent"
 
 
 UNIT = Check(

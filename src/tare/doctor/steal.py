@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note, share
 from tare.doctor.view import View
 from tare.registry import Description
 
@@ -17,27 +17,29 @@ LEAST_TICKS = 25
 
 def examine(view: View) -> Diagnosis:
     """Compare steal with all time that was asked for, since boot and now."""
-    after = view.after.ticks if view.after else {}
-    since_boot = _share(_read(view))
-    now = None
+    since_boot, now = _share(_read(view)), None
+    # While it is listened to noise all CPUs are wanted: an idle machine shows its steal then only.
+    last = view.listened or view.after
+    after = last.ticks if last else {}
     if view.before is not None and "cpu" in after and "cpu" in view.before.ticks:
         passed = zip(after["cpu"], view.before.ticks["cpu"], strict=True)
         now = _share(tuple(a - b for a, b in passed), LEAST_TICKS)
     if since_boot is None:
         return hidden()
-    told = f"{since_boot:.1%} of the busy time since boot"
+    told = f"{share(since_boot, 1)} of the busy time since boot"
     if now is not None:
-        told = f"{now:.1%} now, {told}"
-    if now is not None and now < LIMIT <= since_boot:
+        told = f"{share(now, 1)} now, {told}"
+    if (now is None or now < LIMIT) and since_boot >= LIMIT:
         return note(
             told,
             "times",
             "parallel",
             why="it can come back at any moment: compare it before and after measuring",
+            change=None if view.after else "tare doctor   (without --fast it counts it now)",
             since_boot=since_boot,
             now=now,
         )
-    if (since_boot if now is None else now) >= LIMIT:
+    if now is not None and now >= LIMIT:
         return bad(
             told,
             "times",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, share
 from tare.doctor.view import View
 from tare.registry import Description, scan
 from tare.settings.frequency import FOLDER, absent
@@ -41,7 +41,7 @@ def examine(view: View) -> Diagnosis:
         return told
     return msgspec.structs.replace(
         told,
-        effect=f"up to +{most / base - 1:.0%}: {most / 1e6:.1f} over {base / 1e6:.1f} GHz",
+        effect=f"up to +{share(most / base - 1)}: {most / 1e6:.1f} over {base / 1e6:.1f} GHz",
         source="cpuinfo_max_freq and base_frequency of this machine",
     )
 

@@ -82,6 +82,8 @@ class View:
     before: Snapshot | None = None
     after: Snapshot | None = None
     noise: Noise | None = None
+    #: After the noise was listened to.
+    listened: Snapshot | None = None
     clock: ClockState | None = None
     #: Bytes that are free by folder.
     room: dict[str, int] | None = None

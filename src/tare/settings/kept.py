@@ -122,6 +122,12 @@ def exists(name: str) -> bool:
     return _path(name).exists()
 
 
+def every() -> list[tuple[Kept, bool]]:
+    """Return what sessions have changed since boot and not put back, and whether each lives."""
+    living, boot_id = leases.sessions(), _boot(KernelFiles())
+    return [(one, living.get(one.name, False)) for one in _all() if one.boot_id == boot_id]
+
+
 def remnants(kernel: KernelFiles | None = None) -> list[Remnant]:
     """Return what sessions have changed, the last first: they can have done so one on another."""
     there = kernel or KernelFiles()
