@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from scipy import stats
 
 from tare.execute.probing import Round
 from tare.fingerprint import derived
@@ -19,6 +20,8 @@ from tare.hardware import Hardware
 from tare.registry import Probe, ProbeMetric
 from tare.statistics.intervals import quantile_interval
 
+#: Rounds below which there is no interval.
+_FEWEST = 6
 #: Different complaints of one probe that are told; the last one says how many more there are.
 _MOST_PROBLEMS = 4
 
@@ -96,9 +99,27 @@ def _probe(found: Gathered, probe: Probe, rounds: Sequence[Round]) -> None:
 
 
 def figure(values: Sequence[float], unit: str) -> Figure:
-    """Return the figure of a metric from its value in each round."""
-    value, ci = middle(values)
-    return Figure(value=value, ci=ci, unit=unit, n=len(values), values=tuple(values))
+    """Return the figure of a metric from its value in each round.
+
+    What most rounds see nothing of, as time stolen in ticks of 10 ms, has a mean but no median.
+    """
+    rare = _is_rare(values)
+    value, ci = _mean(values) if rare else middle(values)
+    why = "the mean: most rounds saw none" if rare else None
+    return Figure(value=value, ci=ci, unit=unit, n=len(values), values=tuple(values), why=why)
+
+
+def _is_rare(values: Sequence[float]) -> bool:
+    return 2 * sum(value == 0 for value in values) >= len(values) and any(values)
+
+
+def _mean(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+    """Return the mean with Student's interval, which ends where nothing is seen."""
+    mean = float(np.mean(values))
+    if len(values) < _FEWEST:
+        return mean, None
+    half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+    return mean, (max(0.0, mean - half), mean + half)
 
 
 def middle(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
