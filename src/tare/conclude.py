@@ -18,7 +18,7 @@ from tare import execute as execution
 from tare import experiment_file, journal, loads, machine, plan, platforms, record, remnants
 from tare.availability import Availability
 from tare.catalogue import catalogue
-from tare.errors import PlatformError, StoreError
+from tare.errors import ExperimentError, PlatformError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
 from tare.experiment import Cell, Experiment
@@ -262,7 +262,14 @@ def calling_user() -> record.User | None:
     """Return who called sudo, so that measured commands run as that user, not as root."""
     if os.geteuid() != 0 or "SUDO_UID" not in os.environ:
         return None
-    uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    try:
+        uid, gid = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+    except (ValueError, KeyError) as error:
+        raise ExperimentError(
+            "SUDO_UID and SUDO_GID do not say who called sudo, so it is not known whom the command "
+            "is to run as",
+            "unset SUDO_UID, or --as-root",
+        ) from error
     if uid == 0:
         return None
     import pwd

@@ -90,14 +90,29 @@ def hold(name: str, folders: Iterable[Path] = ()) -> Iterator[Lease]:
     folder = writable()
     # It appears under its name only when it is locked: a file without a lock is a dead session.
     path, raw = folder / f"{name}.lease", folder / f".{name}"
-    with raw.open("xb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.write(msgspec.json.encode(lease))
-        file.flush()
-        raw.rename(path)
+    with _noted(path, raw, msgspec.json.encode(lease)):
         yield lease
         # After an exception it stays, as that of a dead session, until its remnants are removed.
         path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _noted(path: Path, raw: Path, text: bytes) -> Iterator[None]:
+    """Write a lease, and hold its lock."""
+    with contextlib.ExitStack() as opened:
+        try:
+            file = opened.enter_context(raw.open("xb", buffering=0))
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(text)
+            raw.rename(path)
+        except OSError as error:
+            raw.unlink(missing_ok=True)
+            raise PlatformError(
+                f"what this session makes cannot be noted in {path.parent}: {error.strerror}; "
+                "nothing was started or changed",
+                f"df -h {path.parent}; df -i {path.parent}   (and make room there)",
+            ) from error
+        yield
 
 
 def sessions() -> dict[str, bool]:
@@ -170,5 +185,7 @@ def writable() -> Path:
     tried = " and ".join(map(str, _folders()))
     raise PlatformError(
         f"no place to note what this session makes: {tried} cannot be written",
-        "export XDG_RUNTIME_DIR=$(mktemp -d)",
+        "sudo mount -t tmpfs tmpfs /run/tare"
+        if os.geteuid() == 0
+        else "export XDG_RUNTIME_DIR=$(mktemp -d)",
     )

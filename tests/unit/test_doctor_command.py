@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from tare import doctor
 from tare.cli import doctor as command
 from tare.cli import doctor_fix as fix
 from tare.cli import doctor_screen as screen
-from tare.errors import ExperimentError
+from tare.conclude import calling_user
+from tare.errors import ExperimentError, PlatformError
 
 #: What a line begins with.
 SIGNS = ("✕ ", "· ", "✓ ", "? ")
@@ -24,6 +26,7 @@ SIGNS = ("✕ ", "· ", "✓ ", "? ")
         ("turbo=on, governor=powersave", {"turbo": "on", "governor": "powersave"}),
         ("interrupts=0,2-3,swappiness=1", {"interrupts": "0,2-3", "swappiness": "1"}),
         ("frequency_max=2.4 GHz", {"frequency_max": "2.4 GHz"}),
+        (" turbo = on ", {"turbo": "on"}),
     ],
 )
 def test_settings_are_asked_for_by_name_and_value(asked: str, wanted: dict[str, str]) -> None:
@@ -34,6 +37,44 @@ def test_settings_are_asked_for_by_name_and_value(asked: str, wanted: dict[str, 
 def test_what_is_no_setting_is_refused(asked: str) -> None:
     with pytest.raises(ExperimentError, match="there is no setting"):
         fix._wanted(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ("gouvernor=performance", "--fix governor"),
+        ("all,turbo", "--fix all, or"),
+        ("all=off", "--fix all, or"),
+        ("turbo,turbo=on", "--fix turbo=off"),
+        ("swappines", "--fix swappiness"),
+        ("xyz", "there are: address_randomization, "),
+    ],
+)
+def test_what_is_refused_says_what_to_type(asked: str, hint: str) -> None:
+    with pytest.raises(ExperimentError) as refused:
+        fix._wanted(asked)
+    assert (refused.value.hint or "").startswith(hint)
+
+
+def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["doctor", "--fix", "idle_states=5", "--", "sh", "-c", "a b"]
+    monkeypatch.setattr(sys, "argv", ["/opt/tare", *words])
+    with pytest.raises(PlatformError) as refused, fix._as_typed():
+        raise PlatformError("it needs root", "sudo /opt/tare doctor --fix idle_states")
+    assert refused.value.hint == "sudo /opt/tare doctor --fix idle_states=5 -- sh -c 'a b'"
+
+
+def test_a_purpose_is_read_before_anything_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_examine", lambda *_, **__: pytest.fail("it waited"))
+    with pytest.raises(ExperimentError, match="there is no purpose"):
+        command.doctor(purpose=["sports"])
+
+
+def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setenv("SUDO_UID", "somebody")
+    with pytest.raises(ExperimentError, match="SUDO_UID"):
+        calling_user()
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("1h", 3600), ("90 s", 90), ("2 min", 120)])

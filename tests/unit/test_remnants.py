@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -91,6 +92,19 @@ def test_a_lease_lives_as_long_as_its_holder(state: Path) -> None:
         lease.forget(name)
         assert lease.sessions() == {name: True}
     assert lease.sessions() == {}
+
+
+def test_a_folder_that_is_full_is_told_and_nothing_is_left_in_it(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("fcntl.flock", full)
+    with pytest.raises(PlatformError, match="No space left") as told, lease.hold(lease.new_name()):
+        pytest.fail("it held")
+    assert str(state / "leases") in (told.value.hint or "")
+    assert not list((state / "leases").iterdir())
 
 
 def test_a_killed_holder_is_dead(holder: tuple[str, subprocess.Popen[str]]) -> None:

@@ -352,7 +352,15 @@ def test_a_frequency_that_is_none_is_refused(server: KernelFiles, wanted: str) -
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers"), [("0-3,8", (0, 1, 2, 3, 8)), ("", ()), ("5", (5,)), ("x", ())]
+    ("text", "numbers"),
+    [
+        ("0-3,8", (0, 1, 2, 3, 8)),
+        ("", ()),
+        ("5", (5,)),
+        ("x", ()),
+        ("0-99999999999", ()),
+        ("²", ()),
+    ],
 )
 def test_lists_of_cpus(text: str, numbers: tuple[int, ...]) -> None:
     assert cpus(text) == numbers

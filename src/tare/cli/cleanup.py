@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,10 +20,11 @@ def cleanup(
         typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
     ] = None,
 ) -> None:
-    """Remove containers, control groups, files and processes that killed sessions left behind.
+    """Remove what killed sessions left behind, and put back the settings that they changed.
 
-    What belongs to a session that still runs is not touched. The agent's Docker images go when no
-    session of this user runs; they are made again when they are needed. Example: tare cleanup
+    That is containers, control groups, files, processes, and what doctor --fix held. What belongs
+    to a session that still runs is not touched. The agent's Docker images go when no session of
+    this user runs; they are made again when they are needed. Example: tare cleanup
     """
     from tare import remnants
 
@@ -34,3 +37,5 @@ def cleanup(
         output.out.print(f"Removed {what}")
     if not removed:
         output.out.print("Nothing was left behind.")
+        if os.geteuid() != 0 and Path("/run/tare").exists():
+            output.out.print("What sudo tare left is not looked for: sudo tare cleanup")

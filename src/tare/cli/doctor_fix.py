@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
 import os
+import shlex
 import signal
 import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -38,21 +44,32 @@ def hold(
         )
     limit_s = None if hold_for is None else seconds(hold_for, "--for")
     wanted = _wanted(asked)
-    with held_settings(wanted, tolerant=asked == "all") as held:
+    with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
         if held.left_out and not held.changes:
-            first = held.left_out[0]
-            hint = first.hint and first.hint.replace(f"--fix {first.setting}", f"--fix {asked}")
-            raise PlatformError(first.why, hint)
+            raise PlatformError(held.left_out[0].why, held.left_out[0].hint)
         _tell(held, json)
         if command:
             with inside(held.name):
                 process = _start(command, as_root=as_root)
             return _wait(process)
-        if held.changes:
-            _stay(limit_s)
+        if not held.changes:
+            return 0
+        _stay(limit_s)
     if json != "-":
         output.out.print("Put back to what it was.")
     return 0
+
+
+@contextlib.contextmanager
+def _as_typed() -> Iterator[None]:
+    """Let the hint for want of rights be what was typed, with sudo: values and command as well."""
+    try:
+        yield
+    except PlatformError as error:
+        if error.hint and error.hint.startswith("sudo ") and "doctor --fix" in error.hint:
+            program = str(Path(sys.argv[0]).absolute())
+            error.hint = f"sudo {shlex.join([program, *sys.argv[1:]])}"
+        raise
 
 
 def _wanted(asked: str) -> dict[str, str]:
@@ -64,18 +81,34 @@ def _wanted(asked: str) -> dict[str, str]:
     known = units()
     found: dict[str, str] = {}
     name = ""
-    for part in asked.split(","):
-        name_here, equals, value = part.strip().partition("=")
-        if not equals and name and part.strip().replace("-", "").isdigit():
-            found[name] += f",{part.strip()}"  # of a list of CPUs
+    for part in map(str.strip, asked.split(",")):
+        name_here, equals, value = (word.strip() for word in part.partition("="))
+        if not equals and name and part.replace("-", "").isdigit():
+            found[name] += f",{part}"  # of a list of CPUs
             continue
         name = name_here
         if name not in known:
-            raise ExperimentError(
-                f"there is no setting {name!r}", f"there are: {', '.join(known)}, and all"
-            )
+            raise _unknown(name, asked, list(known))
+        if name in found:
+            raise ExperimentError(f"{name} is asked for twice", f"--fix {name}={found[name]}")
         found[name] = value if equals else known[name].wanted
     return found
+
+
+def _unknown(name: str, asked: str, known: list[str]) -> ExperimentError:
+    if name == "all":
+        return ExperimentError(
+            f"all stands alone, not in {asked!r}", "--fix all, or the settings that you want"
+        )
+    if not name:
+        return ExperimentError(
+            f"there is no setting without a name, as in {asked!r}", "--fix all, or --fix NAME=VALUE"
+        )
+    near = difflib.get_close_matches(name, known, n=1)
+    return ExperimentError(
+        f"there is no setting {name!r}",
+        f"--fix {near[0]}" if near else f"there are: {', '.join(known)}, and all",
+    )
 
 
 def _tell(held: Held, json: str | None) -> None:
@@ -123,7 +156,10 @@ def _start(command: list[str], *, as_root: bool) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(command, **options)
     except OSError as error:
-        raise ExperimentError(f"cannot start {command[0]}: {error.strerror}") from error
+        raise ExperimentError(
+            f"cannot start {command[0]}: {error.strerror}",
+            f"{shlex.join(command)}   (does it run by itself?)",
+        ) from error
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

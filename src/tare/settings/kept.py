@@ -193,7 +193,9 @@ def _write(kept: Kept) -> None:
     except OSError as error:
         raw.unlink(missing_ok=True)
         raise PlatformError(
-            f"what the settings are cannot be saved, so nothing is changed: {error}"
+            f"what the settings are cannot be saved in {path.parent}, so nothing is changed: "
+            f"{error.strerror}",
+            f"df -h {path.parent}; df -i {path.parent}   (and make room there)",
         ) from error
 
 
