@@ -139,9 +139,9 @@ def test_where_nothing_is_left_to_perform_no_agent_is_started(
     places = stage(lambda job: {})
     needy = Catalogue(
         kernels={}, metrics={}, platforms={}, loads={},
-        probes={"far": probe("far", needs=("peer",))},
+        probes={"far": probe("far", needs=("remote",))},
     )  # fmt: skip
     monkeypatch.setattr(measure, "catalogue", lambda: needy)
     found, _ = measure.take(asked("far"))
     assert places == []
-    assert "--peer" in found.problems[0].why
+    assert "--remote" in found.problems[0].why

@@ -238,8 +238,8 @@ def test_probes_are_found_by_name_metric_point_and_beginning() -> None:
 
 
 def test_what_is_not_there_is_told_where_it_was_asked_for() -> None:
-    known = {"net": probe("net", needs=("peer",)), "file": probe("file", needs=("directory",))}
-    lacking = {"peer": "--peer HOST:PORT", "directory": "--directory DIR"}
+    known = {"net": probe("net", needs=("remote",)), "file": probe("file", needs=("directory",))}
+    lacking = {"remote": "--remote DIR", "directory": "--directory DIR"}
 
     def told(words: list[str], effort: record.Effort) -> list[str]:
         return [problem.probe for problem in choose(known, words, effort, lacking).problems]

@@ -6,7 +6,7 @@ use rand_pcg::rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::clock;
-pub use crate::probes::pages::{Buffer, Pages};
+use crate::probes::pages::Buffer;
 
 /// Loads in one step of a chase, so that the loop itself hides behind them.
 pub const STEP: u64 = 16;

@@ -5,9 +5,10 @@
 //! own count is read before and after, and where it is not what was touched nothing is reported.
 
 use crate::clock;
-use crate::probes::chase::{shuffle, Buffer, Pages};
+use crate::probes::chase::shuffle;
 use crate::probes::fault_count::{agree, count, Count};
 use crate::probes::mapped_file::{advise, cold, program, MappedFile};
+use crate::probes::pages::{Buffer, Pages};
 use crate::probes::partner::Partner;
 use crate::probes::pipe::Pipe;
 use crate::probes::processes::refusal;

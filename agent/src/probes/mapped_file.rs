@@ -10,7 +10,7 @@ use std::ptr;
 use rand_pcg::rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
-use crate::probes::chase::Pages;
+use crate::probes::pages::Pages;
 use crate::worker::BINARY_FD;
 
 /// Pages of a file, unmapped when dropped.

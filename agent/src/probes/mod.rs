@@ -157,8 +157,6 @@ pub enum Need {
     Directory,
     /// One on another machine's file system.
     Remote,
-    /// Another end on the network.
-    Peer,
     /// More than one CPU.
     SeveralCpus,
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 use crate::launch::Strings;
-use crate::probes::chase::{Buffer, Pages};
+use crate::probes::pages::{Buffer, Pages};
 use crate::probes::timing::windows;
 use crate::probes::{pin, Axis, Better, Metric, Probe, Round, Seconds};
 use crate::record::Effort;

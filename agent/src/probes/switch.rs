@@ -4,7 +4,7 @@
 //! either side, a read and a write. What the latter cost by themselves is measured in one
 //! process with one pipe, and taken off: switch = (round trip − 2 × pipe) / 2.
 
-use crate::probes::chase::{Buffer, Pages};
+use crate::probes::pages::{Buffer, Pages};
 use crate::probes::partner::Partner;
 use crate::probes::pipe::{Pipe, Pipes};
 use crate::probes::processes::refusal;

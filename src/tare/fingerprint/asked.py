@@ -87,8 +87,6 @@ def places(asked: Asked) -> Places:
             if not own_files
             else f"{asked.platform} does not see this machine's mounts"
         )
-    if asked.peer is None:
-        lacking["peer"] = "it needs another end of the network: --peer HOST --key FILE"
     if len(os.sched_getaffinity(0)) < 2:
         lacking["several_cpus"] = "it needs two CPUs, and there is one here"
     return Places(

@@ -13,7 +13,7 @@ from tare.fingerprint.document import Problem
 from tare.registry import Probe
 
 #: What must be named; nobody misses it who has not asked for everything.
-_OPTIONAL = ("remote", "peer")
+_OPTIONAL = ("remote",)
 
 
 @dataclass(frozen=True)
