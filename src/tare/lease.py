@@ -140,13 +140,16 @@ def forget(name: str) -> None:
 
 
 def places() -> list[Path]:
-    """Return where leases of this user can be, best first."""
-    return _folders()
+    """Return where leases of this user are, best first.
+
+    What they say is acted on: a folder that someone else made, or may write to, says nothing.
+    """
+    return [folder for folder in _folders() if _is_only_ours(folder)]
 
 
 def _files() -> list[Path]:
     found: list[Path] = []
-    for folder in _folders():
+    for folder in places():
         # A home that this user may not look into holds nothing of his.
         with contextlib.suppress(OSError):
             found += folder.glob("tare-*.lease")
@@ -180,7 +183,7 @@ def writable() -> Path:
     for folder in _folders():
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if os.access(folder, os.W_OK) and folder.stat().st_uid == os.geteuid():
+            if os.access(folder, os.W_OK) and _is_only_ours(folder):
                 return folder
     tried = " and ".join(map(str, _folders()))
     raise PlatformError(
@@ -189,3 +192,11 @@ def writable() -> Path:
         if os.geteuid() == 0
         else "export XDG_RUNTIME_DIR=$(mktemp -d)",
     )
+
+
+def _is_only_ours(folder: Path) -> bool:
+    try:
+        about = folder.stat()
+    except OSError:
+        return False
+    return about.st_uid == os.geteuid() and not about.st_mode & 0o022

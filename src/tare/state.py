@@ -40,7 +40,7 @@ def write(name: str, document: Any) -> Path:
     """
     try:
         path = folder() / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = path.with_name(f".{name}.{os.getpid()}.new")
         fresh.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
         fresh.replace(path)

@@ -170,7 +170,8 @@ def _processes(kernel: KernelFiles) -> dict[int, Process]:
         # It may have ended between the listing and the reading.
         if len(fields) > 19:
             found[int(name.rpartition("/")[2])] = Process(
-                name=text.partition("(")[2].rpartition(")")[0],
+                # Whoever named it may have put a line break in, to write a line of ours.
+                name=" ".join(text.partition("(")[2].rpartition(")")[0].split()),
                 ticks=int(fields[11]) + int(fields[12]),
                 started=int(fields[19]),
             )

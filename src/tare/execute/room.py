@@ -102,7 +102,7 @@ def made(folder: Path | None, name: str, mode: int = 0o700) -> Iterator[Path | N
     own = None if folder is None else folder.absolute() / name
     try:
         if own is not None:
-            own.mkdir()
+            own.mkdir(mode=0o700)
             own.chmod(mode)
     except OSError:
         own = None

@@ -1,0 +1,42 @@
+"""Leases that strangers could have written are not acted on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tare import lease
+from tare.errors import PlatformError
+from tare.kernel_files import KernelFiles
+from tare.settings import kept
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "leases"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(lease, "_folders", lambda: [folder])
+    return folder
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770])
+def test_where_others_may_write_nothing_is_believed(mode: int, place: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    note = kept.Kept(
+        name="tare-0123ab", pid=1, boot_id=None, since=0.0, wanted={"swappiness": "1"},
+        saved={"swappiness": {"/victim": "theirs"}},
+    )  # fmt: skip
+    (place / "tare-0123ab.settings").write_bytes(msgspec.json.encode(note))
+    (place / "tare-0123ab.lease").touch()
+    # Otherwise it is what a dead session left.
+    assert [one.name for one in kept.remnants(KernelFiles(tmp_path))] == ["tare-0123ab"]
+    assert lease.sessions() == {"tare-0123ab": False}
+    place.chmod(mode)
+    assert kept.remnants(KernelFiles(tmp_path)) == []
+    assert lease.sessions() == {}
+    with pytest.raises(PlatformError), lease.hold(lease.new_name()):
+        pass
+    assert victim.read_text() == "mine"
