@@ -81,6 +81,13 @@ class KernelFiles:
         """Tell whether this process may change a file; a read-only mount says no as well."""
         return os.access(self.path(name), os.W_OK, effective_ids=True)
 
+    def is_read_only(self, name: str) -> bool:
+        """Tell whether nobody here may change a file, since what it is on is mounted so."""
+        try:
+            return bool(os.statvfs(self.path(name)).f_flag & os.ST_RDONLY)
+        except OSError:
+            return False
+
     def write(self, name: str, text: str) -> None:
         """Write to a file that is there; OSError is what the kernel answers."""
         file = os.open(self.path(name), os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)

@@ -112,6 +112,31 @@ def test_steal_is_counted_while_all_cpus_are_wanted(tmp_path: Path) -> None:
     assert "5.0 % now" in found.value
 
 
+def test_what_even_root_may_not_change_is_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = seen("intel_server", tmp_path)
+    report = doctor.examine(view)
+    assert doctor.attainable(report, view.kernel).fixes() == report.fixes()
+    monkeypatch.setattr(view.kernel, "may_write", lambda name: "/proc/sys" not in name)
+    monkeypatch.setattr(view.kernel, "is_read_only", lambda name: "/proc/sys" in name)
+    left = doctor.attainable(report, view.kernel).fixes()
+    assert set(report.fixes()) - set(left) == {
+        "numa_balancing",
+        "swappiness",
+        "autogroup",
+        "watchdog",
+    }
+
+
+def test_load_of_other_containers_is_said_to_be_elsewhere(tmp_path: Path) -> None:
+    view = seen("amd_laptop", tmp_path)
+    assert view.after is not None
+    load = doctor.examine(replace(view, after=replace(view.after, processes={})))
+    assert "not visible here" in load.diagnoses["load"].value
+    assert "on the host" in (load.diagnoses["load"].change or "")
+
+
 def test_what_is_typed_is_never_what_a_process_is_called(tmp_path: Path) -> None:
     view = seen("amd_laptop", tmp_path)
     assert view.after is not None

@@ -13,7 +13,8 @@ from tare.cli import doctor as command
 from tare.cli import doctor_fix as fix
 from tare.cli import doctor_screen as screen
 from tare.conclude import calling_user
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError
+from tare.settings.setting import NeedsRootError
 
 #: What a line begins with.
 SIGNS = ("✕ ", "· ", "✓ ", "? ")
@@ -59,8 +60,8 @@ def test_what_is_refused_says_what_to_type(asked: str, hint: str) -> None:
 def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["doctor", "--fix", "idle_states=5", "--", "sh", "-c", "a b"]
     monkeypatch.setattr(sys, "argv", ["/opt/tare", *words])
-    with pytest.raises(PlatformError) as refused, fix._as_typed():
-        raise PlatformError("it needs root", "sudo /opt/tare doctor --fix idle_states")
+    with pytest.raises(NeedsRootError) as refused, fix._as_typed():
+        raise NeedsRootError("it needs root", "sudo /opt/tare doctor --fix idle_states")
     assert refused.value.hint == "sudo /opt/tare doctor --fix idle_states=5 -- sh -c 'a b'"
 
 

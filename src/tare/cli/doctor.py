@@ -114,8 +114,8 @@ def _examine(quiet_s: float, *, fast: bool) -> Report:
     from tare import doctor as machine
 
     if fast:
-        return machine.examine(machine.look(watch_s=0))
-    return machine.examine(machine.look(noise=lambda: _listen(quiet_s)))
+        return machine.attainable(machine.examine(machine.look(watch_s=0)))
+    return machine.attainable(machine.examine(machine.look(noise=lambda: _listen(quiet_s))))
 
 
 def _listen(quiet_s: float) -> Noise:

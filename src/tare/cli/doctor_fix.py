@@ -21,6 +21,7 @@ from tare.errors import ExperimentError, PlatformError
 from tare.settings import Held, units
 from tare.settings import hold as held_settings
 from tare.settings.isolation import inside
+from tare.settings.setting import NeedsRootError
 
 #: How long a command that is told to end may take.
 END_S = 5.0
@@ -46,7 +47,9 @@ def hold(
     wanted = _wanted(asked)
     with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
         if held.left_out and not held.changes:
-            raise PlatformError(held.left_out[0].why, held.left_out[0].hint)
+            first = held.left_out[0]
+            kind = NeedsRootError if first.needs_root else PlatformError
+            raise kind(first.why, first.hint)
         _tell(held, json)
         if command:
             with inside(held.name):
@@ -65,10 +68,9 @@ def _as_typed() -> Iterator[None]:
     """Let the hint for want of rights be what was typed, with sudo: values and command as well."""
     try:
         yield
-    except PlatformError as error:
-        if error.hint and error.hint.startswith("sudo ") and "doctor --fix" in error.hint:
-            program = str(Path(sys.argv[0]).absolute())
-            error.hint = f"sudo {shlex.join([program, *sys.argv[1:]])}"
+    except NeedsRootError as error:
+        program = str(Path(sys.argv[0]).absolute())
+        error.hint = f"sudo {shlex.join([program, *sys.argv[1:]])}"
         raise
 
 

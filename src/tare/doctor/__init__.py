@@ -7,15 +7,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace as replaced
 
-from tare import registry
+from tare import registry, settings
 from tare.doctor.check import Check
 from tare.doctor.diagnosis import PURPOSES, Diagnosis, Judgement, Purpose
 from tare.doctor.noise_readings import Noise
 from tare.doctor.view import Snapshot, View
 from tare.kernel_files import KernelFiles
+from tare.settings.setting import NeedsRootError
 
-__all__ = ["PURPOSES", "Diagnosis", "Judgement", "Purpose", "Report", "examine", "facts", "look"]
+__all__ = [
+    "PURPOSES",
+    "Diagnosis",
+    "Judgement",
+    "Purpose",
+    "Report",
+    "attainable",
+    "examine",
+    "facts",
+    "look",
+]
 
 #: How long rates are counted over.
 WATCH_S = 1.0
@@ -88,6 +100,21 @@ def examine(view: View) -> Report:
     checks: dict[str, Check] = registry.scan("doctor")
     ordered = sorted(checks.values(), key=lambda check: (check.order, check.description.name))
     return Report(diagnoses={check.description.name: check.diagnose(view) for check in ordered})
+
+
+def attainable(report: Report, kernel: KernelFiles | None = None) -> Report:
+    """Leave out what tare cannot change here even as root, as in most containers."""
+    refused = {
+        name
+        for name, error in settings.check(report.fixes(), kernel=kernel).items()
+        if error is not None and not isinstance(error, NeedsRootError)
+    }
+    return Report(
+        diagnoses={
+            name: replaced(one, fix={n: v for n, v in one.fix.items() if n not in refused})
+            for name, one in report.diagnoses.items()
+        }
+    )
 
 
 def facts(view: View | None = None) -> dict[str, str]:

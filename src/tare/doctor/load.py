@@ -17,6 +17,8 @@ LIMIT, NOTED = 0.25, 0.05
 #: ``USER_HZ``, the same on every machine that people measure on.
 TICK_S = 0.01
 MOST_NAMES = 4
+#: Of the work that was done; below it whoever did it is elsewhere, or began and ended meanwhile.
+SEEN = 0.3
 #: Of a CPU; less is not worth a name.
 LEAST = 0.01
 
@@ -30,6 +32,10 @@ def examine(view: View) -> Diagnosis:
     users = sorted(_users(view).items(), key=lambda user: -user[1])
     named = ", ".join(f"{name} {share(used)}" for name, used in users[:MOST_NAMES] if used >= LEAST)
     told = f"{share(busy)} of a CPU" + (f": {named}" if named else "")
+    # Other containers' processes are counted, but not shown.
+    seen = sum(used for _, used in users) >= SEEN * busy
+    if not seen and busy >= NOTED:
+        told += ", most of it by programs that are not visible here"
     data: dict[str, Any] = {
         "busy": busy,
         "users": {name: share for name, share in users if share >= LEAST},
@@ -44,7 +50,9 @@ def examine(view: View) -> Diagnosis:
             "network",
             "parallel",
             why="it takes CPU, caches and memory bandwidth while something is measured",
-            change=f"end it, or wait: {_stop(users)}",
+            change=f"end it, or wait: {_stop(users)}"
+            if seen
+            else "end it, or wait: top (on the host)",
             **data,
         )
     if busy >= NOTED:

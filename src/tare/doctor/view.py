@@ -228,10 +228,13 @@ def _clock() -> ClockState | None:
 
 def _room() -> dict[str, int]:
     found = {}
-    for folder in ("/", "/tmp", "/dev/shm", os.path.curdir):
+    for folder in ("/", "/tmp", os.path.curdir):
         try:
             told = os.statvfs(folder)
         except OSError:
+            continue
+        # Nobody's results go to where nothing can be written.
+        if told.f_flag & os.ST_RDONLY:
             continue
         found[os.path.realpath(folder)] = told.f_bavail * told.f_frsize
     return found

@@ -18,7 +18,7 @@ from tare import registry
 from tare.errors import ExperimentError, PlatformError, TareError
 from tare.kernel_files import KernelFiles
 from tare.settings import kept as notes
-from tare.settings.setting import Setting
+from tare.settings.setting import NeedsRootError, Setting
 
 #: What ends a session; it waits while settings are put back.
 ENDINGS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
@@ -39,6 +39,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     wanted: str
     why: str
     hint: str | None
+    needs_root: bool = False
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,7 +166,13 @@ def _set(
 
 
 def _left_out(name: str, wanted: str, error: TareError) -> LeftOut:
-    return LeftOut(setting=name, wanted=wanted, why=error.message, hint=error.hint)
+    return LeftOut(
+        setting=name,
+        wanted=wanted,
+        why=error.message,
+        hint=error.hint,
+        needs_root=isinstance(error, NeedsRootError),
+    )
 
 
 def _put_back(kept: notes.Kept, kernel: KernelFiles) -> None:

@@ -86,6 +86,10 @@ class Setting:
         kernel.write(name, text)
 
 
+class NeedsRootError(PlatformError):
+    """Root could, but this user may not."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FileSetting(Setting):
     """A setting that is one word in one file, or the same word in one file a CPU."""
@@ -158,8 +162,8 @@ def check_writable(setting: Setting, kernel: KernelFiles, names: Iterable[str]) 
     what = setting.description.name
     for name in names:
         if not kernel.may_write(name):
-            if os.geteuid() != 0:
-                raise PlatformError(
+            if os.geteuid() != 0 and not kernel.is_read_only(name):
+                raise NeedsRootError(
                     f"{what} needs root: {name} may not be written by this user",
                     f"sudo {Path(sys.argv[0]).absolute()} doctor --fix {what}",
                 )
