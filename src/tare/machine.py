@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tare import agent, state
 from tare.errors import AgentError
 from tare.journal import MachineFact
@@ -92,14 +94,13 @@ def _selftest() -> list[MachineFact]:
     if (kept.get("agent_digest"), kept.get("kernel")) != (agent.digest(), platform.release()):
         return []
     try:
-        return [
-            MachineFact(
-                name=fact["name"], value=fact["value"], unit=fact["unit"], source="tare selftest"
-            )
-            for fact in kept["facts"]
-        ]
-    except (KeyError, TypeError):
-        return []  # of another tare
+        found = msgspec.convert(kept.get("facts"), tuple[state.Fact, ...])
+    except msgspec.ValidationError:
+        return []  # of another tare, or damaged
+    return [
+        MachineFact(name=fact.name, value=fact.value, unit=fact.unit, source="tare selftest")
+        for fact in {fact.name: fact for fact in found}.values()
+    ]
 
 
 def available_bytes() -> int | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -12,6 +13,30 @@ from tare.errors import StoreError
 
 #: What `tare selftest` found at last.
 SELFTEST = "selftest.json"
+#: A document that is larger is none of tare's.
+_MOST_BYTES = 16 << 20
+#: What every number type of a table holds exactly.
+_Number = msgspec.Meta(ge=-(2**53), le=2**53)
+
+
+class Fact(msgspec.Struct, frozen=True, kw_only=True):
+    """A fact about tare that every session stores: a quantity with its unit, or a few words.
+
+    Strict, since it is read from a file that anything may have happened to, and goes into results.
+    """
+
+    name: Annotated[str, msgspec.Meta(pattern=r"\Aselftest_[a-z_]{1,60}\Z")]
+    value: Annotated[int, _Number] | Annotated[float, _Number] | Annotated[
+        str, msgspec.Meta(pattern=r"\A[ -~]{1,100}\Z")
+    ]  # fmt: skip
+    unit: Literal["ns", "bytes"] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a quantity in words, and one whose name has another unit."""
+        if (self.unit is None) != isinstance(self.value, str):
+            raise ValueError(f"{self.name} is no quantity with a unit")
+        if self.unit is not None and not self.name.endswith(f"_{self.unit}"):
+            raise ValueError(f"{self.name} is not in {self.unit}")
 
 
 def folder() -> Path:
@@ -25,9 +50,20 @@ def folder() -> Path:
 def read(name: str) -> dict[str, Any] | None:
     """Return a document of the folder; None where there is none that can be read."""
     try:
-        return msgspec.json.decode((folder() / name).read_bytes(), type=dict[str, Any])
+        return msgspec.json.decode(_bytes(folder() / name), type=dict[str, Any])
     except (OSError, RuntimeError, msgspec.DecodeError):
-        return None  # RuntimeError: a user without a home
+        return None  # RuntimeError: a user without a home, or brackets without end
+
+
+def _bytes(path: Path) -> bytes:
+    """Read a plain file of a plausible size; a pipe must not make every session wait."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("no plain file")
+        text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise OSError("too large")
+    return text
 
 
 def write(name: str, document: Any) -> Path:

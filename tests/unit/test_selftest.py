@@ -104,13 +104,13 @@ def test_what_tare_does_not_use_is_told_apart(tmp_path: Path) -> None:
     both = {("wall_ns", "perf_cpu"): 31.1 * MS, ("wall_ns", "around"): 45.0 * MS}
     accuracy = judged(errors(results(tmp_path, SPIN, both), tmp_path))
     assert accuracy.off == ()
-    assert [one.source for one in accuracy.off_unused] == ["around"]
+    assert [one.source for one in accuracy.doubtful_unused] == ["around"]
     assert (
         telling.answer(accuracy)
-        == "tare tells the truth here: all 1 figure that it uses are as promised."
+        == "tare tells the truth here: all 1 figure that it uses is as promised."
     )
-    (said,) = telling.groups(accuracy.off_unused)
-    assert "not used here" in said
+    (said,) = telling.groups(accuracy.doubtful_unused)
+    assert "off, but not used here" in said
     assert "when it gets a CPU again" in said
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TRIALS = 12
 #: Measuring takes no longer; starting and judging comes on top.
 BUDGET, ALARMS_BUDGET = "35 s", "2 min"
+#: Enough to tell a rate of 5 % from one of 10 %.
+COMPARISONS = 200
 
 
 def selftest(
@@ -33,7 +35,10 @@ def selftest(
         str | None,
         typer.Option(metavar="N,N…", help="Side by side.  [default: 1, one a CPU, two a CPU]"),
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", "-n", min=1, help="Of each program.")] = TRIALS,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", "-n", min=1, help=f"Of each program.  [default: {TRIALS}]"),
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option(help=f"Measure no longer.  [default: {BUDGET}; alarms: {ALARMS_BUDGET}]"),
@@ -45,8 +50,11 @@ def selftest(
         ),
     ] = False,
     comparisons: Annotated[
-        int, typer.Option(min=1, help="With --false-alarms: at most so many.")
-    ] = 200,
+        int | None,
+        typer.Option(
+            min=1, help=f"With --false-alarms: at most so many.  [default: {COMPARISONS}]"
+        ),
+    ] = None,
     image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of the order.  [default: random]")
@@ -68,18 +76,42 @@ def selftest(
 
     Exit code 0: as promised; 1: something that tare uses is off. Example: tare selftest
     """
+    from tare.selftest import page
     from tare.selftest.document import document
 
     output.check_writable(json, report)
+    if report is not None:
+        page.format_of(report)
+    if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
+        raise ExperimentError(
+            "--workers, --trials, --image and --as-root are not for --false-alarms",
+            "tare selftest --false-alarms --comparisons 100 --budget '5 min'",
+        )
+    if comparisons is not None and not false_alarms:
+        raise ExperimentError(
+            "--comparisons is for --false-alarms",
+            f"tare selftest --false-alarms --comparisons {comparisons}",
+        )
     seed = secrets.randbits(48) if seed is None else seed
     found_alarms: FalseAlarms | None = None
     accuracy: Accuracy | None = None
     try:
         if false_alarms:
-            found_alarms = _control(platform, comparisons, budget or ALARMS_BUDGET, seed)
+            found_alarms = _control(
+                platform,
+                COMPARISONS if comparisons is None else comparisons,
+                ALARMS_BUDGET if budget is None else budget,
+                seed,
+            )
         else:
             accuracy = _accuracy(
-                platform, _degrees(workers), trials, budget or BUDGET, seed, image, as_root
+                platform,
+                _degrees(workers),
+                TRIALS if trials is None else trials,
+                BUDGET if budget is None else budget,
+                seed,
+                image,
+                as_root,
             )
     except KeyboardInterrupt as error:
         raise InterruptError("interrupted; nothing was kept", "tare selftest") from error

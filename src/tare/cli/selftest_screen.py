@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.table import Table
 
 from tare.cli import output
@@ -16,6 +14,8 @@ from tare.selftest.document import Accuracy, FalseAlarms
 from tare.selftest.lines import Line
 from tare.selftest.programs import BY_NAME
 
+#: Letters of a figure's name in a line, at least.
+_NARROW = 10
 #: Beside an error that is not as promised: its sign, so that nobody depends on colour.
 _MARKS = {"off": " ✕", "open": " ?", "told": " ·", "kept": ""}
 
@@ -37,10 +37,10 @@ def show(accuracy: Accuracy) -> None:
         _say(telling.NAMES[name], telling.head(line))
     for told in telling.groups(accuracy.off):
         _say("Off", told)
-    for told in telling.groups(accuracy.off_unused):
-        _say("Off", told)
-    for told in telling.groups([one for one in accuracy.lines if one.verdict == "open"]):
+    for told in telling.groups(accuracy.open):
         _say("Open", told)
+    for told in telling.groups(accuracy.doubtful_unused):
+        _say("Unused", told)
     for one in accuracy.unchecked:
         _say("Not had", telling.unchecked(one))
     for note in accuracy.notes:
@@ -48,8 +48,9 @@ def show(accuracy: Accuracy) -> None:
     if accuracy.lines:
         output.out.print(_table(accuracy))
         output.out.print(
-            "Error: measured − true, median with its 95 % interval; of several programs the one "
-            "that is off most.  ✕ off  ? not decided  · nothing promised",
+            "Error: measured − true, median with half of its 95 % interval where there is room; "
+            "of several programs the one that is off most.  ✕ off  ? not decided  · nothing "
+            "promised",
             style="dim",
             soft_wrap=True,
         )
@@ -67,12 +68,20 @@ def _say(head: str, text: str) -> None:
 
 
 def _table(accuracy: Accuracy) -> Table:
+    """Lay all figures out; where the terminal is too narrow, without their intervals."""
+    whole = _laid(accuracy, intervals=True)
+    endless = output.out.options.update_width(1000)
+    fits = output.out.measure(whole, options=endless).maximum <= output.out.width
+    return whole if fits else _laid(accuracy, intervals=False)
+
+
+def _laid(accuracy: Accuracy, *, intervals: bool) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("figure", overflow="fold")
+    table.add_column("figure", overflow="fold", no_wrap=intervals, min_width=_NARROW)
     table.add_column("source", no_wrap=True)
-    table.add_column("at once", justify="right", no_wrap=True)
+    table.add_column("at once", justify="right")
     for platform in accuracy.platforms:
-        table.add_column(platform, justify="right", no_wrap=True)
+        table.add_column(platform, justify="right", overflow="fold", no_wrap=intervals)
     table.add_column("", no_wrap=True)
     rows: dict[tuple[str, str, int], dict[str, list[Line]]] = {}
     for one in accuracy.lines:
@@ -81,22 +90,24 @@ def _table(accuracy: Accuracy) -> Table:
     order = list(dict.fromkeys((metric, source) for metric, source, _ in rows))
     for key in sorted(rows, key=lambda key: (order.index(key[:2]), key[2])):
         metric, source, workers = key
-        table.add_row(metric, source, str(workers), *_cells(rows[key], accuracy.platforms))
+        table.add_row(metric, source, str(workers), *_cells(rows[key], accuracy, intervals))
     return table
 
 
-def _cells(row: dict[str, list[Line]], platforms: Sequence[str]) -> list[str]:
+def _cells(row: dict[str, list[Line]], accuracy: Accuracy, intervals: bool) -> list[str]:
     """Write a row in one unit, which stands at its end: of each platform what is off most."""
-    worst = {p: max(some, key=lambda one: abs(one.median)) for p, some in row.items()}
+    worst = {p: max(some, key=lambda one: one.badness) for p, some in row.items()}
     size = max(max(abs(one.median), one.half or 0.0) for one in worst.values())
     unit = ""
     cells = []
-    for platform in platforms:
+    for platform in accuracy.platforms:
         one = worst.get(platform)
         if one is None:
             cells.append("–")
             continue
         text = off_by(one.median, one.unit, one.half, size)
+        if not intervals:
+            text = " ".join([text.split(" ", 1)[0], *text.split(" ")[3 if one.half else 1 :]])
         if one.unit != "1":
             text, unit = text.rsplit(" ", 1)
         cells.append(text + _MARKS[one.verdict])

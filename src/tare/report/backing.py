@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import pandas as pd
@@ -213,12 +214,15 @@ def _instrument(results: Results) -> str:
     for name, unit in (("wall", "ns"), ("CPU", "ns"), ("memory", "bytes")):
         stem = f"selftest_{name.lower()}_error"
         error, half = (results.fact(f"{stem}_{n}") for n in (unit, f"within_{unit}"))
-        if error is not None:
-            told.append(f"{name} {off_by(error, unit, half)}")
+        if isinstance(error, Real) and isinstance(half, Real | None):
+            within = None if half is None else float(half)
+            told.append(f"{name} {off_by(float(error), unit, within)}")
     if not told:
         return "How far off tare itself is here, nobody has looked: tare selftest."
+    where = results.fact("selftest_platform", "bare")
+    place = "here" if where == "bare" else f"here, on {where}"
     date = results.fact("selftest_date")
-    return f"The instrument's own error here: {', '.join(told)} (tare selftest, {date})."
+    return f"The instrument's own error {place}: {', '.join(told)} (tare selftest, {date})."
 
 
 def _changed(results: Results) -> str | None:
@@ -227,6 +231,8 @@ def _changed(results: Results) -> str | None:
     differing = [
         _spoken(str(name))
         for name, some in own.groupby("name")
-        if name != "load_average" and some["value"].map(str).nunique() > 1
+        if name != "load_average"
+        and not str(name).startswith("selftest_")
+        and some["value"].map(str).nunique() > 1
     ]
     return f"Not the same in all sessions: {', '.join(differing)}." if differing else None

@@ -67,6 +67,7 @@ def measure(
     ended = conclude.execute(prepared, folder, progress, as_root=as_root)
     results = store.load(folder)
     found = errors(results, folder)
+    unmeasured = _unmeasured(found, prepared)
     return Accuracy(
         date=now(),
         boot_id=machine.boot_id(),
@@ -78,7 +79,16 @@ def measure(
         lines=lines(found),
         unchecked=tuple(_unchecked(found, prepared)),
         notes=(*results.notes, *_failures(results), *_cut_short(ended, prepared, results)),
+        cells=len(prepared.cells),
+        unmeasured=unmeasured,
     )
+
+
+def _unmeasured(found: pd.DataFrame, prepared: Prepared) -> int:
+    """Count what was to be measured, and of which there is no figure at all."""
+    have = set(zip(found["program"], found["platform"], found["workers"], strict=True))
+    asked = {(c.workload.name, c.platform, c.workers) for c in prepared.cells}
+    return len(asked - have)
 
 
 def _failures(results: Results) -> list[str]:
@@ -114,7 +124,9 @@ def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[str]:
 def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
     """Name the sources that a metric has, but not on every platform here."""
     known = catalogue().metrics
-    asked = {m for program in PROGRAMS for m in program.metrics if m in known}
+    # A program that had no trial says nothing of what there is.
+    ran = set(found["program"])
+    asked = {m for p in PROGRAMS if p.name in ran for m in p.metrics if m in known}
     platforms = [str(p) for p in prepared.experiment.factors["platform"]]
     have = set(zip(found["platform"], found["metric"], found["source"], strict=True))
     told = []

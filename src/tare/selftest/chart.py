@@ -25,7 +25,7 @@ _MARK, _BETWEEN = 11, 8
 _LINEAR = 0.5
 
 
-def errors(some: Sequence[Line], unit: str) -> tuple[Any, str]:
+def errors(some: Sequence[Line], unit: str, platforms: Sequence[str]) -> tuple[Any, str]:
     """Draw the errors of figures that have one unit.
 
     Parameters
@@ -34,6 +34,8 @@ def errors(some: Sequence[Line], unit: str) -> tuple[Any, str]:
         At least one; a row each for metric, source, program and degree of parallelism.
     unit : str
         As stored.
+    platforms : sequence of str
+        All that there are, so that each looks the same in every chart.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def errors(some: Sequence[Line], unit: str) -> tuple[Any, str]:
     size, shown = scale_for(sizes, unit)
     rows = [_row(one, size) for one in some]
     names = list(dict.fromkeys(row["row"] for row in rows))
-    platforms = list(dict.fromkeys(one.platform for one in some))
+    platforms = list(platforms)
     label = label_width(names)
     gutter = label + 20
     constant = _LINEAR * sorted(sizes)[len(sizes) // 2] / size or 1.0

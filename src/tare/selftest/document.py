@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import datetime
 import platform
+from typing import Any
 
 import msgspec
 
 import tare
 from tare import agent, state
+from tare.errors import StoreError
 from tare.findings.phrasing import counted
 from tare.selftest.lines import Line
+from tare.state import Fact
 
 VERSION = 1
 #: The figures that stand for all in facts: name, metric, program.
@@ -42,16 +45,44 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[Line, ...]
     unchecked: tuple[Unchecked, ...] = ()
     notes: tuple[str, ...] = ()
+    #: Of so many programs in a place, by degree of parallelism, so many were never measured.
+    cells: int = 0
+    unmeasured: int = 0
+
+    @property
+    def judged(self) -> tuple[Line, ...]:
+        """What tare uses, and of which something is promised."""
+        return tuple(one for one in self.lines if one.used and one.verdict != "told")
 
     @property
     def off(self) -> tuple[Line, ...]:
         """What tare uses, and what is not as promised."""
-        return tuple(one for one in self.lines if one.verdict == "off" and one.used)
+        return tuple(one for one in self.judged if one.verdict == "off")
 
     @property
-    def off_unused(self) -> tuple[Line, ...]:
-        """What is not as promised, but where something better is used."""
-        return tuple(one for one in self.lines if one.verdict == "off" and not one.used)
+    def open(self) -> tuple[Line, ...]:
+        """What tare uses, and what is not decided."""
+        return tuple(one for one in self.judged if one.verdict == "open")
+
+    @property
+    def few(self) -> int:
+        """The least number of trials that a figure rests on, where too few for an interval."""
+        timed = (one for one in self.judged if one.promised != (0.0, 0.0))
+        return min((one.n for one in timed if one.low is None), default=0)
+
+    @property
+    def verdict(self) -> str:
+        """Whether all is as promised, in few words."""
+        if self.off:
+            return f"{len(self.off)} of {counted(len(self.judged), 'figure')} off"
+        if self.open or self.few or self.unmeasured or not self.judged:
+            return "as promised as far as can be told" if self.judged else "not decided"
+        return "as promised"
+
+    @property
+    def doubtful_unused(self) -> tuple[Line, ...]:
+        """What is off or not decided, but where something better is used."""
+        return tuple(o for o in self.lines if o.verdict in ("off", "open") and not o.used)
 
     def head(self) -> dict[str, Line]:
         """Return the lines that stand for all: of one by itself, on the first platform."""
@@ -88,14 +119,6 @@ class FalseAlarms(msgspec.Struct, frozen=True, kw_only=True):
     def consistent(self) -> bool:
         """Whether the alarms may come from a rate of 5 %."""
         return self.alarms < self.limit
-
-
-class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """A fact of the machine that every session after it stores."""
-
-    name: str
-    value: int | float | str
-    unit: str | None = None
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,8 +158,10 @@ def keep(found: Document) -> Document:
     Raises
     ------
     StoreError
-        If it cannot be written.
+        If it cannot be written, or stands for nothing.
     """
+    if found.accuracy is not None and not found.accuracy.head():
+        raise StoreError("too little was measured", "tare selftest")
     before = _kept()
     if before is not None:
         found = document(
@@ -162,21 +187,17 @@ def _kept() -> Document | None:
 def _accuracy_facts(accuracy: Accuracy | None) -> list[Fact]:
     if accuracy is None:
         return []
-    off = len(accuracy.off)
     facts = [
         Fact(name="selftest_date", value=accuracy.date),
-        Fact(
-            name="selftest_verdict",
-            value=f"{off} of {counted(len(accuracy.lines), 'figure')} off"
-            if off
-            else "as promised",
-        ),
+        Fact(name="selftest_verdict", value=accuracy.verdict),
+        Fact(name="selftest_platform", value=accuracy.platforms[0]),
     ]
     for name, line in accuracy.head().items():
         stem = f"selftest_{name}_error"
-        facts.append(Fact(name=f"{stem}_{line.unit}", value=line.median, unit=line.unit))
+        unit: Any = line.unit
+        facts.append(Fact(name=f"{stem}_{unit}", value=line.median, unit=unit))
         if line.half is not None:
-            facts.append(Fact(name=f"{stem}_within_{line.unit}", value=line.half, unit=line.unit))
+            facts.append(Fact(name=f"{stem}_within_{unit}", value=line.half, unit=unit))
     return facts
 
 

@@ -74,6 +74,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.high - self.median, self.median - self.low)
 
     @property
+    def badness(self) -> tuple[int, float]:
+        """By verdict, then by size, so that what is off never hides behind what is not."""
+        return ("told", "kept", "open", "off").index(self.verdict), abs(self.median)
+
+    @property
     def named(self) -> str:
         """The figure and where: "wall_ns from around on bare, 4 side by side (spin)"."""
         many = f", {self.workers} side by side" if self.workers > 1 else ""

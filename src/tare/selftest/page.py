@@ -33,12 +33,23 @@ def write(found: Document, destination: Path, command: str) -> list[Path]:
     StoreError
         If the ending is another, or the page cannot be written.
     """
-    format = FORMATS.get(destination.suffix.lower())
-    if format is None:
+    return put(make(found, command), format_of(destination), destination)
+
+
+def format_of(destination: Path) -> str:
+    """Return the format that a file's name asks for.
+
+    Raises
+    ------
+    StoreError
+        If there is none.
+    """
+    found = FORMATS.get(destination.suffix.lower())
+    if found is None:
         raise StoreError(
             f"{destination} ends neither in .html nor in .md", "--report selftest.html"
         )
-    return put(make(found, command), format, destination)
+    return found
 
 
 def make(found: Document, command: str) -> Page:
@@ -91,15 +102,15 @@ def make(found: Document, command: str) -> Page:
 
 
 def _accuracy(accuracy: Accuracy) -> Section:
-    off = [*accuracy.off, *accuracy.off_unused]
-    open_ = [one for one in accuracy.lines if one.verdict == "open"]
+    doubtful = (accuracy.off, accuracy.open, accuracy.doubtful_unused)
+    sure = accuracy.verdict == "as promised"
     finding = Finding(
         name="accuracy",
         question="Does tare tell the truth here?",
         answer=telling.answer(accuracy),
-        verdict="no" if accuracy.off else "undecided" if _undecided(accuracy) else "yes",
+        verdict="no" if accuracy.off else "yes" if sure else "undecided",
         basis="programs that know their own truth; error is measured − true",
-        caveats=tuple(telling.groups(off) + telling.groups(open_)),
+        caveats=tuple(told for some in doubtful for told in telling.groups(some)),
         estimates=tuple(map(_estimate, accuracy.lines)),
     )
     by_unit: dict[str, list[Line]] = {}
@@ -109,14 +120,9 @@ def _accuracy(accuracy: Accuracy) -> Section:
     return Section(
         anchor="accuracy",
         finding=finding,
-        figures=tuple(_figure(unit, some) for unit, some in timed),
+        figures=tuple(_figure(unit, some, accuracy.platforms) for unit, some in timed),
         tables=tuple(lay(_table(unit, some)) for unit, some in by_unit.items()),
     )
-
-
-def _undecided(accuracy: Accuracy) -> bool:
-    used = [one for one in accuracy.lines if one.used]
-    return not used or any(one.verdict == "open" for one in used)
 
 
 def _estimate(one: Line) -> Estimate:
@@ -135,10 +141,10 @@ def _estimate(one: Line) -> Estimate:
     )  # fmt: skip
 
 
-def _figure(unit: str, some: Sequence[Line]) -> Figure:
+def _figure(unit: str, some: Sequence[Line], platforms: Sequence[str]) -> Figure:
     # What is exact has nothing to be seen.
     shown = [one for one in some if one.promised != (0.0, 0.0)] or list(some)
-    drawn, _ = chart.errors(shown, unit)
+    drawn, _ = chart.errors(shown, unit, platforms)
     worst = max(shown, key=lambda one: abs(one.median))
     text = (
         "Median error of each figure (marks) with its 95 % interval; the band is what is "

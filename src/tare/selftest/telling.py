@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tare.findings.phrasing import counted, listing, off_by, percent
 from tare.selftest.document import Accuracy, FalseAlarms, Unchecked
-from tare.selftest.lines import Line
+from tare.selftest.lines import WORDS, Line
 
 #: How the figures that stand for all are called.
 NAMES = {"wall": "Wall", "cpu": "CPU", "memory": "Memory"}
@@ -14,19 +14,26 @@ NAMES = {"wall": "Wall", "cpu": "CPU", "memory": "Memory"}
 
 def answer(accuracy: Accuracy) -> str:
     """Say in a sentence whether tare tells the truth."""
-    used = [one for one in accuracy.lines if one.used and one.verdict != "told"]
-    off, open_ = len(accuracy.off), sum(one.verdict == "open" for one in used)
-    figures = counted(len(used), "figure")
+    n, off, open_ = len(accuracy.judged), len(accuracy.off), len(accuracy.open)
+    figures = counted(n, "figure")
+    are = "is" if n == 1 else "are"
     if off:
         return f"tare is off here: {off} of the {figures} that it uses are not as promised."
-    if not used:
+    if not n:
         return "Nothing could be checked here."
+    doubts = []
     if open_:
+        doubts.append(f"{open_} not decided")
+    if accuracy.unmeasured:
+        doubts.append(f"{accuracy.unmeasured} of {accuracy.cells} measurements did not come about")
+    if accuracy.few:
+        doubts.append(f"some by {counted(accuracy.few, 'trial')}, too few for an interval")
+    if doubts:
         return (
-            f"tare tells the truth here as far as can be told: {len(used) - open_} of the "
-            f"{figures} that it uses are as promised, {open_} not decided."
+            f"tare tells the truth here as far as can be told: {n - open_} of the {figures} that "
+            f"it uses {are} as promised; {'; '.join(doubts)}."
         )
-    return f"tare tells the truth here: all {figures} that it uses are as promised."
+    return f"tare tells the truth here: all {figures} that it uses {are} as promised."
 
 
 def promised(line: Line) -> str:
@@ -54,10 +61,10 @@ def groups(some: Sequence[Line]) -> list[str]:
 
 
 def _group(lines: list[Line]) -> str:
-    worst = max(lines, key=lambda one: abs(one.median))
+    worst = max(lines, key=lambda one: one.badness)
     many = "" if len(lines) == 1 else f"; also in {counted(len(lines) - 1, 'other place')}"
     why = f": {worst.why}" if worst.why else ""
-    use = "" if worst.used else "; not used here"
+    use = "" if worst.used else f"; {WORDS[worst.verdict]}, but not used here"
     return f"{worst.named}: {worst.error}, {promised(worst)}{many}{use}{why}"
 
 

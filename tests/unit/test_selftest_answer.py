@@ -1,0 +1,130 @@
+"""What a self-test answers where little was measured, and where the terminal is narrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from tare import state
+from tare.cli import output, selftest_screen
+from tare.cli.app import app
+from tare.errors import StoreError, TareError
+from tare.selftest import chart, telling
+from tare.selftest.document import Accuracy, document, keep
+from tare.selftest.lines import Line
+
+GOOD = Line(
+    platform="bare", workers=1, program="spin", metric="wall_ns", source="perf_cpu", unit="ns",
+    n=12, processes=12, true=3e7, median=1e5, low=5e4, high=2e5, worst=3e5,
+    promised=(-6e5, 1.5e6), used=True, verdict="kept",
+)  # fmt: skip
+PLATFORMS = ("bare", "docker", "unshare")
+
+
+def accuracy(*lines: Line, **given: Any) -> Accuracy:
+    return Accuracy(
+        date="2026-01-01 00:00", boot_id=None, platforms=PLATFORMS, workers=(1,), trials=6,
+        seconds=1.0, ended="finished", lines=lines, cells=9, **given,
+    )  # fmt: skip
+
+
+def changed(**given: Any) -> Line:
+    return msgspec.structs.replace(GOOD, **given)
+
+
+def test_what_is_sure_is_said_without_reserve() -> None:
+    exact = changed(metric="exit_code", promised=(0.0, 0.0), n=3, low=None, high=None)
+    found = accuracy(GOOD, exact)
+    assert found.verdict == "as promised"
+    assert telling.answer(found).endswith("all 2 figures that it uses are as promised.")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (accuracy(GOOD, changed(verdict="open")), "1 not decided"),
+        (accuracy(GOOD, changed(n=2, low=None, high=None)), "some by 2 trials, too few"),
+        (accuracy(GOOD, unmeasured=7), "7 of 9 measurements did not come about"),
+    ],
+)
+def test_too_little_is_not_called_all(found: Accuracy, said: str) -> None:
+    answer = telling.answer(found)
+    assert "as far as can be told" in answer
+    assert said in answer
+    assert found.verdict == "as promised as far as can be told"
+
+
+def test_the_fact_counts_what_the_answer_counts() -> None:
+    off = changed(verdict="off", median=9e6)
+    unused = changed(verdict="off", source="around", used=False)
+    found = accuracy(GOOD, off, unused, changed(verdict="told", source="host_cgroup"))
+    assert "1 of the 2 figures" in telling.answer(found)
+    (fact,) = [f for f in document(found, None, 1).facts if f.name == "selftest_verdict"]
+    assert fact.value == "1 of 2 figures off"
+
+
+def test_what_stands_for_nothing_does_not_replace_what_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "folder", lambda: tmp_path)
+    keep(document(accuracy(GOOD), None, 1))
+    before = state.read(state.SELFTEST)
+    with pytest.raises(StoreError):
+        keep(document(accuracy(changed(program="daemon")), None, 2))
+    assert state.read(state.SELFTEST) == before
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def show(found: Accuracy, width: int) -> str:
+        monkeypatch.setattr(output.out, "_width", width)
+        with output.out.capture() as captured:
+            selftest_screen.show(found)
+        return captured.get()
+
+    return show
+
+
+def test_a_narrow_table_loses_its_intervals_and_no_names(printed: Any) -> None:
+    found = accuracy(*(changed(platform=p, metric="tree_wall_ns") for p in PLATFORMS))
+    wide, narrow, narrowest = (printed(found, width) for width in (120, 70, 50))
+    assert wide.count("+0.10 ± 0.10") == 3
+    assert "±" not in narrow.split("figure", 2)[2]
+    assert "tree_wall_ns" in narrow
+    assert "perf_cpu" in narrowest
+    table = narrowest[narrowest.index("source") :].splitlines()
+    assert len([row for row in table if "+0.10" in row]) == 1
+
+
+def test_what_is_off_does_not_hide_behind_what_is_not(printed: Any) -> None:
+    low = changed(program="daemon", median=-2e3, verdict="off", why="1 of 12 times less")
+    assert "✕" in printed(accuracy(GOOD, low), 120).split("figure", 2)[2].splitlines()[1]
+
+
+def test_a_platform_looks_the_same_in_every_chart() -> None:
+    def colours(*lines: Line) -> Any:
+        drawn, _ = chart.errors(lines, "ns", PLATFORMS)
+        found = drawn.to_dict()
+        (points,) = [x for x in found["layer"] if "shape" in x["encoding"]]
+        return points["encoding"]["color"]["scale"]
+
+    assert colours(changed(platform="unshare")) == colours(GOOD, changed(platform="docker"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--false-alarms", "--workers", "2"), ("--false-alarms", "--trials", "3"),
+        ("--false-alarms", "--as-root"), ("--comparisons", "5"), ("--budget", ""),
+        ("--report", "page.pdf"),
+    ],
+)  # fmt: skip
+def test_what_would_be_ignored_is_refused_before_anything_is_measured(
+    words: tuple[str, ...],
+) -> None:
+    done = CliRunner().invoke(app, ["selftest", "--no-store", *words])
+    assert isinstance(done.exception, TareError)
