@@ -50,9 +50,7 @@ def examine(view: View) -> Diagnosis:
             "network",
             "parallel",
             why="it takes CPU, caches and memory bandwidth while something is measured",
-            change=f"end it, or wait: {_stop(users)}"
-            if seen
-            else "end it, or wait: top (on the host)",
+            change=f"end it, or wait: {_stop(users) if seen else 'top (on the host)'}",
             **data,
         )
     if busy >= NOTED:
