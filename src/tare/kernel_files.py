@@ -40,6 +40,13 @@ class KernelFiles:
         except OSError:
             return None
 
+    def content(self, name: str) -> bytes | None:
+        """Return what a file holds that is no text."""
+        try:
+            return self.path(name).read_bytes()
+        except OSError:
+            return None
+
     def number(self, name: str) -> int | None:
         """Return what a file holds, if that is a whole number."""
         try:
@@ -65,6 +72,15 @@ class KernelFiles:
             if colon:
                 found.setdefault(key.strip(), value.strip())
         return found
+
+    def field(self, name: str, key: str) -> str | None:
+        """Return one of :meth:`fields`; None where it is not there, or empty."""
+        return self.fields(name).get(key) or None
+
+    def size_bytes(self, name: str, key: str) -> int | None:
+        """Return a field like ``MemTotal: 16384 kB`` in bytes."""
+        number, _, _ = (self.field(name, key) or "").partition(" ")
+        return int(number) * 1024 if number.isdigit() else None
 
     def glob(self, pattern: str) -> list[str]:
         """Return the names that fit a pattern, numbers in their order."""

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +13,10 @@ import msgspec
 from tare import agent, state
 from tare.errors import AgentError
 from tare.journal import MachineFact
+from tare.kernel_files import KernelFiles
+
+_HERE = KernelFiles()
+_MEMORY = "/proc/meminfo"
 
 
 def topology() -> dict[str, Any]:
@@ -39,7 +42,7 @@ def topology() -> dict[str, Any]:
 
 def boot_id() -> str | None:
     """Return the identity of this boot: stamps of other boots are never subtracted."""
-    return _read("/proc/sys/kernel/random/boot_id")
+    return _HERE.read("/proc/sys/kernel/random/boot_id")
 
 
 def facts(found: dict[str, Any]) -> list[MachineFact]:
@@ -55,35 +58,36 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
     list of MachineFact
         Only what could be read: what is absent here is not known.
     """
+    read = _HERE.read
     told: dict[str, tuple[bool | int | float | str | None, str | None, str]] = {
         "kernel": (platform.release(), None, "uname"),
         "architecture": (platform.machine(), None, "uname"),
         "system": (_os_release(), None, "/etc/os-release"),
-        "cpu": (_field("/proc/cpuinfo", "model name"), None, "/proc/cpuinfo"),
+        "cpu": (_HERE.field("/proc/cpuinfo", "model name"), None, "/proc/cpuinfo"),
         "cpus": (len(os.sched_getaffinity(0)), None, "sched_getaffinity"),
         "cores": (found.get("cores"), None, "sysfs"),
         "packages": (found.get("packages"), None, "sysfs"),
         "memory_bytes": (found.get("memory_bytes"), "bytes", "/proc/meminfo"),
         "hypervisor": (_hypervisor(), None, "/proc/cpuinfo"),
         "clock_source": (
-            _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             None,
             "sysfs",
         ),
-        "governor": (_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), None, "sysfs"),
-        "turbo_off": (_read("/sys/devices/system/cpu/intel_pstate/no_turbo"), None, "sysfs"),
-        "smt": (_read("/sys/devices/system/cpu/smt/control"), None, "sysfs"),
-        "huge_pages": (_chosen("/sys/kernel/mm/transparent_hugepage/enabled"), None, "sysfs"),
-        "address_randomization": (_read("/proc/sys/kernel/randomize_va_space"), None, "procfs"),
-        "autogroup": (_read("/proc/sys/kernel/sched_autogroup_enabled"), None, "procfs"),
-        "swap_bytes": (_meminfo("SwapTotal"), "bytes", "/proc/meminfo"),
+        "governor": (read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), None, "sysfs"),
+        "turbo_off": (read("/sys/devices/system/cpu/intel_pstate/no_turbo"), None, "sysfs"),
+        "smt": (read("/sys/devices/system/cpu/smt/control"), None, "sysfs"),
+        "huge_pages": (_HERE.value("/sys/kernel/mm/transparent_hugepage/enabled"), None, "sysfs"),
+        "address_randomization": (read("/proc/sys/kernel/randomize_va_space"), None, "procfs"),
+        "autogroup": (read("/proc/sys/kernel/sched_autogroup_enabled"), None, "procfs"),
+        "swap_bytes": (_HERE.size_bytes(_MEMORY, "SwapTotal"), "bytes", "/proc/meminfo"),
         "load_average": (os.getloadavg()[0], None, "/proc/loadavg"),
         "user": (os.geteuid(), None, "geteuid"),
     }
     known = [
         MachineFact(name=name, value=value, unit=unit, source=source)
         for name, (value, unit, source) in told.items()
-        if value is not None
+        if value not in (None, "")
     ]
     return [*known, *_selftest()]
 
@@ -105,45 +109,19 @@ def _selftest() -> list[MachineFact]:
 
 def available_bytes() -> int | None:
     """Return the memory that can be had without swapping; None: the kernel does not tell."""
-    return _meminfo("MemAvailable")
-
-
-def _read(path: str) -> str | None:
-    try:
-        return Path(path).read_text().strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None
-
-
-def _field(path: str, name: str) -> str | None:
-    for line in (_read(path) or "").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == name:
-            return value.strip()
-    return None
-
-
-def _chosen(path: str) -> str | None:
-    """Return the bracketed word of a file like ``always [madvise] never``."""
-    words = (_read(path) or "").split()
-    return next((word.strip("[]") for word in words if word.startswith("[")), None)
-
-
-def _meminfo(name: str) -> int | None:
-    text = _field("/proc/meminfo", name)
-    return None if text is None else int(text.split()[0]) * 1024
+    return _HERE.size_bytes(_MEMORY, "MemAvailable")
 
 
 def _os_release() -> str | None:
-    for line in (_read("/etc/os-release") or "").splitlines():
+    for line in _HERE.lines("/etc/os-release"):
         if line.startswith("PRETTY_NAME="):
             return line.partition("=")[2].strip('"')
     return None
 
 
 def _hypervisor() -> str | None:
-    flags = (_field("/proc/cpuinfo", "flags") or "").split()
+    flags = (_HERE.field("/proc/cpuinfo", "flags") or "").split()
     if not flags:
         return None
-    vendor = _read("/sys/class/dmi/id/sys_vendor")
+    vendor = _HERE.read("/sys/class/dmi/id/sys_vendor")
     return f"yes ({vendor or 'vendor not told'})" if "hypervisor" in flags else "none"

@@ -11,15 +11,16 @@ from pathlib import Path
 import msgspec
 
 from tare.hardware.disk import Disk, disk_of
-from tare.hardware.files import Files
 from tare.hardware.names import microarchitecture
 from tare.hardware.processor import Cache, Clock, Processor, caches, clock, hypervisor, processor
 from tare.hardware.smbios import Modules, modules
+from tare.kernel_files import KernelFiles, cpus
 
 __all__ = [
     "Cache", "Clock", "Disk", "Hardware", "Modules", "Processor", "facts", "read",
 ]  # fmt: skip
 
+_PACKAGES = "sys/devices/system/cpu/cpu[0-9]*/topology/physical_package_id"
 _PRIMARY_HUGE = "sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
 
@@ -80,33 +81,32 @@ def read(directory: Path | None = None, root: Path = Path("/")) -> Hardware:
     Hardware
         Whatever cannot be read is None in it: this raises nothing.
     """
-    files = Files(root)
+    files = KernelFiles(root)
     found = processor(files)
     node = "sys/devices/system/node"
     topology = "sys/devices/system/cpu/cpu0/topology"
-    siblings = files.cpus(f"{topology}/thread_siblings_list")
-    packages = {files.text(p) for p in files.each("sys/devices/system/cpu/cpu[0-9]*/topology",
-                                                  "physical_package_id")} - {None}  # fmt: skip
+    siblings = cpus(files.read(f"{topology}/thread_siblings_list"))
+    packages = {files.read(p) for p in files.glob(_PACKAGES)} - {None, ""}
     return Hardware(
         processor=found,
         microarchitecture=microarchitecture(found.vendor, found.family, found.model),
         clock=clock(files, found),
         caches=caches(files),
-        cpus=len(files.cpus("sys/devices/system/cpu/online")) or None,
+        cpus=len(cpus(files.read("sys/devices/system/cpu/online"))) or None,
         packages=len(packages) or None,
         threads_per_core=len(siblings) or None,
-        nodes=len(files.cpus(f"{node}/online")) or None,
-        memory_bytes=files.kibibytes("proc/meminfo", "MemTotal"),
+        nodes=len(cpus(files.read(f"{node}/online"))) or None,
+        memory_bytes=files.size_bytes("proc/meminfo", "MemTotal"),
         modules=modules(files),
         hypervisor=hypervisor(files, found),
         disk=None if directory is None else disk_of(files, directory.resolve()),
-        page_bytes=files.kibibytes("proc/self/smaps", "KernelPageSize"),
+        page_bytes=files.size_bytes("proc/self/smaps", "KernelPageSize"),
         huge_page_bytes=files.number(_PRIMARY_HUGE),
-        huge_pages=files.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+        huge_pages=files.value("sys/kernel/mm/transparent_hugepage/enabled"),
         mitigations={
             Path(path).name: told
-            for path in files.each("sys/devices/system/cpu/vulnerabilities", "*")
-            if (told := files.text(path)) is not None
+            for path in files.glob("sys/devices/system/cpu/vulnerabilities/*")
+            if (told := files.read(path))
         },
         loopback_bytes=files.number("sys/class/net/lo/mtu"),
     )

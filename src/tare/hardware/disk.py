@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from tare.hardware.files import Files
+from tare.kernel_files import KernelFiles
 
 #: ``virtual``: whatever the host has; ``remote``: on another machine; ``memory``: no disk at all.
 Kind = Literal["rotating", "SATA SSD", "NVMe", "virtual", "remote", "memory"]
@@ -33,7 +33,7 @@ class Disk(msgspec.Struct, frozen=True, kw_only=True):
     file_system: str
 
 
-def disk_of(files: Files, directory: Path) -> Disk | None:
+def disk_of(files: KernelFiles, directory: Path) -> Disk | None:
     """Find the disk of a directory; None where mounts do not tell."""
     mount = _mount(files, directory)
     if mount is None:
@@ -47,12 +47,12 @@ def disk_of(files: Files, directory: Path) -> Disk | None:
     if name is None:
         return _without(source, None, file_system)
     block = f"sys/block/{name}"
-    model = files.text(f"{block}/device/model")
+    model = files.read(f"{block}/device/model") or None
     return Disk(
         name=name,
         kind=_kind(files, name, model),
         model=model,
-        scheduler=files.chosen(f"{block}/queue/scheduler"),
+        scheduler=files.value(f"{block}/queue/scheduler"),
         file_system=file_system,
     )
 
@@ -61,10 +61,10 @@ def _without(name: str, kind: Kind | None, file_system: str) -> Disk:
     return Disk(name=name, kind=kind, model=None, scheduler=None, file_system=file_system)
 
 
-def _mount(files: Files, directory: Path) -> tuple[str, str, str] | None:
+def _mount(files: KernelFiles, directory: Path) -> tuple[str, str, str] | None:
     """Return device number, file system and source of the mount that a directory is on."""
     best: tuple[int, tuple[str, str, str]] | None = None
-    for line in (files.text("proc/self/mountinfo") or "").splitlines():
+    for line in files.lines("proc/self/mountinfo"):
         fields, _, rest = line.partition(" - ")
         words, more = fields.split(), rest.split()
         if len(words) < 5 or len(more) < 2:
@@ -77,26 +77,26 @@ def _mount(files: Files, directory: Path) -> tuple[str, str, str] | None:
     return None if best is None else best[1]
 
 
-def _device(files: Files, number: str, source: str) -> str | None:
+def _device(files: KernelFiles, number: str, source: str) -> str | None:
     """Name the whole disk: not its partition, nor what a volume manager makes of several."""
     name = Path(source).name
-    paths = [*files.each("sys/block/*", "dev"), *files.each("sys/block/*/*", "dev")]
-    found = next((p for p in paths if files.text(p) == number), None)
+    paths = [*files.glob("sys/block/*/dev"), *files.glob("sys/block/*/*/dev")]
+    found = next((p for p in paths if files.read(p) == number), None)
     found = found or next((p for p in paths if Path(p).parent.name == name), None)
     if found is None:
         return None
-    disk = Path(found).parts[2]
+    disk = Path(found).parts[3]
     for _ in range(4):
-        below = next(files.each(f"sys/block/{disk}/slaves", "*"), None)
+        below = next(iter(files.glob(f"sys/block/{disk}/slaves/*")), None)
         if below is None:
             break
         part = Path(below).name
-        whole = next(files.each("sys/block/*", f"{part}/dev"), None)
-        disk = part if whole is None else Path(whole).parts[2]
+        whole = next(iter(files.glob(f"sys/block/*/{part}/dev")), None)
+        disk = part if whole is None else Path(whole).parts[3]
     return disk
 
 
-def _kind(files: Files, name: str, model: str | None) -> Kind | None:
+def _kind(files: KernelFiles, name: str, model: str | None) -> Kind | None:
     told = (model or "").lower()
     if name.startswith(("vd", "xvd")) or any(word in told for word in _VIRTUAL):
         return "virtual"

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from tare.hardware.files import Files, whole
+from tare.kernel_files import KernelFiles, cpus
 
 _INFO = "proc/cpuinfo"
 _FIRST = "sys/devices/system/cpu/cpu0"
@@ -52,16 +52,16 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
     cpus: tuple[int, ...]
 
 
-def processor(files: Files) -> Processor:
+def processor(files: KernelFiles) -> Processor:
     """Read the processor's identity."""
     arm = files.field(_INFO, "CPU implementer")
     if arm is not None:
         return Processor(
             architecture="aarch64",
-            vendor=_ARM_MAKERS.get(whole(arm) or 0, arm),
+            vendor=_ARM_MAKERS.get(_whole(arm) or 0, arm),
             family=None,
-            model=whole(files.field(_INFO, "CPU part")),
-            stepping=whole(files.field(_INFO, "CPU revision")),
+            model=_whole(files.field(_INFO, "CPU part")),
+            stepping=_whole(files.field(_INFO, "CPU revision")),
             microcode=None,
             name=files.field(_INFO, "model name"),
             flags=frozenset((files.field(_INFO, "Features") or "").split()),
@@ -70,16 +70,16 @@ def processor(files: Files) -> Processor:
     return Processor(
         architecture=None if vendor is None else "x86_64",
         vendor={"GenuineIntel": "Intel", "AuthenticAMD": "AMD"}.get(vendor or "", vendor),
-        family=whole(files.field(_INFO, "cpu family")),
-        model=whole(files.field(_INFO, "model")),
-        stepping=whole(files.field(_INFO, "stepping")),
+        family=_whole(files.field(_INFO, "cpu family")),
+        model=_whole(files.field(_INFO, "model")),
+        stepping=_whole(files.field(_INFO, "stepping")),
         microcode=files.field(_INFO, "microcode"),
         name=files.field(_INFO, "model name"),
         flags=frozenset((files.field(_INFO, "flags") or "").split()),
     )
 
 
-def clock(files: Files, processor: Processor) -> Clock:
+def clock(files: KernelFiles, processor: Processor) -> Clock:
     """Read the promised frequencies; of several places that tell one, the most exact."""
     named = re.search(r"@ *([\d.]+) *GHz", processor.name or "")
     megahertz = files.number(f"{_FIRST}/acpi_cppc/nominal_freq")
@@ -93,12 +93,12 @@ def clock(files: Files, processor: Processor) -> Clock:
     return Clock(base_hz=base or None, maximum_hz=maximum, tsc_hz=_tsc(files, processor))
 
 
-def _kilohertz(files: Files, name: str) -> int | None:
+def _kilohertz(files: KernelFiles, name: str) -> int | None:
     value = files.number(f"{_FIRST}/{name}")
     return value * 1000 if value else None
 
 
-def _tsc(files: Files, processor: Processor) -> int | None:
+def _tsc(files: KernelFiles, processor: Processor) -> int | None:
     """With a constant TSC the kernel does not calibrate its delay loop: it takes the TSC's rate.
 
     ``bogomips`` is then twice that (Linux, ``calibrate_delay_is_known``).
@@ -112,14 +112,14 @@ def _tsc(files: Files, processor: Processor) -> int | None:
         return None
 
 
-def caches(files: Files) -> tuple[Cache, ...]:
+def caches(files: KernelFiles) -> tuple[Cache, ...]:
     """Read the first CPU's caches for data, the nearest first."""
     found = []
-    for kind in files.each(f"{_FIRST}/cache/index[0-9]*", "type"):
+    for kind in files.glob(f"{_FIRST}/cache/index[0-9]*/type"):
         folder = kind.removesuffix("/type")
         level = files.number(f"{folder}/level")
-        size = _size(files.text(f"{folder}/size"))
-        if level is None or size is None or files.text(kind) == "Instruction":
+        size = _size(files.read(f"{folder}/size"))
+        if level is None or size is None or files.read(kind) == "Instruction":
             continue
         found.append(
             Cache(
@@ -127,7 +127,7 @@ def caches(files: Files) -> tuple[Cache, ...]:
                 size_bytes=size,
                 line_bytes=files.number(f"{folder}/coherency_line_size"),
                 ways=files.number(f"{folder}/ways_of_associativity"),
-                cpus=files.cpus(f"{folder}/shared_cpu_list"),
+                cpus=cpus(files.read(f"{folder}/shared_cpu_list")),
             )
         )
     return tuple(sorted(found, key=lambda cache: cache.level))
@@ -138,21 +138,27 @@ def _size(text: str | None) -> int | None:
     return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]] if found else None
 
 
-def hypervisor(files: Files, processor: Processor) -> str | None:
+def hypervisor(files: KernelFiles, processor: Processor) -> str | None:
     """Name the hypervisor; "none" where the processor says that there is none."""
     if processor.architecture == "x86_64" and "hypervisor" not in processor.flags:
         return "none" if processor.flags else None
-    told = files.text("sys/hypervisor/type")
+    told = files.read("sys/hypervisor/type")
     if told:
         return told.capitalize()
-    clocks = files.text(
-        "sys/devices/system/clocksource/clocksource0/available_clocksource"
-    )  # fmt: skip
+    clocks = files.read("sys/devices/system/clocksource/clocksource0/available_clocksource")
     kind = next((name for word, name in _GUEST_CLOCKS.items() if word in (clocks or "")), None)
-    maker = files.text("sys/class/dmi/id/sys_vendor")
+    maker = files.read("sys/class/dmi/id/sys_vendor") or None
     if processor.architecture == "x86_64":
         named = [word for word in (kind, maker and f"({maker})" if kind else maker) if word]
         return " ".join(named) or "not told which"
     # Arm processors do not say; firmware of a guest mostly does.
     guest = maker in ("QEMU", "Google", "Amazon EC2", "Microsoft Corporation")
     return kind or (maker if guest else None)
+
+
+def _whole(text: str | None) -> int | None:
+    """Return a whole number; None where the text is none."""
+    try:
+        return None if text is None else int(text, 0 if text.startswith("0x") else 10)
+    except ValueError:
+        return None

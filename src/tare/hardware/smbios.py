@@ -8,7 +8,7 @@ from collections import Counter
 
 import msgspec
 
-from tare.hardware.files import Files
+from tare.kernel_files import KernelFiles
 
 _TABLE = "sys/firmware/dmi/tables/DMI"
 _MEMORY_DEVICE, _END = 17, 127
@@ -58,9 +58,9 @@ class _Module(msgspec.Struct, frozen=True, kw_only=True):
     bank: str
 
 
-def modules(files: Files) -> Modules | None:
+def modules(files: KernelFiles) -> Modules | None:
     """Read the modules; None where the tables cannot be read or list none."""
-    table = files.bytes(_TABLE)
+    table = files.content(_TABLE)
     found = [] if table is None else _modules(table[:_MOST_BYTES])
     if not found:
         return None
