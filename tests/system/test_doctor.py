@@ -110,6 +110,15 @@ def test_it_listens_to_noise_and_names_who_makes_the_load() -> None:
     assert Path(sys.executable).resolve().name[:6] in str(told["load"]["data"]["users"])
 
 
+def test_a_terminal_without_signs_gets_the_words() -> None:
+    done = subprocess.run(
+        [*TARE, "doctor", "--fast", "--all"], capture_output=True, text=True, timeout=60,
+        check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    assert "? good    " in done.stdout
+
+
 def test_a_purpose_restricts_what_is_judged() -> None:
     done = tare("doctor", "--fast", "--purpose", "accounting", check=None)
     assert "wall times" not in done.stdout
@@ -193,9 +202,12 @@ def test_a_signal_ends_the_lease(ending: signal.Signals, untouched: dict[str, st
 def test_cleanup_puts_back_what_a_killed_one_left(untouched: dict[str, str | None]) -> None:
     with held("--fix", "swappiness=59,autogroup=on") as process:
         refused = tare("doctor", "--fix", "swappiness=58", "--", "true", check=12)
+        assert f"Held by tare, process {process.pid}" in tare("doctor", "--fast", check=None).stdout
         assert str(process.pid) in refused.stderr
         process.kill()
     assert sysctl_swappiness() == "59"
+    told = tare("doctor", "--fast", check=None).stdout
+    assert "A tare that was killed left autogroup and swappiness changed" in told
     done = tare("cleanup")
     assert "change of swappiness" in done.stdout
     assert sysctl_swappiness() == untouched["swappiness"]

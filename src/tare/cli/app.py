@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import sys
 import traceback
 from typing import Annotated, Any
@@ -75,6 +76,7 @@ def _root(
 
 def enter() -> int:
     """Run the command line and return its exit code."""
+    _write_anything()
     try:
         code = app(standalone_mode=False)
     except TareError as error:
@@ -95,6 +97,13 @@ def enter() -> int:
     except Exception as error:
         return _unforeseen(error)
     return code if isinstance(code, int) else 0
+
+
+def _write_anything() -> None:
+    """Let a terminal that cannot write a sign show a question mark for it; words say the same."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _unforeseen(error: Exception) -> int:

@@ -19,6 +19,8 @@ ALARMS = ("marking clocksource", "clocksource: timekeeping watchdog", "tsc unsta
 #: A counter that goes on at one rate in all states.
 STEADY = ("constant_tsc", "nonstop_tsc")
 
+UPDATE = "update firmware and kernel; compare with another clock before any result"
+
 
 def examine(view: View) -> Diagnosis:
     """Compare the source in use with what there is, and listen to the kernel's watchdog."""
@@ -33,24 +35,22 @@ def examine(view: View) -> Diagnosis:
     others = ", ".join(name for name in available if name != current)
     told = current + (f" (there are also {others})" if others else "")
     data: dict[str, Any] = {"current": current, "available": available, "alarms": alarms}
-    if alarms:
-        return _drifting(
-            told,
-            why=f"the kernel's watchdog says: {alarms[-1].strip()}",
-            change="update firmware and kernel; compare with another clock before any result",
-            **data,
-        )
+    heard = f"the kernel's watchdog says: {alarms[-1].strip()}" if alarms else ""
     if current not in FAST:
         better = next((name for name in available if name in FAST), None)
+        # What the watchdog gave up is not to be taken back by hand.
         change = f"echo {better} | sudo tee {FOLDER}/current_clocksource" if better else None
         return bad(
             told,
             "times",
+            "speed",
             "network",
-            why="every reading is a system call or reads a device",
-            change=change,
+            why=f"every reading is a system call or reads a device{'; ' * bool(heard)}{heard}",
+            change=UPDATE if heard else change,
             **data,
         )
+    if heard:
+        return _drifting(told, why=heard, change=UPDATE, **data)
     if missing:
         return _drifting(
             told,

@@ -41,7 +41,7 @@ def examine(view: View) -> Diagnosis:
         "no CPU is isolated",
         "times",
         why="the scheduler may put anything on the measuring CPU, and its timer ticks there",
-        change=f"tare doctor --fix isolation={last} -- COMMAND" if can
+        change=f"sudo tare doctor --fix isolation={last} -- COMMAND" if can
         else f"boot with isolcpus={last} nohz_full={last} rcu_nocbs={last}"
         if len(online) > 1 else None,
         **data,
