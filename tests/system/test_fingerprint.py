@@ -174,3 +174,32 @@ def test_the_brief_one_gives_the_value_of_each_round() -> None:
     assert found.metrics
     for one in found.metrics.values():
         assert one.n == len(one.values)
+
+
+def test_a_page_of_another_format_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    done = fingerprint("clock", "--report", str(tmp_path / "x.pdf"), check=14)
+    assert "ends neither in .html nor in .md" in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_cannot_be_written_is_shown_all_the_same(tmp_path: Path) -> None:
+    view = in_a_changed_view(
+        f"mount -t tmpfs -o size=4k none {tmp_path} && head -c 4096 /dev/zero > {tmp_path}/full"
+    )
+    words = ("clock.vdso", "--budget", "1 s", "--json", str(tmp_path / "machine.json"))
+    done = fingerprint(*words, before=view, check=14)
+    assert "No space left" in done.stderr
+    assert "clock.vdso" in done.stdout
+
+
+def test_an_interrupt_before_anything_has_begun_is_told_in_a_word() -> None:
+    script = (
+        "import signal, sys; from tare.cli import main; import tare.fingerprint.measure as m; "
+        "m.take = lambda *_: signal.raise_signal(signal.SIGINT); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "fingerprint", "clock"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert done.stderr.strip() == "tare: interrupted"

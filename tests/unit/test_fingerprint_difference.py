@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tare.cli import fingerprint_diff
+from tare.errors import ExperimentError
+from tare.fingerprint import file
 from tare.fingerprint.difference import Rule, compare, differences, rule
 from tare.fingerprint.document import Figure, Fingerprint
 from tare.registry import Probe, ProbeMetric, Seconds
@@ -165,3 +170,69 @@ def test_fingerprints_are_compared_with_their_facts() -> None:
     assert [c.metric for c in found.changed] == ["b"]
     assert found.facts == {"kernel": ("6.1", "6.2")}
     assert (found.only_before, found.only_after) == (("gone",), ("new",))
+
+
+def made(values: dict[str, list[float]], **facts: bool | int | float | str) -> Fingerprint:
+    figures = {
+        name: Figure(
+            value=float(np.median(some)),
+            ci=None,
+            unit="ns",
+            n=len(some),
+            values=tuple(map(float, some)),
+        )
+        for name, some in values.items()
+    }
+    return Fingerprint(
+        tare="1", agent="a", started="", seconds=1, effort="quick", platform="bare",
+        metrics=figures, curves={}, facts=dict(facts),
+    )  # fmt: skip
+
+
+def beside(before: Fingerprint, after: Fingerprint, tmp_path: Path) -> int:
+    for name, one in (("before", before), ("after", after)):
+        file.write(one, tmp_path / name)
+    return fingerprint_diff.diff(tmp_path / "before", tmp_path / "after", None)
+
+
+def test_how_it_was_measured_is_a_fact_and_comes_first() -> None:
+    before = made({"a": [1.0] * 7}, cpus=2)
+    after = msgspec.structs.replace(made({"a": [1.0] * 7}, cpus=4), platform="docker")
+    facts = compare(before, after, {}).facts
+    assert list(facts.items()) == [("platform", ("bare", "docker")), ("cpus", (2, 4))]
+
+
+def test_what_has_no_ratio_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    some = made({"a": [1.0] * 7, "steal": [0.0] * 7})
+    assert compare(some, some, {}).without_ratio == ("steal",)
+    assert beside(some, some, tmp_path) == 0
+    assert "Not compared, for want of a ratio: steal" in capsys.readouterr().out
+
+
+def test_that_nothing_can_be_compared_is_no_sameness(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        beside(made({"a": [1.0] * 7}), made({"b": [1.0] * 7}), tmp_path)
+    assert caught.value.exit_code == 11
+
+
+def test_undecided_is_not_called_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(3)
+    names = [f"m{k:02}" for k in range(20)]
+    noisy = [made({m: list(100 * np.exp(rng.normal(0, 0.3, 7))) for m in names}) for _ in range(2)]
+    assert beside(*noisy, tmp_path) == 0
+    told = capsys.readouterr().out
+    assert "No change that matters is certain; of 20 metrics, 20 are undecided." in told
+    assert "and 8 more that are undecided" in told
+    # Columns stand below each other, however narrow the terminal is.
+    rows = [line for line in told.splitlines() if line.startswith("m") and "undecided" in line]
+    assert len({line.index("%", line.index("]")) for line in rows}) == 1
+
+
+def test_a_stranger_s_text_stays_in_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = made({"a": [1.0] * 7}, cpu="x"), made({"a": [1.0] * 7}, cpu="y\nFact b: 1")
+    assert beside(before, after, tmp_path) == 0
+    assert "Fact     cpu: x → y Fact b: 1\n" in capsys.readouterr().out

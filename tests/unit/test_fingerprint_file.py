@@ -74,6 +74,8 @@ def metric(**values: Any) -> bytes:
         changed(facts={"cpus": None}),
         metric(value="2"),
         metric(value=1e999),
+        metric(value=5e-324, ci=None, values=[5e-324] * 3),
+        metric(values=[1, 2, 1e300]),
         metric(n=0),
         metric(values=[1.0]),
         metric(ci=[3.0, 4.0]),

@@ -78,3 +78,12 @@ def test_where_there_is_no_staircase_nothing_is_drawn() -> None:
         ),
     )
     assert staircase(msgspec.structs.replace(found, curves={"memory.latency": flat})) == []
+
+
+def test_what_holds_for_several_in_a_row_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    figure = Figure(value=1.0, ci=None, unit="ns", n=1, why="the host hides it")
+    other = msgspec.structs.replace(figure, why="known")
+    some = {"a.1": figure, "a.2": figure, "b": other}
+    found = msgspec.structs.replace(fingerprints.make(), metrics=some, curves={}, problems=())
+    lines = [line.split()[0] for line in shown(capsys, found, named=True).splitlines()[3:] if line]
+    assert lines == ["a.1", "a.2", "the", "b", "known"]

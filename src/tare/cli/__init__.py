@@ -15,13 +15,17 @@ def main() -> None:
 
         print(f"tare {__version__}")
         return
-    from tare.cli.app import enter
-
     # A CI that cancels, or a terminal that goes, is to find nothing left behind either; what
     # nohup had ignored stays so.
     for ending in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(ending) is not signal.SIG_IGN:
             signal.signal(ending, _interrupt)
+    try:
+        from tare.cli.app import enter
+    except KeyboardInterrupt:
+        # Loading takes a second, and nothing has begun.
+        print("tare: interrupted", file=sys.stderr)
+        sys.exit(130)
     sys.exit(enter())
 
 

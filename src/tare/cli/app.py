@@ -96,6 +96,9 @@ def enter() -> int:
         return READER_GONE
     except Exception as error:
         return _unforeseen(error)
+    if code == INTERRUPTED:
+        # Typer makes of an interrupt a code, without a word.
+        print("tare: interrupted", file=sys.stderr)
     return code if isinstance(code, int) else 0
 
 

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from tare.cli import output
-from tare.errors import ExperimentError, InterruptError, TrialError
+from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
     from tare.fingerprint.asked import Asked
@@ -114,6 +114,10 @@ def take(
     if quick and whole:
         raise ExperimentError("--quick and --whole exclude each other", "leave one of them out")
     output.check_writable(json, report)
+    if report is not None:
+        from tare.report import fingerprint_page
+
+        fingerprint_page.check(report)
     _measure(
         Asked(
             words=tuple(words or ()),
@@ -161,11 +165,13 @@ def _measure(asked: Asked, json: str | None, report: Path | None) -> None:
         asked = replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] - _spent_s()))
     with Bar() as bar:
         found, interrupted = measure.take(asked, bar)
-        if json is not None:
-            _write(found, json)
+        unwritten = _write(found, json)
     if json != "-":
         show(found, named=bool(asked.words))
     written = _report(found, report)
+    if unwritten is not None:
+        # Only now: what took minutes is at least seen.
+        raise unwritten
     if interrupted:
         kept = " ".join(f"what was measured is in {file}" for file in [json] if file)
         raise InterruptError(f"interrupted{kept and '; '}{kept}")
@@ -181,13 +187,18 @@ def _spent_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
-def _write(found: Fingerprint, json: str) -> None:
+def _write(found: Fingerprint, json: str | None) -> StoreError | None:
+    """Write the file that was asked for; return why it could not be."""
     from tare.fingerprint import file
 
     if json == "-":
         output.write_json(found, json)
-    else:
-        file.write(found, Path(json))
+    elif json is not None:
+        try:
+            file.write(found, Path(json))
+        except StoreError as error:
+            return error
+    return None
 
 
 def _report(found: Fingerprint, destination: Path | None) -> bool:

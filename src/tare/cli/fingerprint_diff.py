@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from tare.cli import output
+from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
     from tare.fingerprint.difference import Change, Difference
 
 #: Exit codes, as of ``diff``.
 SAME, CHANGED = 0, 1
+#: Characters of a name or a fact that are shown.
+_LONGEST = 120
+#: Undecided metrics, and names of what only one of the two has, that are shown.
+_MOST = 12
 
 
 def diff(before: Path, after: Path, json: str | None) -> int:
@@ -23,6 +27,8 @@ def diff(before: Path, after: Path, json: str | None) -> int:
     ------
     StoreError
         If one of the files is no fingerprint.
+    ExperimentError
+        If they have nothing in common.
     """
     from tare.catalogue import catalogue
     from tare.fingerprint import file
@@ -34,28 +40,55 @@ def diff(before: Path, after: Path, json: str | None) -> int:
         output.write_json(found, json)
     if json != "-":
         _show(found)
+    if not found.changes:
+        # That nothing changed would be more than is known.
+        raise ExperimentError(
+            "the two have no metric in common with rounds to compare",
+            f"tare fingerprint --json {shlex.quote(str(after))}   (everything, as the other)",
+        )
     return CHANGED if found.changed else SAME
 
 
 def _show(found: Difference) -> None:
-    output.out.print(_headline(found), style="bold")
-    shown = [c for c in found.changes if c.verdict != "same"]
+    if found.changes:
+        output.out.print(_headline(found), style="bold")
+    undecided = [c for c in found.changes if c.verdict == "undecided"]
+    shown = [*found.changed, *undecided[:_MOST]]
     if shown:
-        output.out.print(_table(shown))
+        for line in _table(shown):
+            output.out.print(line, soft_wrap=True)
+    if len(undecided) > _MOST:
+        output.out.print(
+            f"… and {len(undecided) - _MOST} more that are undecided (--json - has all)"
+        )
     same = sum(c.verdict == "same" for c in found.changes)
     if same:
         output.out.print(f"Same     {same} of {len(found.changes)} metrics, within what matters.")
     for name, (was, now) in found.facts.items():
-        output.out.print(f"Fact     {name}: {_fact(was)} → {_fact(now)}")
-    for what, names in (("first", found.only_before), ("second", found.only_after)):
+        output.out.print(
+            f"Fact     {_label(name)}: {_fact(name, was)} → {_fact(name, now)}", soft_wrap=True
+        )
+    for what, names in (
+        ("Only in the first", found.only_before),
+        ("Only in the second", found.only_after),
+        ("Not compared, for want of a ratio", found.without_ratio),
+    ):
         if names:
-            output.out.print(f"Only in the {what}: {', '.join(names)}")
+            told = [*map(_label, names[:_MOST])]
+            if len(names) > _MOST:
+                told.append(f"and {len(names) - _MOST} more")
+            output.out.print(f"{what}: {', '.join(told)}", soft_wrap=True)
 
 
 def _headline(found: Difference) -> str:
-    if not found.changes:
-        return "The two have no metric with rounds in common, so that nothing can be compared."
     if not found.changed:
+        undecided = sum(c.verdict == "undecided" for c in found.changes)
+        if undecided:
+            # Nothing shown is not the same as shown to be the same.
+            return (
+                f"No change that matters is certain; of {len(found.changes)} metrics, {undecided} "
+                f"{'is' if undecided == 1 else 'are'} undecided."
+            )
         return f"No change that matters in {len(found.changes)} metrics."
     worse = sum(c.direction == "worse" for c in found.changed)
     better = sum(c.direction == "better" for c in found.changed)
@@ -66,25 +99,41 @@ def _headline(found: Difference) -> str:
     )
 
 
-def _table(changes: list[Change]) -> Table:
+def _table(changes: list[Change]) -> list[str]:
+    """Return lines, which no terminal breaks within: its columns are to stand below each other."""
+    rows = [("metric", "before", "after", "change", "matters beyond", ""), *map(_row, changes)]
+    widths = [max(len(row[i]) for row in rows) for i in range(6)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i in (0, 5) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _row(c: Change) -> tuple[str, ...]:
     from tare.findings.phrasing import change_interval, percent, quantity
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("metric")
-    for title in ("before", "after", "change", "matters beyond"):
-        table.add_column(title, justify="right")
-    table.add_column("")
-    for c in changes:
-        table.add_row(
-            c.metric,
-            quantity(c.before, c.unit),
-            quantity(c.after, c.unit),
-            change_interval(c.ratio, c.low, c.high),
-            percent(c.margin),
-            c.direction or c.verdict,
-        )
-    return table
+    return (
+        _label(c.metric),
+        quantity(c.before, c.unit),
+        quantity(c.after, c.unit),
+        change_interval(c.ratio, c.low, c.high),
+        percent(c.margin),
+        c.direction or c.verdict,
+    )
 
 
-def _fact(value: bool | int | float | str | None) -> str:
-    return "not told" if value is None else str(value)
+def _fact(name: str, value: bool | int | float | str | None) -> str:
+    from tare.findings.phrasing import fact
+
+    if value is None:
+        return "not told"
+    return _label(value[:12] if name == "agent" and isinstance(value, str) else fact(name, value))
+
+
+def _label(text: str) -> str:
+    """Keep a text from strangers in its line, and short."""
+    text = " ".join(text.splitlines())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

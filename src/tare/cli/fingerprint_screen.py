@@ -98,9 +98,11 @@ def _table(rows: Sequence[_Row], *, named: bool) -> None:
     widths = [max(len(row.cells[i]) for row in [_Row(_HEADS, None), *rows]) for i in range(6)]
     output.out.print()
     output.out.print(Text(_line(_HEADS, widths), style="dim"), soft_wrap=True)
-    for row in rows:
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
         output.out.print(_line(row.cells, widths), soft_wrap=True)
-        if named and row.why is not None:
+        # What holds for several in a row is told once, below the last of them.
+        same = following is not None and following.why == row.why
+        if named and row.why is not None and not same:
             output.out.print(Padding(Text(row.why, style="dim"), (0, 0, 0, 4)))
     far = next((row.cells[0] for row in rows if row.cells[5]), None)
     if far is not None and not named:

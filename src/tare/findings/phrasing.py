@@ -59,6 +59,17 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{significant(value / scale)} {name}"
 
 
+def fact(name: str, value: bool | int | float | str) -> str:
+    """Write a fact of a machine, whose unit its name ends in."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        units = (("_bytes", "bytes"), ("_hz", "Hz"), ("_ns", "ns"))
+        unit = next((unit for suffix, unit in units if name.endswith(suffix)), None)
+        return f"{value:,}" if unit is None else quantity(value, unit)
+    return value
+
+
 def off_by(value: float, unit: str, half: float | None = None, among: float | None = None) -> str:
     """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms".
 

@@ -76,6 +76,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     #: Metrics that only one of the two has.
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
+    #: Metrics that both have, with values of which there is no ratio, such as 0.
+    without_ratio: tuple[str, ...] = ()
 
     @property
     def changed(self) -> tuple[Change, ...]:
@@ -131,14 +133,24 @@ def compare(before: Fingerprint, after: Fingerprint, probes: Mapping[str, Probe]
     )
     return Difference(
         changes=tuple(sorted(changes, key=_prominence)),
-        facts={
-            name: (before.facts.get(name), after.facts.get(name))
-            for name in sorted({*before.facts, *after.facts})
-            if before.facts.get(name) != after.facts.get(name) and name not in _PASSING
-        },
+        facts=_facts(before, after),
         only_before=tuple(sorted(set(a) - set(rules))),
         only_after=tuple(sorted(set(b) - set(rules))),
+        without_ratio=tuple(sorted(set(rules) - {c.metric for c in changes})),
     )
+
+
+def _facts(
+    before: Fingerprint, after: Fingerprint
+) -> dict[str, tuple[bool | int | float | str | None, bool | int | float | str | None]]:
+    """Return what differs of the machines, and first of how they were measured."""
+    how = ("platform", "effort", "tare", "agent")
+    a, b = (one.facts | {name: getattr(one, name) for name in how} for one in (before, after))
+    return {
+        name: (a.get(name), b.get(name))
+        for name in [*how, *sorted({*a, *b} - {*how})]
+        if a.get(name) != b.get(name) and name not in _PASSING
+    }
 
 
 def rule(metric: str, unit: str, probes: Mapping[str, Probe]) -> Rule:

@@ -15,6 +15,10 @@ from tare.fingerprint.document import VERSION, Fingerprint
 _SIZE_LIMIT = 64 << 20
 
 
+#: Of any unit, what may be measured: what comes of two such values has no end beyond numbers.
+_SANE = (1e-100, 1e100)
+
+
 class _Versioned(msgspec.Struct):
     version: int
 
@@ -61,6 +65,8 @@ def _check(found: Fingerprint) -> None:
             raise msgspec.DecodeError(f"{name} has {one.n} rounds, but {len(one.values)} values")
         if not all(map(math.isfinite, (one.value, *one.values, *(one.ci or ())))):
             raise msgspec.DecodeError(f"{name} has a value that is no number")
+        if any(v and not _SANE[0] < abs(v) < _SANE[1] for v in (one.value, *one.values)):
+            raise msgspec.DecodeError(f"{name} has a value that nothing measures")
         if one.ci is not None and not one.ci[0] <= one.value <= one.ci[1]:
             raise msgspec.DecodeError(f"{name} lies outside its interval")
     for name, curve in found.curves.items():

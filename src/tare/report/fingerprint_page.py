@@ -8,7 +8,7 @@ from statistics import median
 
 from tare.errors import StoreError
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import counted, duration, listing, percent, quantity, significant
+from tare.findings.phrasing import counted, duration, fact, listing, percent, quantity, significant
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
 from tare.report import fingerprint_beside
@@ -62,10 +62,21 @@ def write(
     """
     from tare.report import put
 
-    format = FORMATS.get(destination.suffix.lower())
-    if format is None:
-        raise StoreError(f"{destination} ends neither in .html nor in .md", "--report machine.html")
+    check(destination)
+    format = FORMATS[destination.suffix.lower()]
     return put(make(fingerprint, probes, command), format, destination)
+
+
+def check(destination: Path) -> None:
+    """Refuse, before anything is measured, a page of another format.
+
+    Raises
+    ------
+    StoreError
+        If its ending is neither ``.html`` nor ``.md``.
+    """
+    if destination.suffix.lower() not in FORMATS:
+        raise StoreError(f"{destination} ends neither in .html nor in .md", "--report machine.html")
 
 
 def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) -> Page:
@@ -264,16 +275,5 @@ def _facts(fingerprint: Fingerprint) -> Laid:
     return Laid(
         title="What the machine says of itself",
         heads=(Head("fact", "", numeric=False), Head("value", "", numeric=False)),
-        rows=tuple((name, _fact(name, v)) for name, v in sorted(fingerprint.facts.items())),
+        rows=tuple((name, fact(name, v)) for name, v in sorted(fingerprint.facts.items())),
     )
-
-
-def _fact(name: str, value: bool | int | float | str) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int | float):
-        for suffix, unit in (("_bytes", "bytes"), ("_hz", "Hz"), ("_ns", "ns")):
-            if name.endswith(suffix):
-                return quantity(value, unit)
-        return f"{value:,}"
-    return value
