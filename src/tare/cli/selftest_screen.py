@@ -76,10 +76,10 @@ def _table(accuracy: Accuracy) -> Table:
 
 
 def _laid(accuracy: Accuracy, *, intervals: bool) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("figure", overflow="fold", no_wrap=intervals, min_width=_NARROW)
     table.add_column("source", no_wrap=True)
-    table.add_column("at once", justify="right")
+    table.add_column("at\nonce", justify="right")
     for platform in accuracy.platforms:
         table.add_column(platform, justify="right", overflow="fold", no_wrap=intervals)
     table.add_column("", no_wrap=True)

@@ -182,6 +182,8 @@ def summarize(folder: Path, ended: str) -> Summary:
 
 def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
+    from tare.findings.instrument import beside
+
     values, meaning = summary.elapsed()
     if not values:
         return
@@ -204,6 +206,9 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
             say(f"{_label(known.metric):<7} {known.sentence()}")
     say(f"Spread  {p10} – {p90}  (p10–p90)")
     _show_resources(summary)
+    own = beside(summary.facts.get, ns["median_s"])
+    if own is not None:
+        say(f"Error   {own}")
     say(_trust(summary, values))
     for problem in _problems(summary):
         say(problem)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,8 @@ from tare.experiment_file.kinds import quantile_name
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import counted, duration, listing, off_by, percent, quantity
+from tare.findings.instrument import own_error
+from tare.findings.phrasing import counted, duration, listing, percent, quantity
 from tare.results import Results
 from tare.statistics.repetitions import interval_at_stop
 
@@ -210,19 +210,8 @@ def _spoken(name: str) -> str:
 
 def _instrument(results: Results) -> str:
     """Tell how far off tare itself is on this machine, as `tare selftest` found."""
-    told: list[str] = []
-    for name, unit in (("wall", "ns"), ("CPU", "ns"), ("memory", "bytes")):
-        stem = f"selftest_{name.lower()}_error"
-        error, half = (results.fact(f"{stem}_{n}") for n in (unit, f"within_{unit}"))
-        if isinstance(error, Real) and isinstance(half, Real | None):
-            within = None if half is None else float(half)
-            told.append(f"{name} {off_by(float(error), unit, within)}")
-    if not told:
-        return "How far off tare itself is here, nobody has looked: tare selftest."
-    where = results.fact("selftest_platform", "bare")
-    place = "here" if where == "bare" else f"here, on {where}"
-    date = results.fact("selftest_date")
-    return f"The instrument's own error {place}: {', '.join(told)} (tare selftest, {date})."
+    found = own_error(results.fact)
+    return found or "How far off tare itself is here, nobody has looked: tare selftest."
 
 
 def _changed(results: Results) -> str | None:
