@@ -84,6 +84,17 @@ def test_files_full_of_nonsense_are_no_crash(machine: str, tmp_path: Path) -> No
     doctor.examine(View(kernel=kernel))
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("stat", "cpu  1 nan 3\n \ncpu0\n"), ("900/stat", f"900 (a b) {'x ' * 40}"), ("vmstat", "")],
+)
+def test_counters_of_no_kernel_are_left_out(file: str, text: str, tmp_path: Path) -> None:
+    kernel = grow("amd_laptop", tmp_path)
+    (kernel.root / "proc" / file).write_text(text)
+    snapshot = Snapshot.take(kernel, 1.0)
+    doctor.examine(View(kernel=kernel, before=snapshot, after=replace(snapshot, seconds=2.0)))
+
+
 def test_a_virtual_machine_hides_its_frequency(tmp_path: Path) -> None:
     found = told("cloud_vm", tmp_path)
     for name in ("governor", "frequency_driver", "turbo", "energy_preference"):

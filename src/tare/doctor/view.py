@@ -139,11 +139,20 @@ class View:
 
 def _ticks(kernel: KernelFiles) -> dict[str, tuple[int, ...]]:
     found = {}
-    for line in filter(None, kernel.lines("/proc/stat")):
-        name, *numbers = line.split()
-        if re.fullmatch(r"cpu\d*", name) and all(number.isdigit() for number in numbers):
-            found[name] = tuple(map(int, numbers))
+    for line in kernel.lines("/proc/stat"):
+        name, _, words = line.partition(" ")
+        numbers = _whole(words.split())
+        if re.fullmatch(r"cpu\d*", name) and numbers is not None:
+            found[name] = numbers
     return found
+
+
+def _whole(words: list[str]) -> tuple[int, ...] | None:
+    """Return whole numbers; None: some kernel, or what stands in for one, writes others."""
+    try:
+        return tuple(map(int, words))
+    except ValueError:
+        return None
 
 
 def _interrupts(kernel: KernelFiles) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -167,13 +176,14 @@ def _processes(kernel: KernelFiles) -> dict[int, Process]:
     for name in kernel.glob("/proc/[0-9]*"):
         text = kernel.read(f"{name}/stat") or ""
         fields = text.rpartition(")")[2].split()
+        numbers = _whole([*fields[11:13], *fields[19:20]])
         # It may have ended between the listing and the reading.
-        if len(fields) > 19:
+        if numbers is not None and len(numbers) == 3:
             found[int(name.rpartition("/")[2])] = Process(
                 # Whoever named it may have put a line break in, to write a line of ours.
                 name=" ".join(text.partition("(")[2].rpartition(")")[0].split()),
-                ticks=int(fields[11]) + int(fields[12]),
-                started=int(fields[19]),
+                ticks=numbers[0] + numbers[1],
+                started=numbers[2],
             )
     return found
 
