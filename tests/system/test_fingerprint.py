@@ -97,6 +97,9 @@ def test_an_option_that_makes_no_sense_is_refused_before_measuring(
 def test_a_file_that_cannot_be_written_is_refused_before_measuring(tmp_path: Path) -> None:
     done = fingerprint("--json", str(tmp_path / "none" / "a.json"), check=14)
     assert "there is no folder" in done.stderr
+    done = fingerprint("--report", str(tmp_path / "machine.txt"), check=14)
+    assert "--report machine.html" in done.stderr
+    assert "Fingerprint" not in done.stdout
 
 
 def test_without_sysfs_it_is_measured_all_the_same() -> None:

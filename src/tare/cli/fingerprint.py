@@ -115,9 +115,9 @@ def take(
         raise ExperimentError("--quick and --whole exclude each other", "leave one of them out")
     output.check_writable(json, report)
     if report is not None:
-        from tare.report import fingerprint_page
+        from tare.report import fingerprint_page, format_of
 
-        fingerprint_page.check(report)
+        format_of(report, fingerprint_page.OPTION)
     _measure(
         Asked(
             words=tuple(words or ()),

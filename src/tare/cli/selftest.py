@@ -76,12 +76,13 @@ def selftest(
 
     Exit code 0: as promised; 1: something that tare uses is off. Example: tare selftest
     """
+    from tare.report import format_of
     from tare.selftest import page
     from tare.selftest.document import document
 
     output.check_writable(json, report)
     if report is not None:
-        page.format_of(report)
+        format_of(report, page.OPTION)
     if false_alarms and (workers, trials, image, as_root) != (None, None, None, False):
         raise ExperimentError(
             "--workers, --trials, --image and --as-root are not for --false-alarms",

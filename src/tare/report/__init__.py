@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tare.report.page import Page
 
 FORMATS = ("html", "markdown", "svg", "png")
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 def write(
@@ -67,6 +68,26 @@ def _page(folder: Path, findings: Sequence[Finding] | None, sessions: Sequence[i
     if findings is None:
         findings = all_findings(results)
     return page.make(results, findings, origin(folder, results))
+
+
+def format_of(destination: Path, option: str) -> str:
+    """Return the format that a file's name asks for.
+
+    Parameters
+    ----------
+    destination : Path
+    option : str
+        With which it was named, to say what to type instead.
+
+    Raises
+    ------
+    StoreError
+        If there is none.
+    """
+    found = _ENDINGS.get(destination.suffix.lower())
+    if found is None:
+        raise StoreError(f"{destination} ends neither in .html nor in .md", option)
+    return found
 
 
 def put(page: Page, format: str, destination: Path) -> list[Path]:

@@ -9,7 +9,6 @@ import tare
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.answers import findings
-from tare.errors import StoreError
 from tare.findings.phrasing import counted, listing, percent
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
@@ -18,8 +17,6 @@ from tare.report.tables import lay
 
 #: Files larger than this are not read again for a digest.
 _MOST_DIGESTED = 1 << 30
-#: Ending of a file to the format that is written into it.
-FORMATS = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 def write(audit: Audit, destination: Path, command: str) -> list[Path]:
@@ -43,11 +40,9 @@ def write(audit: Audit, destination: Path, command: str) -> list[Path]:
     StoreError
         If the ending is another, or the page cannot be written.
     """
-    from tare.report import put
+    from tare.report import format_of, put
 
-    format = FORMATS.get(destination.suffix.lower())
-    if format is None:
-        raise StoreError(f"{destination} ends neither in .html nor in .md", "--out audit.html")
+    format = format_of(destination, "--out audit.html")
     return put(make(audit, command), format, destination)
 
 

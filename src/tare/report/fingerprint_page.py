@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
-from tare.errors import StoreError
 from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import counted, duration, fact, listing, percent, quantity, significant
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
 from tare.report import fingerprint_beside
 from tare.report import fingerprint_figures as charts
-from tare.report.audit_page import FORMATS
 from tare.report.fingerprint_groups import (
     Group,
     answer,
@@ -32,6 +30,8 @@ from tare.report.tables import ABSENT, Head, Laid, lay
 
 #: Rows of a table of figures that is shown as a whole: it is what the page is there for.
 _UNFOLDED = 48
+#: With which the page is asked for.
+OPTION = "--report machine.html"
 
 
 def write(
@@ -60,23 +60,10 @@ def write(
     StoreError
         If the ending is another, or the page cannot be written.
     """
-    from tare.report import put
+    from tare.report import format_of, put
 
-    check(destination)
-    format = FORMATS[destination.suffix.lower()]
+    format = format_of(destination, OPTION)
     return put(make(fingerprint, probes, command), format, destination)
-
-
-def check(destination: Path) -> None:
-    """Refuse, before anything is measured, a page of another format.
-
-    Raises
-    ------
-    StoreError
-        If its ending is neither ``.html`` nor ``.md``.
-    """
-    if destination.suffix.lower() not in FORMATS:
-        raise StoreError(f"{destination} ends neither in .html nor in .md", "--report machine.html")
 
 
 def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) -> Page:

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tare
-from tare.errors import StoreError
 from tare.findings.finding import Column, Estimate, Finding, Table
 from tare.findings.phrasing import counted, listing
-from tare.report import put
-from tare.report.audit_page import FORMATS
+from tare.report import format_of, put
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import lay
@@ -22,6 +20,8 @@ _COLUMNS = {
     "metric": "figure", "source": "source", "program": "program", "platform": "platform",
     "workers": "at once", "n": "trials",
 }  # fmt: skip
+#: With which the page is asked for.
+OPTION = "--report selftest.html"
 _TITLES = {"ns": "Times", "bytes": "Memory and output", "1": "Counts"}
 
 
@@ -33,23 +33,7 @@ def write(found: Document, destination: Path, command: str) -> list[Path]:
     StoreError
         If the ending is another, or the page cannot be written.
     """
-    return put(make(found, command), format_of(destination), destination)
-
-
-def format_of(destination: Path) -> str:
-    """Return the format that a file's name asks for.
-
-    Raises
-    ------
-    StoreError
-        If there is none.
-    """
-    found = FORMATS.get(destination.suffix.lower())
-    if found is None:
-        raise StoreError(
-            f"{destination} ends neither in .html nor in .md", "--report selftest.html"
-        )
-    return found
+    return put(make(found, command), format_of(destination, OPTION), destination)
 
 
 def make(found: Document, command: str) -> Page:
