@@ -141,7 +141,7 @@ def test_load_of_other_containers_is_said_to_be_elsewhere(tmp_path: Path) -> Non
     assert view.after is not None
     load = doctor.examine(replace(view, after=replace(view.after, processes={})))
     assert "not visible here" in load.diagnoses["load"].value
-    assert "on the host" in (load.diagnoses["load"].change or "")
+    assert "on its host" in (load.diagnoses["load"].change or "")
 
 
 def test_what_is_typed_is_never_what_a_process_is_called(tmp_path: Path) -> None:

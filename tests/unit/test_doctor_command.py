@@ -135,6 +135,12 @@ def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
         assert screen._title(name) in text or one.judgement == "hidden"
 
 
+def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
+    report = doctor.examine(seen("arm_board", tmp_path))
+    told = screen.summary(report, ["parallel"])
+    assert told == "Not fit for several workers side by side, because of CPUs."
+
+
 def test_only_what_a_purpose_would_gain_is_offered(tmp_path: Path) -> None:
     report = doctor.examine(seen("intel_server", tmp_path))
     told = screen.summary(report, ["memory"])

@@ -78,7 +78,7 @@ def summary(report: Report, wanted: list[str]) -> str:
     fit = [PURPOSES[name] for name in report.fit() if name in wanted]
     hidden = [one for name, one in report.diagnoses.items() if name not in WAITED_FOR]
     seen = ", as far as can be seen" * any(one.judgement == "hidden" for one in hidden)
-    lines = [f"Fit for {_list(fit)}{seen}." if fit else "Fit for nothing that was asked."]
+    lines = [f"Fit for {_list(fit)}{seen}."] if fit else []
     # Purposes that fail for the same reasons are told together.
     reasons: dict[tuple[str, ...], list[str]] = {}
     for name, checks in unfit.items():

@@ -35,7 +35,7 @@ def examine(view: View) -> Diagnosis:
     # Other containers' processes are counted, but not shown.
     seen = sum(used for _, used in users) >= SEEN * busy
     if not seen and busy >= NOTED:
-        told += ", most of it by programs that are not visible here"
+        told += ", most of it by programs that are not visible here or ended meanwhile"
     data: dict[str, Any] = {
         "busy": busy,
         "users": {name: share for name, share in users if share >= LEAST},
@@ -50,7 +50,7 @@ def examine(view: View) -> Diagnosis:
             "network",
             "parallel",
             why="it takes CPU, caches and memory bandwidth while something is measured",
-            change=f"end it, or wait: {_stop(users) if seen else 'top (on the host)'}",
+            change=f"end it, or wait: {_stop(users) if seen else 'top, on its host'}",
             **data,
         )
     if busy >= NOTED:
