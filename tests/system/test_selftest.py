@@ -49,7 +49,7 @@ def test_a_program_tells_its_truth(program: Any) -> None:
 
 
 def test_programs_say_what_there_is() -> None:
-    for words in ([], ["nonsense", "1"], ["spin", "much"], ["spin"]):
+    for words in ([], ["nonsense", "1"], ["spin", "much"], ["spin"], ["spin", "9" * 18]):
         done = subprocess.run(
             [str(agent.binary()), "truth", *words], capture_output=True, text=True, check=False
         )
@@ -77,7 +77,7 @@ def test_the_screen_and_the_page_say_what_comes_next(tmp_path: Path) -> None:
     report = tmp_path / "page.html"
     said = tare("-n", "1", "--workers", "1", "--platform", "bare", "--report", str(report)).stdout
     for word in ("Wall", "CPU", "Memory", "Report"):
-        assert f"\n{word}" in said
+        assert f"\n{word}" in f"\n{said}"
     assert "Does tare tell the truth here?" in report.read_text()
 
 

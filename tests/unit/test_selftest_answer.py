@@ -128,3 +128,9 @@ def test_what_would_be_ignored_is_refused_before_anything_is_measured(
 ) -> None:
     done = CliRunner().invoke(app, ["selftest", "--no-store", *words])
     assert isinstance(done.exception, TareError)
+
+
+def test_the_own_error_is_what_one_sees_first(printed: Any) -> None:
+    first, second = printed(accuracy(GOOD), 120).splitlines()[:2]
+    assert first.startswith("Wall      +0.10 ± 0.10 ms")
+    assert second.startswith("tare tells the truth here")

@@ -28,6 +28,9 @@ use stamp::{Stamp, WORDS};
 /// How a program finds itself wherever it runs.
 const ITSELF: &str = "/proc/self/exe";
 
+/// More of anything would only overflow: minutes, gigabytes and steps are far below.
+const MOST: i64 = 1_000_000_000_000;
+
 /// A program, as its file describes it.
 pub struct Truth {
     pub name: &'static str,
@@ -90,7 +93,7 @@ fn begin(now: Stamp, words: &[String]) -> Result<Never, String> {
     let number: i64 = number
         .parse()
         .ok()
-        .filter(|n| *n >= 0)
+        .filter(|n| (0..=MOST).contains(n))
         .ok_or_else(|| format!("{name} takes a number of {}, not {number:?}", truth.unit))?;
     if truth.tells && rest.is_empty() {
         return Err(again(now, words));

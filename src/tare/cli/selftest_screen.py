@@ -31,10 +31,12 @@ class Progress(Bar):
 
 
 def show(accuracy: Accuracy) -> None:
-    """Print the answer, what stands for all, what is off and why, and the table."""
-    output.out.print(telling.answer(accuracy), style="bold")
+    """Print what stands for all, the answer, what is off and why, and the table."""
     for name, line in accuracy.head().items():
-        _say(telling.NAMES[name], telling.head(line))
+        output.out.print(
+            f"{telling.NAMES[name]:<9} {telling.head(line)}", style="bold", soft_wrap=True
+        )
+    output.out.print(telling.answer(accuracy), style="bold")
     for told in telling.groups(accuracy.off):
         _say("Off", told)
     for told in telling.groups(accuracy.open):
