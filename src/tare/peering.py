@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 import secrets
+import shlex
 import socket
 import stat
 from pathlib import Path
@@ -87,7 +88,8 @@ def numeric(address: str) -> str:
         (*_, where), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ExperimentError(
-            f"{host!r} is no address, and no name that is known here: {error}", "ip address"
+            f"{host!r} is no address, and no name that is known here: {error.args[-1]}",
+            f"getent hosts {shlex.quote(host)}",
         ) from error
     found = ipaddress.ip_address(str(where[0]).partition("%")[0])
     return f"[{found}]:{port}" if found.version == 6 else f"{found}:{port}"

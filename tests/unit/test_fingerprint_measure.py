@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ from test_fingerprint_rounds import probe
 from tare import lease, platforms, record, remnants
 from tare.errors import AgentError
 from tare.execute import room
+from tare.fingerprint import asked as asking
 from tare.fingerprint import measure
 from tare.fingerprint.asked import Asked
 from tare.platforms import Instance, Place
@@ -145,3 +147,16 @@ def test_where_nothing_is_left_to_perform_no_agent_is_started(
     found, _ = measure.take(asked("far"))
     assert places == []
     assert "--remote" in found.problems[0].why
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [("remote", False), ("virtual", True), ("memory", True), (None, False)]
+)
+def test_a_directory_of_this_machine_is_not_taken_for_another_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str | None, told: bool
+) -> None:
+    here = SimpleNamespace(disk=SimpleNamespace(kind=kind, file_system="ext4"))
+    monkeypatch.setattr(asking.hardware, "read", lambda directory: here)
+    why = asking.places(Asked(remote=tmp_path)).not_remote
+    assert (why is not None) == told
+    assert why is None or "--remote DIR" in why

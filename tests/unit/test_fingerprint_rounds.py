@@ -149,6 +149,26 @@ def test_without_a_precision_time_is_used_up() -> None:
     assert 450 < len(done) <= 500
 
 
+def test_who_waits_gets_a_fixed_number_at_most() -> None:
+    def noisy(name: str, number: int) -> dict[tuple[str, tuple[int, ...]], float]:
+        return {(name, ()): 100 + random.Random(f"{name}{number}").uniform(-90, 90)}
+
+    def played_in(seconds: float, script: Script) -> int:
+        schedule = Rounds([probe("a", seconds=seconds)], "quick", 50.0, seed=1, soon=True)
+        return len(play(schedule, script, lambda name: seconds))
+
+    assert played_in(0.01, noisy) == 100
+    assert FIRST_LOOK <= played_in(0.01, steady) < 100
+    assert played_in(1.2, noisy) == 20
+    assert played_in(5.0, noisy) in (9, 10)
+
+
+def test_the_time_left_is_that_of_the_rounds_at_most() -> None:
+    schedule = Rounds([probe("a", seconds=0.1)], "quick", 50.0, seed=1, soon=True)
+    assert schedule.next(0.0) is not None
+    assert schedule.seconds_left(0.0) == pytest.approx(9.9)
+
+
 def test_a_curve_counts_by_its_level() -> None:
     noisy = random.Random(1)
     curve = probe("a", metric("a", "size"))

@@ -50,7 +50,14 @@ fn start(bind: Option<&str>, key_file: Option<&Path>) -> Result<Arc<End>, String
     // Before any thread begins, so that none of them takes a signal.
     let signals = Signals::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP]);
     let signals = signals.map_err(|error| format!("no signals: {error}"))?;
-    let cannot = |error| format!("cannot listen on {address}: {error}");
+    let cannot = |error: io::Error| {
+        let hint = match error.kind() {
+            io::ErrorKind::AddrInUse => "\n  try: --bind with another port",
+            io::ErrorKind::AddrNotAvailable => "\n  try: ip address   (lists this machine's)",
+            _ => "",
+        };
+        format!("cannot listen on {address}: {error}{hint}")
+    };
     let listener = TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     tasks::lengthen_queue(&listener).map_err(cannot)?;

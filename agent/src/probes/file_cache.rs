@@ -103,7 +103,7 @@ fn perform(round: &Round) -> Result<(), String> {
         ),
         Some((held, _)) => round.unavailable(
             "file.cache.size",
-            format!("at least {held} bytes: more was not tried ({why})"),
+            format!("at least {} MiB: more was not tried ({why})", held >> 20),
         ),
         None => round.unavailable("file.cache.size", "not even the smallest part stayed there"),
     }

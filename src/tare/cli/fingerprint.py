@@ -57,13 +57,17 @@ def take(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="Measure no longer than this.  [default: what is left of a minute, or of ten]"
+            help="Measure no longer than this.  [default: what is left of a minute, or of ten; "
+            "what is named ends sooner, after 100 rounds, or 20 long ones]"
         ),
     ] = None,
     precision: Annotated[
-        str,
-        typer.Option(help="Stop when medians are known this well, where 50 rounds fit the budget."),
-    ] = "2%",
+        str | None,
+        typer.Option(
+            help="Stop when medians are known this well, where 50 rounds fit the budget.  "
+            "[default: 2%]"
+        ),
+    ] = None,
     platform: Annotated[
         str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
     ] = "bare",
@@ -124,7 +128,8 @@ def take(
             effort="whole" if whole else "quick",
             platform=platform,
             budget_s=_read(kinds.seconds(positive=True), "--budget", budget),
-            precision=_read(kinds.share(0, 1), "--precision", precision),
+            precision=_read(kinds.share(0, 1), "--precision", precision or "2%"),
+            soon=bool(words) and budget is None and precision is None,
             memory_bytes=_read(kinds.SIZE, "--memory", memory),
             file_bytes=_read(kinds.SIZE, "--files", files),
             directory=directory,

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tare import platforms, record
+from tare import hardware, platforms, record
 from tare.execute import room
 
 
@@ -24,6 +24,8 @@ class Asked:
         Seconds of rounds; None: those of the effort.
     precision : float or None
         Half-width at which a figure is exact enough; None: as many rounds as fit.
+    soon : bool
+        Whether somebody waits, so that it ends after some rounds even if less exact than that.
     directory, remote : Path or None
         Where files are made, on this and on another machine's file system; a stack with files of
         its own has ``directory`` inside.
@@ -34,6 +36,7 @@ class Asked:
     platform: str = "bare"
     budget_s: float | None = None
     precision: float | None = 0.02
+    soon: bool = False
     memory_bytes: int | None = None
     file_bytes: int = 256 << 20
     directory: Path | None = None
@@ -54,6 +57,8 @@ class Places:
     file_bytes: int
     #: Need to the reason why it is not met, with what to type.
     lacking: dict[str, str]
+    #: Why what was named as another machine's is none; it is measured all the same.
+    not_remote: str | None = None
 
 
 def places(asked: Asked) -> Places:
@@ -90,5 +95,17 @@ def places(asked: Asked) -> Places:
     if len(os.sched_getaffinity(0)) < 2:
         lacking["several_cpus"] = "it needs two CPUs, and there is one here"
     return Places(
-        directory=directory, remote=remote, inside=inside, file_bytes=file_bytes, lacking=lacking
+        directory=directory,
+        remote=remote,
+        inside=inside,
+        file_bytes=file_bytes,
+        lacking=lacking,
+        not_remote=None if remote is None else _not_remote(remote),
     )
+
+
+def _not_remote(folder: Path) -> str | None:
+    disk = hardware.read(folder).disk
+    if disk is None or disk.kind in ("remote", None):
+        return None
+    return f"{folder} lies on this machine ({disk.file_system}): --remote DIR of another's"

@@ -131,7 +131,7 @@ def kept(machine: Machine, found: re.Match[str]) -> Prediction | None:
 def _hidden(kind: str | None) -> Prediction | None:
     why = {
         "virtual": "a virtual disk: what the host has behind it, its cache or a network, it hides",
-        "remote": "on another machine: its disk, its cache and the network between decide",
+        "remote": "the other machine's disk, its cache and the network between decide",
         "memory": "there is no disk beneath: it is memory",
     }.get(kind or "")
     return None if why is None else Prediction(value=None, why=why)

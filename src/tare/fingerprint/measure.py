@@ -16,7 +16,7 @@ from tare.execute import probing, room
 from tare.execute.probing import Given, Round
 from tare.fingerprint.asked import Asked, places
 from tare.fingerprint.choice import choose
-from tare.fingerprint.document import Fingerprint
+from tare.fingerprint.document import Fingerprint, Problem
 from tare.fingerprint.figures import gather, predicted
 from tare.fingerprint.rounds import Rounds
 
@@ -99,6 +99,7 @@ class _Session:
             BUDGET_S[asked.effort] if asked.budget_s is None else asked.budget_s,
             asked.seed,
             asked.precision,
+            asked.soon,
         )
         self._rounds: list[Round] = []
         self._facts: dict[str, bool | int | float | str] = {}
@@ -179,6 +180,8 @@ class _Session:
     def fingerprint(self) -> Fingerprint:
         """Put together what is known so far."""
         found = gather(self._choice, self._rounds)
+        if self._places.not_remote and any(n.startswith("file.remote.") for n in found.metrics):
+            found.problems.append(Problem(probe="file.remote", why=self._places.not_remote))
         here = hardware.read(self._places.directory)
         return Fingerprint(
             tare=tare.__version__,
