@@ -13,8 +13,8 @@ from tare import state
 from tare.cli import output, selftest_screen
 from tare.cli.app import app
 from tare.errors import StoreError, TareError
-from tare.selftest import chart, telling
-from tare.selftest.document import Accuracy, document, keep
+from tare.selftest import chart, control, page, telling
+from tare.selftest.document import Accuracy, FalseAlarms, document, keep
 from tare.selftest.lines import Line
 
 GOOD = Line(
@@ -134,3 +134,22 @@ def test_the_own_error_is_what_one_sees_first(printed: Any) -> None:
     first, second = printed(accuracy(GOOD), 120).splitlines()[:2]
     assert first.startswith("Wall      +0.10 ± 0.10 ms")
     assert second.startswith("tare tells the truth here")
+
+
+@pytest.mark.parametrize(
+    ("alarms", "comparisons", "verdict"),
+    [(0, 4, "undecided"), (2, 40, "yes"), (20, 200, "no"), (3, 4, "no"), (0, 1, "undecided")],
+)
+def test_a_page_of_alarms_alone_answers_its_own_question(
+    alarms: int, comparisons: int, verdict: str
+) -> None:
+    found = FalseAlarms(
+        date="2026-01-01 00:00", boot_id=None, platform="bare", comparisons=comparisons,
+        alarms=alarms, limit=control.limit(comparisons),
+        rate_below=control.rate_below(alarms, comparisons), verdicts={"same": comparisons},
+        pairs=9, seconds=1.0,
+    )  # fmt: skip
+    made = page.make(document(None, found, 1), "tare selftest --false-alarms")
+    assert made.lead is not None
+    assert made.question == made.lead.finding.question
+    assert made.lead.finding.verdict == verdict

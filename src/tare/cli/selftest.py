@@ -229,6 +229,8 @@ def _show(accuracy: Accuracy | None, alarms: FalseAlarms | None, report: Path | 
         hint = f"Report   {report}"
     elif alarms is None:
         hint = "Next     tare selftest --false-alarms   (how often does it see what is not there?)"
+    elif not alarms.close:
+        hint = "Next     tare selftest --false-alarms --budget '10 min'   (for a closer bound)"
     else:
         hint = "Next     tare selftest   (are its figures true?)"
     output.out.print(hint, style="dim", soft_wrap=True)

@@ -16,6 +16,8 @@ from tare.selftest.lines import Line
 from tare.state import Fact
 
 VERSION = 1
+#: Three times what is claimed: 2 alarms of 40, or none of 19.
+_NEAR = 0.15
 #: The figures that stand for all in facts: name, metric, program.
 _HEAD = (
     ("wall", "wall_ns", "spin"), ("cpu", "cpu_ns", "spin"), ("memory", "memory_bytes", "allocate"),
@@ -119,6 +121,11 @@ class FalseAlarms(msgspec.Struct, frozen=True, kw_only=True):
     def consistent(self) -> bool:
         """Whether the alarms may come from a rate of 5 %."""
         return self.alarms < self.limit
+
+    @property
+    def close(self) -> bool:
+        """Whether there are enough comparisons to say that the rate is near what is claimed."""
+        return self.rate_below <= _NEAR
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,8 @@ _COLUMNS = {
 }  # fmt: skip
 #: With which the page is asked for.
 OPTION = "--report selftest.html"
+_ACCURACY = "Does tare tell the truth here?"
+_ALARMS = "Are false alarms as rare here as tare claims?"
 _TITLES = {"ns": "Times", "bytes": "Memory and output", "1": "Counts"}
 
 
@@ -62,7 +64,7 @@ def make(found: Document, command: str) -> Page:
         strip.append(("comparisons", f"{found.false_alarms.comparisons:,}"))
     return Page(
         name="selftest",
-        question="Does tare tell the truth here?",
+        question=_ACCURACY if found.accuracy is not None else _ALARMS,
         lead=sections[0] if sections else None,
         headline=tuple(" ".join(text.split()) for text in headline),
         strip=tuple(strip),
@@ -90,7 +92,7 @@ def _accuracy(accuracy: Accuracy) -> Section:
     sure = accuracy.verdict == "as promised"
     finding = Finding(
         name="accuracy",
-        question="Does tare tell the truth here?",
+        question=_ACCURACY,
         answer=telling.answer(accuracy),
         verdict="no" if accuracy.off else "yes" if sure else "undecided",
         basis="programs that know their own truth; error is measured − true",
@@ -170,9 +172,9 @@ def _table(unit: str, some: Iterable[Line]) -> Table:
 def _alarms(found: FalseAlarms) -> Section:
     finding = Finding(
         name="false-alarms",
-        question="Does tare compare see what is not there?",
+        question=_ALARMS,
         answer=telling.alarms(found),
-        verdict="no" if found.consistent else "yes",
+        verdict="no" if not found.consistent else "yes" if found.close else "undecided",
         basis="wall_ns of a program compared with itself by tare compare",
         estimates=(
             Estimate(
