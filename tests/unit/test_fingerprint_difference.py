@@ -236,3 +236,11 @@ def test_a_stranger_s_text_stays_in_its_line(
     before, after = made({"a": [1.0] * 7}, cpu="x"), made({"a": [1.0] * 7}, cpu="y\nFact b: 1")
     assert beside(before, after, tmp_path) == 0
     assert "Fact     cpu: x → y Fact b: 1\n" in capsys.readouterr().out
+
+
+def test_comparisons_that_are_made_together_share_the_error() -> None:
+    values = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    before, after = {"a": values}, {"a": [1.35 * v for v in values]}
+    [alone] = differences([before], [after], {"a": LOWER})
+    [among] = differences([before], [after], {"a": LOWER}, 10)
+    assert among.p == pytest.approx(10 * alone.p)

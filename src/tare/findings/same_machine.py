@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -88,18 +89,17 @@ def chosen(results: Results, numbers: Sequence[int], folder: Path) -> Results:
 
 def _refuse(results: Results, folder: Path) -> None:
     sessions, known = takes(results), rules(results)
-    numbers = sorted(sessions)
-    for index, one in enumerate(numbers):
-        for other in numbers[index + 1 :]:
-            changes = differences(sessions[one], sessions[other], known)
-            found = _Compared("", changes)
-            if found.changed:
-                raise StoreError(
-                    f"the machine was not the same in sessions {one} and {other} "
-                    f"({named(found.changed)}), so nothing is concluded over both",
-                    f"tare experiment report {folder} --session {other}   (from that one; "
-                    "--session again for more)",
-                )
+    pairs = list(combinations(sorted(sessions), 2))
+    for one, other in pairs:
+        changes = differences(sessions[one], sessions[other], known, len(pairs))
+        found = _Compared("", changes)
+        if found.changed:
+            raise StoreError(
+                f"the machine was not the same in sessions {one} and {other} "
+                f"({named(found.changed)}), so nothing is concluded over both",
+                f"tare experiment report {folder} --session {other}   (from that one; "
+                "--session again for more)",
+            )
 
 
 def named(changes: Sequence[Change]) -> str:
@@ -135,14 +135,15 @@ def rules(results: Results) -> dict[str, Rule]:
 
 def _compared(sessions: Sessions, rules: Mapping[str, Rule]) -> list[_Compared]:
     """Compare before with after in each session, and each session with the first."""
-    found = [
-        _Compared(f"session {number}", differences(some[:1], some[1:], rules))
-        for number, some in sorted(sessions.items())
-        if len(some) == 2
-    ]
+    within = {number: some for number, some in sorted(sessions.items()) if len(some) == 2}
     first, *others = sorted(sessions) or [0]
+    beside = len(within) + len(others)
+    found = [
+        _Compared(f"session {number}", differences(some[:1], some[1:], rules, beside))
+        for number, some in within.items()
+    ]
     for other in others:
-        changes = differences(sessions[first], sessions[other], rules)
+        changes = differences(sessions[first], sessions[other], rules, beside)
         found.append(_Compared(f"sessions {first} and {other}", changes))
     return found
 

@@ -86,7 +86,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differences(
-    before: Sequence[Take], after: Sequence[Take], rules: Mapping[str, Rule]
+    before: Sequence[Take], after: Sequence[Take], rules: Mapping[str, Rule], beside: int = 1
 ) -> tuple[Change, ...]:
     """Compare two groups of takes of a machine.
 
@@ -96,6 +96,8 @@ def differences(
         One or more takes on each side; metrics that some take lacks are left out.
     rules : mapping
         Rule by metric; metrics without one are left out.
+    beside : int
+        Comparisons that are made together, such as all pairs of sessions: they share the error.
 
     Returns
     -------
@@ -112,7 +114,7 @@ def differences(
     found = [_pairs(m, before, after) for m in common]
     adjusted = holm([p for *_, p in found]) if found else []
     return tuple(
-        _change(metric, rules[metric], before, after, interval, p)
+        _change(metric, rules[metric], before, after, interval, min(1.0, beside * p))
         for metric, (interval, _), p in zip(common, found, adjusted, strict=True)
     )
 
