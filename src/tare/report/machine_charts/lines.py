@@ -12,6 +12,8 @@ from tare.report.machine_charts.axes import across, upwards
 from tare.report.scales import scale_for
 
 _GUTTER = 64
+#: Pixels by which the last label of an axis may stand out from the last of several panels.
+_OVERHANG = 24
 _HEIGHT = 280
 _SMALL_HEIGHT = 180
 #: Factor between two rules within which their names stand below each other; height of a line.
@@ -82,7 +84,7 @@ def lines(
     x_scale, x_unit = (1.0, "") if x.unit == "bytes" else scale_for(_all(every, "x"), x.unit)
     y_scale, y_unit = scale_for(_all(every, "y"), y.unit)
     columns = 1 if len(panels) == 1 else 2
-    gutter = columns * _GUTTER
+    gutter = columns * _GUTTER + (_OVERHANG if columns > 1 else 0)
     width = panel_width(columns, gutter)
     spread = _Axes(
         x=across(x.title, x_unit, [v / x_scale for v in _all(every, "x")], x.unit),
