@@ -93,14 +93,16 @@ pub fn advise(start: *mut u8, length: usize, advice: i32) -> Result<(), String> 
     }
 }
 
-/// The file that this process runs.
+/// The file that this process runs; where there is no /proc, the descriptor that its main process
+/// handed it.
 pub fn program() -> Result<File, String> {
-    // SAFETY: the copy is a descriptor of our own.
-    let copy = unsafe { libc::fcntl(BINARY_FD, libc::F_DUPFD_CLOEXEC, 10) };
-    match copy {
-        -1 => File::open("/proc/self/exe").map_err(|error| format!("/proc/self/exe: {error}")),
-        copy => Ok(unsafe { File::from_raw_fd(copy) }),
-    }
+    File::open("/proc/self/exe").or_else(|error| {
+        // SAFETY: the copy is a descriptor of our own.
+        match unsafe { libc::fcntl(BINARY_FD, libc::F_DUPFD_CLOEXEC, 10) } {
+            -1 => Err(format!("/proc/self/exe: {error}")),
+            copy => Ok(unsafe { File::from_raw_fd(copy) }),
+        }
+    })
 }
 
 /// A file without a name, of random bytes (none of which the disk can skip or squeeze), that is
