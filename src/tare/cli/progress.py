@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
@@ -19,13 +20,11 @@ LOG_EVERY_S = 10.0
 SILENT_S = 1.0
 
 
-class Bar:
-    """Shows how far a session is; a context manager that leaves the terminal clean."""
+class Live:
+    """One line that says how far it is; a context manager that leaves the terminal clean."""
 
-    def __init__(self, least: int | None = None) -> None:
-        #: Trials of the one command before which nothing stops; None: of many, nothing is told.
-        self._least = least
-        self._trial_s = 0.0
+    def __init__(self, first: str) -> None:
+        self._first = first
         self._live = sys.stderr.isatty()
         self._bar = Progress(
             SpinnerColumn(),
@@ -36,14 +35,11 @@ class Bar:
             disable=not self._live,
         )
         self._task: TaskID | None = None
-        self._trials: int | None = None
-        self._began = time.monotonic()
-        self._logged = self._began
-        self._estimate = ""
+        self._began = self._logged = time.monotonic()
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Self:
         self._bar.start()
-        self._task = self._bar.add_task("starting", total=None)
+        self._task = self._bar.add_task(self._first, total=None)
         return self
 
     def __exit__(
@@ -55,8 +51,33 @@ class Bar:
         self._bar.stop()
 
     def stage(self, what: str) -> None:
-        """Tell what goes on before the first trial."""
+        """Tell what goes on before the first of what is counted."""
         self._show(what)
+
+    def _advance(self, seconds_left: float) -> None:
+        elapsed = time.monotonic() - self._began
+        if self._task is not None:
+            self._bar.update(self._task, completed=elapsed, total=elapsed + seconds_left)
+
+    def _show(self, text: str) -> None:
+        now = time.monotonic()
+        if self._live and self._task is not None:
+            self._bar.update(self._task, description=text)
+        elif now - self._logged >= LOG_EVERY_S:
+            self._logged = now
+            err.print(text)
+
+
+class Bar(Live):
+    """Shows how far a session is."""
+
+    def __init__(self, least: int | None = None) -> None:
+        super().__init__("starting")
+        #: Trials of the one command before which nothing stops; None: of many, nothing is told.
+        self._least = least
+        self._trial_s = 0.0
+        self._trials: int | None = None
+        self._estimate = ""
 
     def note(self, message: str) -> None:
         """Tell something once, above the bar."""
@@ -94,15 +115,6 @@ class Bar:
         of = f" of {self._trials}" if self._trials else ""
         where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])
         failed = f" failed: {outcome.reason}" if outcome.status != "ok" else ""
-        elapsed = time.monotonic() - self._began
-        if self._task is not None and seconds_left is not None:
-            self._bar.update(self._task, completed=elapsed, total=elapsed + seconds_left)
+        if seconds_left is not None:
+            self._advance(seconds_left)
         self._show(f"trial {done}{of}{left} · {where}{failed}{self._estimate}")
-
-    def _show(self, text: str) -> None:
-        now = time.monotonic()
-        if self._live and self._task is not None:
-            self._bar.update(self._task, description=text)
-        elif now - self._logged >= LOG_EVERY_S:
-            self._logged = now
-            err.print(text)
