@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.
@@ -62,6 +62,22 @@ pub struct Trial {
     pub observe: bool,
     /// Identity of the launched process, where it is not the agent's own.
     pub user: Option<User>,
+    /// Over and over through a window of time, instead of a number of iterations.
+    pub window: Option<Window>,
+}
+
+/// A stretch of whole periods of a CPU quota in which a workload is executed over and over:
+/// what counts is how much is done in it. It lasts until it holds a whole execution, too.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// Least number of periods that it spans.
+    pub periods: u32,
+    /// Period of the quota, after which the kernel hands out CPU time anew.
+    pub period_ns: u64,
+    /// Whether the quota is less than the workers can use, so that the window is to begin where
+    /// the kernel has stopped them once; otherwise it begins at once.
+    pub throttled: bool,
 }
 
 /// What is executed.
@@ -338,6 +354,8 @@ pub enum FaultKind {
     Timeout,
     /// The kernel killed it for want of memory.
     OutOfMemory,
+    /// It came to a wrong result.
+    Check,
     /// It could not be started: not found, not executable, bad directory.
     Launch,
     /// The job itself was wrong: unknown kernel, parameter out of range, unreadable line.

@@ -11,7 +11,7 @@ import msgspec
 
 #: Factors that tare itself knows how to set; any other becomes a placeholder in the command
 #: (``{name}``) and an environment variable (``TARE_NAME``).
-KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size")
+KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size", "quota")
 
 #: Instead of levels of ``workers``: counts that follow the machine's topology.
 TOPOLOGY = "topology"
@@ -56,8 +56,18 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class SizeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[sizes.NAME]``: cores and memory given to each instance of the platform."""
 
-    cores: int | None = None
+    #: CPU time a second of time, by a quota: 0.5 is half of a CPU.
+    cores: float | None = None
+    #: Whole CPUs that it is confined to, chosen by the machine's topology.
+    cpuset: int | None = None
     memory_bytes: int | None = None
+
+
+class WindowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[window]``: each trial does its work over and over through a stretch of time."""
+
+    #: Whole periods of the quota that a window spans, at least.
+    periods: int = 20
 
 
 class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,6 +131,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inputs: int = 1
     #: Leave out platforms and loads that are not available, and say so.
     skip_missing: bool = False
+    #: Executions are counted in windows of time, so that the metric is ``throughput``; None: each
+    #: execution is timed.
+    window: WindowSpec | None = None
+    #: Period of CPU quotas, after which the kernel hands out CPU time anew.
+    quota_period_s: float = 0.1
     #: Probe the machine for five seconds before and after each session.
     fingerprint: bool = True
 
@@ -145,6 +160,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     pinning: Literal["none", "spread", "compact"] = "none"
     load: str = NO_LOAD
     size: str = WHOLE_SIZE
+    #: CPU time that all workers of an instance may take a second of time; None: no limit.
+    quota: float | None = None
     #: Levels of the user's own factors.
     others: dict[str, str] = {}
 
@@ -157,5 +174,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
             "pinning": self.pinning,
             "load": self.load,
             "size": self.size,
+            **({} if self.quota is None else {"quota": f"{self.quota:g}"}),
             **self.others,
         }

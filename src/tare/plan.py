@@ -166,7 +166,7 @@ def input_seed(experiment: Experiment, block: int) -> int:
 
 
 def placement(
-    cell: Cell, machine: Machine, cores: int | None = None
+    cell: Cell, machine: Machine, cores: float | None = None
 ) -> tuple[tuple[int, ...] | None, ...]:
     """Return the CPUs of each worker; None where the scheduler is free.
 
@@ -182,7 +182,7 @@ def placement(
     if cell.pinning == "none":
         return (None,) * cell.workers
     order = machine.spread if cell.pinning == "spread" else machine.compact
-    each = cores or 1
+    each = math.ceil(cores or 1)
     return tuple(
         tuple(sorted({order[(worker * each + n) % len(order)] for n in range(each)}))
         for worker in range(cell.workers)

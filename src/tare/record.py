@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 2
+SCHEMA: int = 3
 
 
 class Capture(
@@ -48,6 +48,8 @@ FaultKind = Literal[
     "timeout",
     # The kernel killed it for want of memory.
     "out_of_memory",
+    # It came to a wrong result.
+    "check",
     # It could not be started: not found, not executable, bad directory.
     "launch",
     # The job itself was wrong: unknown kernel, parameter out of range, unreadable line.
@@ -92,6 +94,8 @@ class Trial(
     user: User | None = None
     #: Unmeasured iterations of each worker before them.
     warmup: int
+    #: Over and over through a window of time, instead of a number of iterations.
+    window: Window | None = None
     #: The workers that run in this instance.
     workers: tuple[Worker, ...]
     workload: Workload
@@ -376,6 +380,26 @@ class WatchedGroup(
     pid: int
     #: The worker that the group holds; absent where several share it.
     worker: int | None = None
+
+
+class Window(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """A stretch of whole periods of a CPU quota in which a workload is executed over and over: what counts is how much is done in it.
+
+    It lasts until it holds a whole execution, too.
+    """
+
+    #: Period of the quota, after which the kernel hands out CPU time anew.
+    period_ns: int
+    #: Least number of periods that it spans.
+    periods: int
+    #: Whether the quota is less than the workers can use, so that the window is to begin where the
+    #: kernel has stopped them once; otherwise it begins at once.
+    throttled: bool
 
 
 class Worker(

@@ -15,7 +15,6 @@ from tare.platforms.layer import Place
 
 MOUNTS = Path("/proc/self/mounts")
 OWN = Path("/proc/self/cgroup")
-PERIOD_US = 100_000
 #: Files that are there only where the kernel counts swap.
 OPTIONAL = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 #: How long killed processes may take to leave a group.
@@ -87,10 +86,10 @@ def _limits(place: Place) -> dict[str, dict[int, dict[str, int | str]]]:
     """Return what is written: by controller, version of the hierarchy, and file."""
     limits: dict[str, dict[int, dict[str, int | str]]] = {}
     if place.cores is not None:
-        quota = place.cores * PERIOD_US
+        quota = round(place.cores * place.period_us)
         limits["cpu"] = {
-            1: {"cpu.cfs_period_us": PERIOD_US, "cpu.cfs_quota_us": quota},
-            2: {"cpu.max": f"{quota} {PERIOD_US}"},
+            1: {"cpu.cfs_period_us": place.period_us, "cpu.cfs_quota_us": quota},
+            2: {"cpu.max": f"{quota} {place.period_us}"},
         }
     if (memory := place.memory_bytes) is not None:
         limits["memory"] = {

@@ -31,7 +31,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     #: Host directory, in memory, which the agent inside must see and may write.
     shared: str
     cpus: tuple[int, ...] | None = None
-    cores: int | None = None
+    #: CPU time a second of time, by a quota with this period.
+    cores: float | None = None
+    period_us: int = 100_000
     memory_bytes: int | None = None
     #: Options of layers by layer name.
     options: dict[str, dict[str, Any]] = {}

@@ -47,7 +47,7 @@ def wrap(argv: list[str], place: Place) -> list[str]:
     properties = ["Delegate=yes"]
     files: list[str] = []
     if place.cores is not None:
-        properties.append(f"CPUQuota={place.cores * 100}%")
+        properties.append(f"CPUQuota={place.cores * 100:.6g}%")
         files.append("cpu.max")
     if place.memory_bytes is not None:
         properties += [f"MemoryMax={place.memory_bytes}", "MemorySwapMax=0"]

@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from tare import journal, plan, record
 from tare.errors import StoreError
-from tare.experiment import KNOWN_FACTORS
 from tare.store.schema import TABLES
 
 FILE = "store.duckdb"
@@ -170,6 +169,10 @@ def _read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     return rows
 
 
+#: Factors that have a column of their own; of the others, ``levels`` tells.
+_FACTORS = ("workload", "platform", "workers", "pinning", "load", "size")
+
+
 class _Session:
     """Sorts the lines of one journal into rows."""
 
@@ -251,7 +254,7 @@ class _Session:
     def _trial(
         self, session: int, start: journal.TrialStart, end: journal.TrialEnd | None
     ) -> tuple[Any, ...]:
-        known = (start.levels.get(name) for name in ("workload", *KNOWN_FACTORS))
+        known = (start.levels.get(name) for name in _FACTORS)
         return (
             start.trial, session, start.block, start.position, start.cell, *known,
             _json(start.levels), start.seed, start.repetitions, _json(start.cpus),

@@ -190,7 +190,7 @@ class Docker(Ground):
             log_config=LogConfig(type="none"),
             tmpfs={"/tmp": "mode=1777"},
             mounts=mounts,
-            nano_cpus=None if place.cores is None else place.cores * 1_000_000_000,
+            nano_cpus=None if place.cores is None else round(place.cores * 1_000_000_000),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,

@@ -1,0 +1,112 @@
+"""What a calibration says, as data: written as JSON, shown on the page, cited by experiments."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tare.statistics.scaling import Scaling
+
+#: Version of the document.
+VERSION = 1
+#: What is swept: quotas of CPU time, whole CPUs, or memory sizes that CPU time goes with.
+By = Literal["quota", "cpuset", "memory"]
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """A value with its 95 % interval; low and high are None where n is too small."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """What the machine did at one step of the sweep: means over its trials.
+
+    Absent is None, never zero.
+    """
+
+    #: CPU time a second that was asked for; with whole CPUs, their number.
+    cpus: float
+    #: Work a second of all workers together (``Calibration.work`` a second).
+    rate: Interval
+    #: CPU time a second that the workers got in the windows, of all together.
+    delivered: Interval
+    #: Good trials, their numbers, and each one's own values of the two (same order).
+    n: int
+    trials: tuple[int, ...]
+    rates: tuple[float, ...]
+    deliveries: tuple[float, ...]
+    #: Effective clock while it worked, by chains of dependent additions: seen in VMs, too.
+    clock_hz: float | None = None
+    #: Mean frequency of the CPUs that cpufreq told, over the trials.
+    frequency_hz: float | None = None
+    #: Share of the quota's periods in which the kernel stopped a worker, and seconds of that.
+    throttled_share: float | None = None
+    throttled_s: float | None = None
+    #: CPUs' worth of time that the hypervisor gave to others.
+    steal_cpus: float | None = None
+    #: Times that the processor throttled itself for heat.
+    thermal_throttles: float | None = None
+    #: The memory of a step, where memory is swept.
+    memory_bytes: int | None = None
+    #: Largest scaled residual of any solve.
+    residual: float | None = None
+
+
+class Regime(msgspec.Struct, frozen=True, kw_only=True):
+    """A range of quotas in which the machine scales by one line, and why another elsewhere."""
+
+    start: float
+    end: float
+    #: Work a second for each CPU in it, as a share of the fastest regime's.
+    relative_speed: float
+    #: ``frequency``, ``heat``, ``steal``, ``quota`` (not delivered), ``saturated``, ``unseen``.
+    cause: str
+    #: The same in a sentence, with the figures that it rests on.
+    evidence: str
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it was measured: what must be the same for the calibration to hold."""
+
+    cpu: str | None = None
+    cpus: int | None = None
+    kernel: str | None = None
+    hypervisor: str | None = None
+    governor: str | None = None
+    driver: str | None = None
+    turbo: str | None = None
+    smt: str | None = None
+    boot_id: str | None = None
+    #: Version of the control groups that held the quota.
+    cgroup: str | None = None
+
+
+class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+    """How the speed of a machine follows the CPU time that it is given."""
+
+    version: int = VERSION
+    #: Date and time of the first session's start, ISO 8601.
+    measured: str | None
+    by: By
+    #: Workload as a person would name it: ``linpack (size 1000)``.
+    workload: str
+    #: What ``rate`` counts: ``flop``, ``execution``, ``byte``.
+    work: str
+    platform: str
+    workers: int
+    period_s: float
+    points: tuple[Point, ...]
+    #: Against the CPU time asked for: the verdict.
+    asked: Scaling
+    #: Against the CPU time delivered: None where it could not be had.
+    delivered: Scaling | None
+    regimes: tuple[Regime, ...]
+    machine: Machine
+    #: Settings that were held meanwhile, by name.
+    settings: dict[str, str] = {}
+    #: What weakens it, each a sentence.
+    caveats: tuple[str, ...] = ()
