@@ -51,6 +51,8 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     #: Where the method or the design comes from.
     source: str | None = None
+    #: What a kernel's work is counted in; None: nothing is counted.
+    work: str | None = None
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,6 +25,7 @@ pub const KERNEL: Kernel = Kernel {
             maximum: u32::MAX as u64,
         },
     ],
+    work: "execution",
     prepare: |given, seed| {
         let [queries, size] = values(&KERNEL, given)?;
         let mut items = generate(size, seed, |random| up_to(size, random) as u32)?;
@@ -39,6 +40,7 @@ pub const KERNEL: Kernel = Kernel {
             })
         }))
     },
+    stepwise: None,
 };
 
 /// Number of items below the one that is sought.

@@ -8,6 +8,7 @@ pub const KERNEL: Kernel = Kernel {
     question: "How stable is floating-point arithmetic on inputs read one after the other?",
     source: Some("STABILITY, exp/exp_float 65536"),
     parameters: PARAMETERS,
+    work: "execution",
     prepare: |given, seed| {
         let [size, terms] = values(&KERNEL, given)?;
         let input = generate(size, seed, |random| {
@@ -21,6 +22,7 @@ pub const KERNEL: Kernel = Kernel {
             })
         }))
     },
+    stepwise: None,
 };
 
 /// Those of both precisions.

@@ -17,6 +17,7 @@ pub const KERNEL: Kernel = Kernel {
         minimum: 1,
         maximum: 1 << 32,
     }],
+    work: "execution",
     prepare: |given, seed| {
         let [size] = values(&KERNEL, given)?;
         let input = generate(size, seed, |random| random.next_u32())?;
@@ -28,6 +29,7 @@ pub const KERNEL: Kernel = Kernel {
             })
         }))
     },
+    stepwise: None,
 };
 
 /// Each bit is the parity of itself and all higher bits of the Gray code.

@@ -13,10 +13,12 @@ pub const KERNEL: Kernel = Kernel {
         minimum: 1,
         maximum: 1 << 32,
     }],
+    work: "execution",
     prepare: |given, seed| {
         let [size] = values(&KERNEL, given)?;
         sorting(size, seed, sort)
     },
+    stepwise: None,
 };
 
 /// Moves each item down to its place among those before it.

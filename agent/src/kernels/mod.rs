@@ -11,6 +11,7 @@ mod gray2bin;
 mod insertion_sort;
 mod null;
 mod qsort;
+mod steps;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -18,6 +19,8 @@ use std::hint::black_box;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
+
+pub use steps::Steps;
 
 use crate::topology::memory_bytes;
 
@@ -42,9 +45,31 @@ pub struct Kernel {
     pub question: &'static str,
     pub source: Option<&'static str>,
     pub parameters: &'static [Parameter],
+    /// What its work is counted in: `flop`, `byte`, or `execution` where nothing finer is told.
+    pub work: &'static str,
     /// Checks the parameters and makes the input that the seed stands for.
     #[serde(skip)]
     pub prepare: fn(&BTreeMap<String, u64>, u64) -> Result<Execution, String>,
+    /// The same, to be done in small steps; absent: an execution is a step.
+    #[serde(skip)]
+    pub stepwise: Option<Stepwise>,
+}
+
+pub type Stepwise = fn(&BTreeMap<String, u64>, u64) -> Result<Box<dyn Steps>, String>;
+
+impl Kernel {
+    /// The prepared work in steps, over and over.
+    #[allow(dead_code)] // until windows are measured
+    pub fn steps(
+        &self,
+        given: &BTreeMap<String, u64>,
+        seed: u64,
+    ) -> Result<Box<dyn Steps>, String> {
+        match self.stepwise {
+            Some(begin) => begin(given, seed),
+            None => Ok(steps::executions((self.prepare)(given, seed)?)),
+        }
+    }
 }
 
 /// One parameter of a kernel; all are whole numbers.
@@ -224,6 +249,27 @@ mod tests {
             assert_eq!(execute(2), twice, "{}", kernel.name);
             let thrice = twice.wrapping_mul(shift).wrapping_add(once);
             assert_eq!(execute(3), thrice, "{}", kernel.name);
+        }
+    }
+
+    #[test]
+    fn steps_complete_executions_and_tell_their_work() {
+        for kernel in KERNELS {
+            let given = (kernel.parameters.iter())
+                .map(|p| (p.name.to_string(), SIZE))
+                .collect();
+            let mut steps = kernel.steps(&given, 7).expect(kernel.name);
+            let (mut work, mut completed) = (0.0, 0);
+            while completed < 3 {
+                let step = steps.step();
+                assert_eq!(step.wrong, None, "{}", kernel.name);
+                work += step.work;
+                completed += step.completed;
+            }
+            assert!(work >= completed as f64, "{}", kernel.name);
+            if kernel.work == "execution" {
+                assert_eq!(work, completed as f64, "{}", kernel.name);
+            }
         }
     }
 

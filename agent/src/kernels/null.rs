@@ -8,10 +8,12 @@ pub const KERNEL: Kernel = Kernel {
     question: "What does the harness itself cost, and what does a new kernel's file look like?",
     source: None,
     parameters: &[],
+    work: "execution",
     prepare: |given, seed| {
         let [] = values(&KERNEL, given)?;
         Ok(Box::new(move |repetitions| {
             (0..repetitions).fold(0, |sum, _| digest(sum, black_box(seed)))
         }))
     },
+    stepwise: None,
 };
