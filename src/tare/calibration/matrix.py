@@ -1,0 +1,187 @@
+"""The same sweep under several settings: its combinations, what became of them, their order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from tare.calibration.document import Interval
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import Experiment
+from tare.statistics.scaling import Verdict
+
+VERSION = 1
+#: In the folder of all combinations.
+FILE = "matrix.json"
+#: More sweeps than anybody waits for.
+MOST = 64
+
+State = Literal["to do", "measured", "waiting", "left out", "failed"]
+
+
+class Combination(msgspec.Struct, frozen=True, kw_only=True):
+    """One value of every setting, and what became of it."""
+
+    settings: dict[str, str]
+    #: Of its sweep, below that of the matrix.
+    folder: str
+    state: State = "to do"
+    #: Why it is not measured, and what would mend it.
+    why: str | None = None
+    hint: str | None = None
+    #: What the kernel must have been started with, where it waits for that.
+    boot: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The settings in one word: ``governor=performance,turbo=off``."""
+        return label(self.settings)
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """How one combination compares with the others."""
+
+    label: str
+    settings: dict[str, str]
+    folder: str
+    verdict: Verdict
+    r2: float | None
+    #: Largest relative error of one straight line, and half of the interval of that point.
+    largest_error: float | None
+    uncertainty: float | None
+    #: Whether none is fairer beyond what is uncertain: several are a tie.
+    fairest: bool
+    #: Most work a second at any step, and its mean over all steps.
+    maximum: Interval
+    mean: Interval
+    #: The two as shares of the fastest combination's.
+    maximum_share: Interval
+    mean_share: Interval
+
+
+class Matrix(msgspec.Struct, frozen=True, kw_only=True):
+    """The same sweep under several settings."""
+
+    version: int = VERSION
+    #: As asked: values by setting.
+    asked: dict[str, tuple[str, ...]]
+    experiment: Experiment
+    combinations: tuple[Combination, ...]
+    #: Of those that were measured, the fairest first.
+    standings: tuple[Standing, ...] = ()
+    #: What ``rate`` counts.
+    work: str | None = None
+    #: One to three sentences: which is the fairest, and what it costs.
+    answer: str | None = None
+
+
+def label(settings: Mapping[str, str]) -> str:
+    """Return settings in one word, which is also the name of a folder."""
+    return ",".join(f"{name}={value}" for name, value in settings.items()).replace("/", "_")
+
+
+def asked(words: Sequence[str], known: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Read ``governor=powersave,performance turbo=on,off``.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Each one or several settings with their values.
+    known : sequence of str
+        The settings that there are.
+
+    Raises
+    ------
+    ExperimentError
+        If one is unknown, has no value, or is named twice, or there are too many combinations.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for word in " ".join(words).split():
+        name, _, values = word.partition("=")
+        chosen = tuple(dict.fromkeys(filter(None, values.split(","))))
+        if name not in known:
+            raise ExperimentError(f"there is no setting {name!r}", _meant(name, known))
+        if not chosen:
+            raise ExperimentError(
+                f"--settings: {name} is to have values", f"--settings {name}=VALUE,VALUE"
+            )
+        if name in found:
+            raise ExperimentError(
+                f"--settings names {name} twice",
+                f"--settings {name}={','.join(dict.fromkeys(found[name] + chosen))}",
+            )
+        found[name] = chosen
+    if not found:
+        raise ExperimentError(
+            "--settings names nothing", "--settings governor=powersave,performance"
+        )
+    count = math.prod(len(values) for values in found.values())
+    if count > MOST:
+        raise ExperimentError(
+            f"--settings asks for {count} sweeps, more than {MOST}", "fewer values at a time"
+        )
+    return found
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"--settings {close[0]}=…" if close else f"there are: {', '.join(known)}"
+
+
+def combinations(values: Mapping[str, tuple[str, ...]]) -> tuple[Combination, ...]:
+    """Cross every value of every setting."""
+    crossed = itertools.product(*values.values())
+    settings = [dict(zip(values, some, strict=True)) for some in crossed]
+    return tuple(Combination(settings=one, folder=label(one)) for one in settings)
+
+
+def write(matrix: Matrix, folder: Path) -> None:
+    """Keep what is known in the folder of all combinations."""
+    path = folder / FILE
+    try:
+        fresh = path.with_suffix(".new")
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(matrix), indent=1))
+        fresh.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror}", "free some room, or choose another --out"
+        ) from error
+
+
+def read(folder: Path) -> Matrix:
+    """Read what :func:`write` wrote.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it is damaged.
+    """
+    path = folder / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Matrix)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+
+
+def with_state(
+    matrix: Matrix,
+    one: Combination,
+    state: State,
+    *,
+    why: str | None = None,
+    hint: str | None = None,
+    boot: tuple[str, ...] = (),
+) -> Matrix:
+    """Return the matrix with what became of one combination."""
+    became = msgspec.structs.replace(one, state=state, why=why, hint=hint, boot=boot)
+    changed = tuple(became if c.folder == one.folder else c for c in matrix.combinations)
+    return msgspec.structs.replace(matrix, combinations=changed)
