@@ -12,6 +12,8 @@ from tare.statistics.scaling import Scaling
 VERSION = 1
 #: What is swept: quotas of CPU time, whole CPUs, or memory sizes that CPU time goes with.
 By = Literal["quota", "cpuset", "memory"]
+#: Why a range is slower than the fastest.
+Cause = Literal["none", "frequency", "heat", "steal", "quota", "saturated", "unseen"]
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +34,9 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     cpus: float
     #: Work a second of all workers together (``Calibration.work`` a second).
     rate: Interval
-    #: CPU time a second that the workers got in the windows, of all together.
-    delivered: Interval
+    #: CPU time a second that the workers got in the windows, of all together; None where it could
+    #: not be had, as for some commands.
+    delivered: Interval | None
     #: Good trials, their numbers, and each one's own values of the two (same order).
     n: int
     trials: tuple[int, ...]
@@ -63,8 +66,9 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True):
     end: float
     #: Work a second for each CPU in it, as a share of the fastest regime's.
     relative_speed: float
-    #: ``frequency``, ``heat``, ``steal``, ``quota`` (not delivered), ``saturated``, ``unseen``.
-    cause: str
+    #: Why it is slower: ``frequency``, ``heat``, ``steal``, ``quota`` (not delivered),
+    #: ``saturated``, ``unseen``; ``none``: it is the fastest, or as fast.
+    cause: Cause
     #: The same in a sentence, with the figures that it rests on.
     evidence: str
 
@@ -99,6 +103,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     platform: str
     workers: int
     period_s: float
+    #: Levels of further factors that the experiment varied beside, such as ``load``.
+    levels: dict[str, str] = {}
     points: tuple[Point, ...]
     #: Against the CPU time asked for: the verdict.
     asked: Scaling

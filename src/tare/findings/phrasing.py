@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from tare.statistics.telling import chosen as share
-from tare.statistics.telling import percent
+from tare.statistics.telling import percent, significant
 
 __all__ = [
     "at_levels", "change", "change_interval", "counted", "duration", "listing", "metric_name",
@@ -27,14 +27,6 @@ _QUANTITIES = {
 }
 #: Levels that go without saying.
 _DEFAULTS = {"pinning": "none", "load": "none", "size": "all"}
-
-
-def significant(value: float, digits: int = 3) -> str:
-    """Write a number to so many significant digits, without an exponent where it can be helped."""
-    if value == 0 or not math.isfinite(value):
-        return "0" if value == 0 else str(value)
-    places = digits - 1 - math.floor(math.log10(abs(value)))
-    return _minus(f"{round(value, places):,.{max(0, places)}f}")
 
 
 def unit_of(metric: str) -> str:

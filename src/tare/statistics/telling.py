@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def percent(share: float, *, sign: bool = False) -> str:
     """Write a share as per cent: ``percent(0.0312)`` is "3.1 %"."""
@@ -18,3 +20,11 @@ def chosen(share: float) -> str:
 def p_value(p: float) -> str:
     """Write a probability; below one in a thousand only that it is."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write a number to so many significant digits, without an exponent where it can be helped."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, places):,.{max(0, places)}f}".replace("-", "−")

@@ -1,0 +1,211 @@
+"""From the results of a sweep to its calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from tare.calibration import causes
+from tare.calibration.caveats import caveats
+from tare.calibration.document import Calibration, Interval, Machine, Point
+from tare.calibration.trials import FEWEST_STEPS, Sweep, sweeps, why_not
+from tare.catalogue import catalogue
+from tare.errors import AgentError, StoreError
+from tare.experiment import WorkloadSpec
+from tare.results import Results
+from tare.statistics.moments import mean_and_sd
+from tare.statistics.scaling import Scaling, scaling
+
+#: Facts of a session that tell what a setting was held at: ``held.governor``.
+HELD = "held."
+
+
+def calibrations(results: Results) -> tuple[Calibration, ...]:
+    """Conclude every calibration that an experiment holds.
+
+    Parameters
+    ----------
+    results : Results
+        Trials that are windows, at several steps of CPU.
+
+    Returns
+    -------
+    tuple of Calibration
+        One for each workload on each platform with each number of workers (and each level of
+        any other factor), in the order of the experiment; none where the experiment is about
+        something else: :func:`refusal` says why.
+    """
+    if results.experiment.window is None:
+        return ()
+    return tuple(
+        _calibration(results, sweep)
+        for sweep in sweeps(results)
+        if sweep.table["cpus"].nunique() >= FEWEST_STEPS
+    )
+
+
+def calibration(results: Results) -> Calibration | None:
+    """Conclude the first calibration of an experiment; None where it holds none."""
+    return next(iter(calibrations(results)), None)
+
+
+def refusal(results: Results) -> str | None:
+    """Say why results hold no calibration, to follow "…is no calibration: "; None: they do."""
+    return why_not(results)
+
+
+def required(results: Results, name: str) -> tuple[Calibration, ...]:
+    """Conclude every calibration.
+
+    Raises
+    ------
+    StoreError
+        If there is none: says why.
+    """
+    found = calibrations(results)
+    if not found:
+        raise StoreError(
+            f"{name} is no calibration: {refusal(results)}", "tare calibrate   (makes one)"
+        )
+    return found
+
+
+def _calibration(results: Results, sweep: Sweep) -> Calibration:
+    points = tuple(_points(sweep))
+    asked = scaling(*_by_trial(points, [p.cpus for p in points]))
+    sessions = results.sessions
+    machine = _machine(results)
+    spec = _workload(results, sweep)
+    workers = int(sweep.levels.get("workers", 1))
+    threads = _threads(spec, workers)
+    usable = causes.Usable(threads=threads, cpus=machine.cpus)
+    return Calibration(
+        measured=None if sessions.empty else str(sessions["started"].iloc[0]),
+        by=sweep.by,
+        workload=_named(spec, sweep),
+        work=_work(spec),
+        platform=sweep.levels.get("platform", "bare"),
+        workers=workers,
+        period_s=sweep.period_s,
+        levels=_further(results, sweep),
+        points=points,
+        asked=asked,
+        delivered=_against_delivered(points),
+        regimes=causes.regimes(points, asked, machine, usable),
+        machine=machine,
+        settings=_held(results),
+        caveats=tuple(caveats(results, sweep, points, threads)),
+    )
+
+
+def _points(sweep: Sweep) -> Iterator[Point]:
+    for cpus, rows in sweep.table.groupby("cpus"):
+        rows = rows.sort_values("trial")
+        yield Point(
+            cpus=float(str(cpus)),
+            rate=_mean(rows["rate"]),
+            delivered=_mean(rows["delivered"].dropna()),
+            n=len(rows),
+            trials=tuple(int(t) for t in rows["trial"]),
+            rates=tuple(float(v) for v in rows["rate"]),
+            deliveries=tuple(float(v) for v in rows["delivered"].dropna()),
+            clock_hz=_or_none(rows["clock_hz"].median()),
+            frequency_hz=_or_none(rows["frequency_hz"].mean()),
+            throttled_share=_or_none(rows["throttled_share"].mean()),
+            throttled_s=_or_none(rows["throttled_s"].mean()),
+            steal_cpus=_or_none(rows["steal_cpus"].mean()),
+            thermal_throttles=_or_none(rows["thermal_throttles"].mean()),
+            memory_bytes=None if (size := _or_none(rows["memory_bytes"].iloc[0])) is None
+            else int(size),
+            residual=_or_none(rows["residual"].max()),
+        )  # fmt: skip
+
+
+def _or_none(value: float | None) -> float | None:
+    return None if value is None or pd.isna(value) else float(value)
+
+
+def _mean(values: pd.Series) -> Interval | None:
+    if values.empty:
+        return None
+    mean, _ = mean_and_sd(values.to_numpy(dtype=float))
+    return Interval(value=mean.estimate, low=mean.low, high=mean.high)
+
+
+def _by_trial(points: tuple[Point, ...], xs: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and rate of each trial, where each step has one x."""
+    x = np.repeat(xs, [p.n for p in points])
+    return x, np.array([rate for p in points for rate in p.rates])
+
+
+def _against_delivered(points: tuple[Point, ...]) -> Scaling | None:
+    """Fit the rates against the CPU time that arrived: of each step the mean, as its x."""
+    means = [p.delivered.value for p in points if p.delivered is not None]
+    if len(means) < len(points) or len(set(means)) < FEWEST_STEPS:
+        return None
+    return scaling(*_by_trial(points, means))
+
+
+def _workload(results: Results, sweep: Sweep) -> WorkloadSpec | None:
+    name = sweep.levels.get("workload")
+    return next((w for w in results.experiment.workloads if w.name == name), None)
+
+
+def _threads(spec: WorkloadSpec | None, workers: int) -> int | None:
+    """Return how many threads work side by side; of a command nobody knows."""
+    if spec is None or spec.kernel is None:
+        return None
+    return workers * int(spec.parameters.get("threads", 1))
+
+
+def _named(spec: WorkloadSpec | None, sweep: Sweep) -> str:
+    """Name a workload as a person does: "linpack (size 1000)"."""
+    if spec is None:
+        return sweep.levels.get("workload", "unknown")
+    if spec.kernel is None:
+        return spec.name
+    told = ", ".join(f"{name} {value}" for name, value in spec.parameters.items())
+    name = spec.kernel if spec.name.startswith(spec.kernel) else spec.name
+    return f"{name} ({told})" if told else name
+
+
+def _work(spec: WorkloadSpec | None) -> str:
+    """Return what a kernel counts; a command counts its executions."""
+    if spec is None or spec.kernel is None:
+        return "execution"
+    try:
+        kernel = catalogue().kernels.get(spec.kernel)
+    except AgentError:
+        return "execution"
+    return (kernel and kernel.work) or "execution"
+
+
+def _further(results: Results, sweep: Sweep) -> dict[str, str]:
+    """Return the levels of factors that the document has no other place for."""
+    placed = ("workload", "platform", "workers")
+    return {f: v for f, v in sweep.levels.items() if f in results.varied and f not in placed}
+
+
+def _machine(results: Results) -> Machine:
+    facts = results.facts[results.facts["platform"].isna()]
+    known = dict(zip(facts["name"], facts["value"], strict=True))
+    told = {
+        name: str(known[name])
+        for name in ("cpu", "kernel", "hypervisor", "governor", "driver", "turbo", "smt", "cgroup")
+        if known.get(name) is not None
+    }
+    cpus = known.get("cpus")
+    boot = None if results.sessions.empty else results.sessions["boot_id"].iloc[-1]
+    return Machine(
+        **told, cpus=None if cpus is None else int(cpus), boot_id=None if boot is None else str(boot)
+    )
+
+
+def _held(results: Results) -> dict[str, str]:
+    facts = results.facts[results.facts["name"].str.startswith(HELD)]
+    return {
+        str(name).removeprefix(HELD): str(value)
+        for name, value in zip(facts["name"], facts["value"], strict=True)
+    }
