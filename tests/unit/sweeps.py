@@ -93,7 +93,12 @@ def make(
         name="calibrate",
         question="Does this machine scale linearly with the CPU time that it is given?",
         workloads=(workload,),
-        factors={"platform": tuple(platforms), "workers": (workers,), factor: tuple(steps), **extra},
+        factors={
+            "platform": tuple(platforms),
+            "workers": (workers,),
+            factor: tuple(steps),
+            **extra,
+        },
         sizes=dict(sizes or {}),
         instances="shared",
         window=WindowSpec(),
@@ -209,7 +214,10 @@ def _trial(
             ("window_executions", "self", 100),
         ]
         if how.delivered:
-            own += [("window_ns", "self", window), ("window_cpu_ns", "self", got / workers * window)]
+            own += [
+                ("window_ns", "self", window),
+                ("window_cpu_ns", "self", got / workers * window),
+            ]
         if kernel == "linpack":
             own.append(("residual", "self", 0.004))
         if how.clock_hz:

@@ -46,7 +46,7 @@ class Usable:
     def most(self) -> int | None:
         """CPUs that could be busy at once; None: not known."""
         known = [n for n in (self.threads, self.cpus) if n is not None]
-        return min(known) if self.threads is not None else None if not known else self.cpus
+        return min(known, default=None)
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def regimes(
             cause, evidence = _slower(one, fastest, relative, machine)
         found.append(
             Regime(
-                start=one.segment.start,
-                end=one.segment.end,
+                start=_at(one.segment.start, one.points),
+                end=_at(one.segment.end, one.points),
                 relative_speed=relative,
                 cause=cause,
                 evidence=evidence,
@@ -146,12 +146,13 @@ def _ranges(points: Sequence[Point], asked: Scaling) -> Iterator[_Range]:
             yield _Range(segment, inside)
 
 
+def _at(cpus: float, points: Sequence[Point]) -> float:
+    """Return the step at a place, where there is one: fits bring rounding with them."""
+    return next((p.cpus for p in points if math.isclose(p.cpus, cpus)), cpus)
+
+
 def _flat(segment: Segment, asked: Scaling) -> bool:
-    return (
-        asked.saturates_at is not None
-        and len(asked.segments) > 1
-        and segment is asked.segments[-1]
-    )
+    return asked.saturates_at is not None and segment.slope == 0
 
 
 def _saturated(asked: Scaling, usable: Usable) -> tuple[Cause, str]:
@@ -199,9 +200,7 @@ def _as_fast(one: _Range, fastest: _Range, ranges: int) -> str:
     )
 
 
-def _slower(
-    one: _Range, fastest: _Range, relative: float, machine: Machine
-) -> tuple[Cause, str]:
+def _slower(one: _Range, fastest: _Range, relative: float, machine: Machine) -> tuple[Cause, str]:
     """Find what explains at least half of the loss."""
     told = f"{percent(1 - relative)} less work for each CPU than from {fastest.told}"
     stolen = (one.steal or 0) - (fastest.steal or 0)

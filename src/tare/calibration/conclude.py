@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from tare.calibration import causes
@@ -74,7 +73,7 @@ def required(results: Results, name: str) -> tuple[Calibration, ...]:
 
 def _calibration(results: Results, sweep: Sweep) -> Calibration:
     points = tuple(_points(sweep))
-    asked = scaling(*_by_trial(points, [p.cpus for p in points]))
+    asked = scaling(*(sweep.table[c].to_numpy(dtype=float) for c in ("cpus", "rate")))
     sessions = results.sessions
     machine = _machine(results)
     spec = _workload(results, sweep)
@@ -92,7 +91,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         levels=_further(results, sweep),
         points=points,
         asked=asked,
-        delivered=_against_delivered(points),
+        delivered=_against_delivered(sweep),
         regimes=causes.regimes(points, asked, machine, usable),
         machine=machine,
         settings=_held(results),
@@ -102,15 +101,16 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
 
 def _points(sweep: Sweep) -> Iterator[Point]:
     for cpus, rows in sweep.table.groupby("cpus"):
-        rows = rows.sort_values("trial")
+        # Each trial's or none: they stand beside the rates.
+        arrived = rows["delivered"] if rows["delivered"].notna().all() else rows["delivered"][:0]
         yield Point(
             cpus=float(str(cpus)),
             rate=_mean(rows["rate"]),
-            delivered=_mean(rows["delivered"].dropna()),
+            delivered=None if arrived.empty else _mean(arrived),
             n=len(rows),
             trials=tuple(int(t) for t in rows["trial"]),
             rates=tuple(float(v) for v in rows["rate"]),
-            deliveries=tuple(float(v) for v in rows["delivered"].dropna()),
+            deliveries=tuple(float(v) for v in arrived),
             clock_hz=_or_none(rows["clock_hz"].median()),
             frequency_hz=_or_none(rows["frequency_hz"].mean()),
             throttled_share=_or_none(rows["throttled_share"].mean()),
@@ -127,25 +127,17 @@ def _or_none(value: float | None) -> float | None:
     return None if value is None or pd.isna(value) else float(value)
 
 
-def _mean(values: pd.Series) -> Interval | None:
-    if values.empty:
-        return None
+def _mean(values: pd.Series) -> Interval:
     mean, _ = mean_and_sd(values.to_numpy(dtype=float))
     return Interval(value=mean.estimate, low=mean.low, high=mean.high)
 
 
-def _by_trial(points: tuple[Point, ...], xs: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and rate of each trial, where each step has one x."""
-    x = np.repeat(xs, [p.n for p in points])
-    return x, np.array([rate for p in points for rate in p.rates])
-
-
-def _against_delivered(points: tuple[Point, ...]) -> Scaling | None:
-    """Fit the rates against the CPU time that arrived: of each step the mean, as its x."""
-    means = [p.delivered.value for p in points if p.delivered is not None]
-    if len(means) < len(points) or len(set(means)) < FEWEST_STEPS:
+def _against_delivered(sweep: Sweep) -> Scaling | None:
+    """Fit the rates against the CPU time that arrived."""
+    table = sweep.table
+    if not (table["delivered"] > 0).all():
         return None
-    return scaling(*_by_trial(points, means))
+    return scaling(*(table[c].to_numpy(dtype=float) for c in ("delivered", "rate", "cpus")))
 
 
 def _workload(results: Results, sweep: Sweep) -> WorkloadSpec | None:
@@ -199,7 +191,9 @@ def _machine(results: Results) -> Machine:
     cpus = known.get("cpus")
     boot = None if results.sessions.empty else results.sessions["boot_id"].iloc[-1]
     return Machine(
-        **told, cpus=None if cpus is None else int(cpus), boot_id=None if boot is None else str(boot)
+        **told,
+        cpus=None if cpus is None else int(cpus),
+        boot_id=None if boot is None else str(boot),
     )
 
 

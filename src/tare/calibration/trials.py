@@ -28,7 +28,11 @@ _COLUMNS = (
     ("residual", "residual", "max"),
 )
 #: Of several sources of what the front's observer counts, its own.
-_BEST = {"throttled_ns": "host_cgroup", "throttled_periods": "host_cgroup", "periods": "host_cgroup"}
+_BEST = {
+    "throttled_ns": "host_cgroup",
+    "throttled_periods": "host_cgroup",
+    "periods": "host_cgroup",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,8 @@ def sweeps(results: Results) -> Iterator[Sweep]:
     trials = trials.assign(
         cpus=given.map(lambda one: one[0]), memory_bytes=given.map(lambda one: one[1])
     )
-    for _, some in trials.groupby(others, dropna=False, sort=False):
+    # In the order of the experiment, not of chance.
+    for _, some in trials.sort_values("cell").groupby(others, dropna=False, sort=False):
         levels = {f: str(some[f].iloc[0]) for f in others}
         yield _sweep(results, by, levels, some)
 

@@ -1,0 +1,191 @@
+"""From made-up sweeps, whose truth is known, to what a calibration says of them."""
+
+from __future__ import annotations
+
+import pytest
+import sweeps
+from sweeps import Sweep
+
+from tare.calibration import conclude
+from tare.experiment import SizeSpec
+
+
+def test_a_straight_machine_is_linear_and_every_point_has_its_interval():
+    found = conclude.calibration(sweeps.make())
+    assert found is not None
+    assert (found.by, found.platform, found.workers, found.period_s) == ("quota", "bare", 2, 0.1)
+    assert found.workload == "linpack (size 1000)"
+    assert found.asked.verdict == "linear"
+    assert found.delivered is not None
+    assert found.delivered.verdict == "linear"
+    assert [p.cpus for p in found.points] == list(sweeps.QUOTAS)
+    for point in found.points:
+        assert point.n == 7
+        assert len(point.rates) == len(point.trials) == 7
+        assert point.rate.low < point.rate.value < point.rate.high
+        assert point.rate.value == pytest.approx(28e9 * point.cpus, rel=0.02)
+        assert point.delivered.value == pytest.approx(point.cpus)
+        assert point.residual == 0.004
+    assert [r.cause for r in found.regimes] == ["none"]
+    assert found.machine.cpus == 2
+    assert found.caveats == ()
+
+
+def test_h90_is_three_ranges_and_the_slow_one_is_the_frequencys():
+    quotas = [round(0.1 * n, 1) for n in range(1, 41)]
+    facts = {"cpus": 4, "driver": "intel_pstate", "governor": "powersave"}
+    results = sweeps.make(sweeps.h90(), quotas=quotas, workers=4, facts=facts)
+    found = conclude.calibration(results)
+    assert found.asked.verdict == "piecewise"
+    assert [r.cause for r in found.regimes] == ["none", "frequency", "none"]
+    slow = found.regimes[1]
+    assert (slow.start, slow.end) == (0.6, 2.8)
+    assert slow.relative_speed == pytest.approx(0.8 / 4.1, rel=0.02)
+    for word in ("0.80 GHz", "4.10 GHz", "intel_pstate", "powersave"):
+        assert word in slow.evidence
+
+
+def test_one_thread_ends_at_one_cpu_and_the_count_is_checked():
+    found = conclude.calibration(sweeps.make(workers=1))
+    assert found.asked.verdict == "saturating"
+    assert found.asked.saturates_at == pytest.approx(1, abs=0.05)
+    top = found.regimes[-1]
+    assert top.cause == "saturated"
+    assert "1 thread" in top.evidence
+    assert "the count is right" in top.evidence
+    assert found.delivered.line.r2 > 0.99 > found.asked.line.r2
+
+
+def test_a_ceiling_below_what_is_there_is_told():
+    found = conclude.calibration(sweeps.make(Sweep(usable=1.3)))
+    assert found.regimes[-1].cause == "saturated"
+    assert "something else ends it" in found.regimes[-1].evidence
+
+
+@pytest.mark.parametrize(
+    ("machine", "facts", "cause", "words"),
+    [
+        (Sweep(steal=lambda q: 0.3 if q > 1 else 0.0), {}, "steal", ["30 %"]),
+        (Sweep(withheld=lambda q: 0.3 if q > 1 else 0.0), {}, "quota", ["70 %"]),
+        (
+            Sweep(clock_hz=lambda q: 2e9 if q > 1 else 4e9, heat=lambda q: 3.0 if q > 1 else 0.0),
+            {},
+            "heat",
+            ["2.00 GHz", "3 times"],
+        ),
+        (
+            Sweep(
+                clock_hz=None,
+                frequency_hz=lambda q: 2e9 if q > 1 else 4e9,
+                efficiency=lambda q: 0.5 if q > 1 else 1.0,
+            ),
+            {"driver": "acpi-cpufreq", "governor": "ondemand"},
+            "frequency",
+            ["cpufreq", "ondemand"],
+        ),
+        (
+            Sweep(efficiency=lambda q: 0.6 if q > 1 else 1.0),
+            {"hypervisor": "yes (QEMU)"},
+            "unseen",
+            ["not visible in this virtual machine", "4.10 GHz", "neighbours"],
+        ),
+        (
+            Sweep(efficiency=lambda q: 0.6 if q > 1 else 1.0, clock_hz=None),
+            {},
+            "unseen",
+            ["the clock was not measured"],
+        ),
+    ],
+)
+def test_what_happened_in_the_slow_range_is_its_cause(machine, facts, cause, words):
+    found = conclude.calibration(sweeps.make(machine, facts=facts))
+    assert found.asked.verdict == "piecewise"
+    slow = found.regimes[-1]
+    assert slow.cause == cause, slow.evidence
+    for word in words:
+        assert word in slow.evidence
+
+
+def test_each_platform_and_each_period_has_its_calibration():
+    results = sweeps.make(
+        {
+            ("bare", "0.1"): Sweep(),
+            ("bare", "0.005"): Sweep(withheld=lambda q: 0.07),
+            ("docker", "0.1"): Sweep(),
+            ("docker", "0.005"): Sweep(),
+        },
+        platforms=("bare", "docker"),
+        extra={"period": ("0.1", "0.005")},
+    )
+    found = conclude.calibrations(results)
+    assert [(c.platform, c.period_s) for c in found] == [
+        ("bare", 0.1), ("bare", 0.005), ("docker", 0.1), ("docker", 0.005),
+    ]  # fmt: skip
+    assert found[1].points[0].delivered.value == pytest.approx(0.093)
+
+
+def test_whole_cpus_and_memory_sizes_are_steps_too():
+    cpus = {f"{n}": SizeSpec(cpuset=n) for n in range(1, 5)}
+    found = conclude.calibration(sweeps.make(Sweep(usable=4), sizes=cpus, workers=4))
+    assert (found.by, [p.cpus for p in found.points]) == ("cpuset", [1, 2, 3, 4])
+    memory = {
+        f"{mb} MB": SizeSpec(cores=mb / 1769, memory_bytes=mb << 20)
+        for mb in (128, 256, 512, 1024, 1769)
+    }
+    found = conclude.calibration(sweeps.make(sizes=memory))
+    assert found.by == "memory"
+    assert found.points[-1].cpus == 1
+    assert found.points[-1].memory_bytes == 1769 << 20
+
+
+def test_what_is_missing_is_absent_and_told():
+    found = conclude.calibration(
+        sweeps.make(Sweep(delivered=False, clock_hz=None), kernel=None, trials=1)
+    )
+    assert found.delivered is None
+    assert all(p.delivered is None and p.clock_hz is None for p in found.points)
+    assert all(p.residual is None and p.rate.low is None for p in found.points)
+    assert found.work == "execution"
+    assert any("one trial" in told for told in found.caveats)
+    assert any("was not measured" in told for told in found.caveats)
+
+
+def test_failed_trials_are_left_out_and_told():
+    found = conclude.calibration(sweeps.make(Sweep(failing=0.2)))
+    good = sum(p.n for p in found.points)
+    assert good < 140
+    assert f"{140 - good} trials failed and are not in it." in found.caveats
+
+
+def test_sessions_that_differ_are_told():
+    same = conclude.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 1.0})))
+    assert any("over all of them" in told for told in same.caveats)
+    apart = conclude.calibration(sweeps.make(Sweep(sessions={1: 1.0, 2: 0.9})))
+    assert any("session 2 was" in told and "too narrow" in told for told in apart.caveats)
+
+
+def test_more_than_was_asked_for_is_told():
+    found = conclude.calibration(sweeps.make(Sweep(withheld=lambda q: -0.1 if q < 0.5 else 0)))
+    assert any("burst" in told for told in found.caveats)
+
+
+@pytest.mark.parametrize(
+    ("results", "why"),
+    [
+        (lambda: sweeps.make(quotas=(0.5, 1, 2)), "a line takes 4"),
+        (lambda: sweeps.make(Sweep(failing=1.1)), "no trial ended well"),
+        (lambda: sweeps.make(quotas=(1.0,)), "no steps of CPU"),
+    ],
+)
+def test_what_is_no_calibration_says_why(results, why):
+    made = results()
+    assert conclude.calibration(made) is None
+    assert why in conclude.refusal(made)
+
+
+def test_an_experiment_without_windows_is_no_calibration():
+    import synthetic
+
+    made = synthetic.make()
+    assert conclude.calibrations(made) == ()
+    assert "windows" in conclude.refusal(made)
