@@ -24,7 +24,7 @@ import typer
 from tare import registry
 from tare.catalogue import catalogue
 from tare.cli.app import app
-from tare.experiment import Experiment, SizeSpec, Stopping, WorkloadSpec
+from tare.experiment import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 from tare.experiment_file import keys
 from tare.experiment_file.kinds import of
 from tare.experiment_file.table import Key
@@ -47,6 +47,7 @@ TABLES: tuple[tuple[str, Sequence[Key], type[msgspec.Struct]], ...] = (
     ("`[[workload]]` with a kernel; its parameters are keys as well", keys.KERNEL, WorkloadSpec),
     ("`[[workload]]` with a command", keys.COMMAND, WorkloadSpec),
     ("`[sizes.NAME]`", keys.SIZE, SizeSpec),
+    ("`[window]`", keys.WINDOW, WindowSpec),
 )
 
 #: Sections from the registry, in the order of the data's way.

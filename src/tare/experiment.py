@@ -19,6 +19,11 @@ TOPOLOGY = "topology"
 #: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
 NO_LOAD, WHOLE_SIZE = "none", "all"
 
+#: What the kernel takes as period of a CPU quota, and the least that a quota may come to in one
+#: (kernel/sched/core.c, ``min_cfs_quota_period`` and ``max_cfs_quota_period``).
+LEAST_PERIOD_S, MOST_PERIOD_S = 0.001, 1.0
+LEAST_QUOTA_S = 0.001
+
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One ``[[workload]]``: a kernel with its parameters, or a command."""
@@ -147,6 +152,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def limits(self, size: str) -> SizeSpec:
         """Return what a level of ``size`` gives to each instance."""
         return self.sizes.get(size, SizeSpec())
+
+    def cores(self, cell: Cell) -> float | None:
+        """Return the CPU time that an instance of a cell gets a second of time; None: no quota."""
+        return self.limits(cell.size).cores if cell.quota is None else cell.quota
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,11 +59,12 @@ def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
     Raises
     ------
     ExperimentError
-        If a size is beyond the machine, or there are more cells than anybody can mean.
+        If a quota or a size is beyond the machine, or there are more cells than anybody can mean.
     """
     factors = dict(experiment.factors)
     if tuple(factors.get("workers", ())) == (TOPOLOGY,):
         factors["workers"] = machine.steps
+    _check_quotas(experiment, machine)
     _check_sizes(experiment, machine)
     count = math.prod(len(levels) for levels in factors.values()) * len(experiment.workloads)
     if count > MOST_CELLS:
@@ -84,17 +85,29 @@ def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
     return Cell(cell=number, workload=workload, others=others, **known)
 
 
+def _check_quotas(experiment: Experiment, machine: Machine) -> None:
+    most = len(machine.spread)
+    beyond = [level for level in experiment.factors.get("quota", ()) if level > most]
+    if beyond:
+        raise ExperimentError(
+            f"a quota of {beyond[0]:g} CPUs is asked, this machine has {most}",
+            f"[factors] quota: at most {most}",
+        )
+
+
 def _check_sizes(experiment: Experiment, machine: Machine) -> None:
+    most = len(machine.spread)
     for name in experiment.factors.get("size", ()):
         size = experiment.sizes.get(str(name))
         if size is None:
             continue
-        if size.cores is not None and size.cores > len(machine.spread):
-            raise ExperimentError(
-                f"size {name!r} asks for {size.cores} cores, this machine has "
-                f"{len(machine.spread)} CPUs",
-                f"give [sizes.{name}] at most cores = {len(machine.spread)}",
-            )
+        for key, asked in (("cores", size.cores), ("cpuset", size.cpuset)):
+            if asked is not None and asked > most:
+                what = f"{asked:g} cores" if key == "cores" else f"a cpuset of {asked} CPUs"
+                raise ExperimentError(
+                    f"size {name!r} asks for {what}, this machine has {most} CPUs",
+                    f"give [sizes.{name}] at most {key} = {most}",
+                )
         if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
             raise ExperimentError(
                 f"size {name!r} asks for {size.memory_bytes} bytes of memory, this machine has "
@@ -106,10 +119,10 @@ def _check_sizes(experiment: Experiment, machine: Machine) -> None:
 def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[str]:
     """Return what is to be told with the answers: pinned workers that have to share CPUs."""
     sharing = {
-        (cell.pinning, cell.workers, limit)
+        (cell.pinning, cell.workers, each)
         for cell in made
         if cell.pinning != "none"
-        and cell.workers * (limit := experiment.limits(cell.size).cores or 1) > len(machine.spread)
+        and cell.workers * (each := _cpus_each(experiment, cell)) > len(machine.spread)
     }
     return [
         f"pinning {pinning}: {workers} workers of {cores} CPU{'s' * (cores > 1)} share "
@@ -127,6 +140,8 @@ def metric(experiment: Experiment) -> str:
     """Return the metric that the stopping rule and the answers are about."""
     if experiment.metric is not None:
         return experiment.metric
+    if experiment.window is not None:
+        return "throughput"
     kernels = all(workload.kernel for workload in experiment.workloads)
     return "kernel_cpu_ns" if kernels else "wall_ns"
 
@@ -166,27 +181,43 @@ def input_seed(experiment: Experiment, block: int) -> int:
 
 
 def placement(
-    cell: Cell, machine: Machine, cores: float | None = None
+    experiment: Experiment, cell: Cell, machine: Machine
 ) -> tuple[tuple[int, ...] | None, ...]:
     """Return the CPUs of each worker; None where the scheduler is free.
 
     Parameters
     ----------
+    experiment : Experiment
+        Says what the cell's size gives, and whether it gives it to each worker or to all of them.
     cell : Cell
         Says how many workers there are and how they are pinned.
     machine : Machine
         Has the order in which workers take CPUs; more workers than CPUs go round again.
-    cores : int, optional
-        CPUs of each worker, as the cell's size says; one by default.
     """
+    order = machine.spread if cell.pinning == "spread" else machine.compact
+    if (confined := experiment.limits(cell.size).cpuset) is not None:
+        if experiment.instances == "own":
+            return _round(order, confined, cell.workers)
+        order = order[:confined]
+        if cell.pinning == "none":
+            return (tuple(sorted(order)),) * cell.workers
     if cell.pinning == "none":
         return (None,) * cell.workers
-    order = machine.spread if cell.pinning == "spread" else machine.compact
-    each = math.ceil(cores or 1)
+    return _round(order, _cpus_each(experiment, cell), cell.workers)
+
+
+def _round(order: Sequence[int], each: int, workers: int) -> tuple[tuple[int, ...], ...]:
+    """Give so many CPUs to each worker in turn, beginning anew where none is left."""
     return tuple(
         tuple(sorted({order[(worker * each + n) % len(order)] for n in range(each)}))
-        for worker in range(cell.workers)
+        for worker in range(workers)
     )
+
+
+def _cpus_each(experiment: Experiment, cell: Cell) -> int:
+    """Return how many CPUs a pinned worker needs for what its instance gets."""
+    cores = experiment.cores(cell) or 1.0
+    return math.ceil(cores if experiment.instances == "own" else cores / cell.workers)
 
 
 def fixed_trials(left_s: float, block_s: float) -> int:
@@ -198,8 +229,11 @@ def fixed_trials(left_s: float, block_s: float) -> int:
 
 def estimate(experiment: Experiment, made: Sequence[Cell], iteration_s: float) -> float:
     """Return about how many seconds one block of all cells takes."""
-    each = (experiment.iterations + experiment.warmup) * iteration_s + experiment.rest_s
-    return len(made) * each
+    each = (experiment.iterations + experiment.warmup) * iteration_s
+    if experiment.window is not None:
+        # Beside its periods, the one in which it waits to be throttled.
+        each = max(iteration_s, (experiment.window.periods + 1) * experiment.quota_period_s)
+    return len(made) * (each + experiment.rest_s)
 
 
 def freeze(plan: Plan, repetitions: Mapping[str, int]) -> Plan:

@@ -13,7 +13,7 @@ from offered import catalogue
 
 from tare import experiment_file
 from tare.errors import ExperimentError
-from tare.experiment import Experiment, LoadSpec, SizeSpec
+from tare.experiment import Experiment, LoadSpec, SizeSpec, WindowSpec
 from tare.experiment_file import kinds
 
 CATALOGUE = catalogue()
@@ -123,6 +123,27 @@ def test_everything_that_can_be_said() -> None:
     assert asked.platforms == {"docker": {"image": "debian:12", "read_only": False}}
 
 
+def test_a_sweep_of_quotas_in_windows() -> None:
+    asked = parse(
+        HEAD + 'quota_period = "20 ms"\ninstances = "shared"\ntrials = 7\n' + KERNEL
+        + "[factors]\nworkers = [2]\nquota = [0.1, 0.30000000000000004, 2]\n"
+        + "[window]\nperiods = 30\n"
+    )  # fmt: skip
+    assert asked.factors["quota"] == (0.1, 0.3, 2.0)
+    assert asked.quota_period_s == 0.02
+    assert asked.window == WindowSpec(periods=30)
+    assert parse(HEAD + KERNEL + "[window]").window == WindowSpec()
+    assert parse(HEAD + KERNEL).window is None
+
+
+def test_a_size_may_be_a_part_of_a_cpu_on_cpus_of_its_own() -> None:
+    asked = parse(
+        HEAD + KERNEL + '[factors]\nsize = ["a"]\n[sizes.a]\ncores = 0.25\ncpuset = 2\n'
+        'memory = "442 MiB"'
+    )
+    assert asked.sizes["a"] == SizeSpec(cores=0.25, cpuset=2, memory_bytes=442 << 20)
+
+
 def test_a_kernel_has_its_default_parameters() -> None:
     asked = parse(HEAD + KERNEL + "size = 100\n")
     assert asked.workloads[0].name == "exp_float"
@@ -221,6 +242,54 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + '[loads.cpu]\nkind = "stress-ng"\nworkers = -2', "from 0 to", ""),
         (HEAD + KERNEL + "[sizes.small]\ncores = 1", "sizes.small: is no level", ""),
         (HEAD + KERNEL + "[sizes.small]", "sizes.small: gives nothing", ""),
+        (HEAD + KERNEL + "[factors]\nquota = [0]", "factors.quota: 0 ", ""),
+        (HEAD + KERNEL + "[factors]\nquota = [-0.5]", "expected a number of CPUs above 0", ""),
+        (HEAD + KERNEL + "[factors]\nquota = [nan]", "factors.quota: nan", ""),
+        (HEAD + KERNEL + "[factors]\nquota = [inf]", "factors.quota: inf", ""),
+        (HEAD + KERNEL + '[factors]\nquota = ["half"]', "factors.quota: 'half'", ""),
+        (HEAD + KERNEL + "[factors]\nquota = [true]", "factors.quota: True", ""),
+        (HEAD + KERNEL + "[factors]\nquota = 0.5", "factors.quota: 0.5 is no list", "[0.5]"),
+        (HEAD + KERNEL + "[factors]\nquota = []", "factors.quota: has no levels", ""),
+        (HEAD + KERNEL + "[factors]\nquota = [1, 1.0]", "has the level 1.0 twice", "remove"),
+        (
+            HEAD + KERNEL + "[factors]\nquota = [0.3, 0.30000000000000004]",
+            "has the level 0.3 twice",
+            "",
+        ),
+        (
+            HEAD + KERNEL + '[factors]\nquota = [1]\nsize = ["half"]\n[sizes.half]\ncores = 0.5',
+            "factors.quota: and the cores of size 'half'",
+            "remove cores from [sizes.half]",
+        ),
+        (
+            HEAD + KERNEL + "[factors]\nquota = [0.009]",
+            "0.009 CPUs are 0.9 ms in a period of 100 ms",
+            "the least there is 0.01;",
+        ),
+        (
+            HEAD + 'quota_period = "5 ms"\n' + KERNEL + "[factors]\nquota = [0.2, 0.1]",
+            "0.1 CPUs are 0.5 ms in a period of 5 ms",
+            "the least there is 0.2;",
+        ),
+        (
+            HEAD + KERNEL + '[factors]\nsize = ["a"]\n[sizes.a]\ncores = 0.001',
+            "sizes.a.cores: 0.001 CPUs are 0.1 ms",
+            "the least",
+        ),
+        (HEAD + 'quota_period = "0.9 ms"\n' + KERNEL, "experiment.quota_period: 0.9 ms", '"100'),
+        (HEAD + 'quota_period = "2 s"\n' + KERNEL, "experiment.quota_period: 2 s is no", ""),
+        (HEAD + "quota_period = 0.1\n" + KERNEL, "experiment.quota_period: 0.1", ""),
+        (HEAD + KERNEL + "[sizes.a]\ncpuset = 0.5", "sizes.a.cpuset: 0.5", ""),
+        (HEAD + KERNEL + "[window]\nperiods = 0", "window.periods: 0", ""),
+        (HEAD + KERNEL + "[window]\nperiod = 20", "window.period: is no key", "'periods'"),
+        ("window = 20\n" + HEAD + KERNEL, "window: 20 is not possible; expected a table", ""),
+        (
+            HEAD + "iterations = 2\n" + KERNEL + "[window]",
+            "experiment.iterations: is to be 1",
+            "re",
+        ),
+        (HEAD + "warmup = 1\n" + KERNEL + "[window]", "experiment.warmup: is to be 0", "remove"),
+        (HEAD + 'process = "same"\n' + KERNEL + "[window]", "experiment.process: says", "remove"),
         (HEAD + KERNEL + '[sizes.small]\nmemory = "1 mb"', "sizes.small.memory: '1 mb'", ""),
         (HEAD + KERNEL + '[sizes.small]\nmemory = "0.1 B"', "sizes.small.memory", ""),
         (HEAD + KERNEL + "[platforms.dokcer]", "platforms.dokcer: is no key", "'docker'"),
@@ -271,7 +340,8 @@ VALUES = st.recursive(
 )
 KEYS = st.sampled_from(
     ["name", "question", "trials", "budget", "kernel", "command", "size", "workers", "platform",
-     "input", "kind", "cores", "memory", "docker", "small", "cpu", "metric", "timeout", "load"]
+     "input", "kind", "cores", "memory", "docker", "small", "cpu", "metric", "timeout", "load",
+     "quota", "quota_period", "cpuset", "periods"]
 )  # fmt: skip
 TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
 
@@ -286,6 +356,7 @@ TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
             "loads": TABLE | VALUES,
             "sizes": TABLE | VALUES,
             "platforms": TABLE | VALUES,
+            "window": TABLE | VALUES,
         },
     )
 )

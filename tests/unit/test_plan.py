@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tare import plan
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WorkloadSpec
+from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 
 MACHINE = plan.Machine(
     spread=(0, 2, 1, 3),
@@ -120,6 +120,10 @@ def test_the_input_is_the_same_for_all_cells_of_a_block_and_cycles() -> None:
     assert plan.input_seed(experiment(seed=2), 0) != plan.input_seed(experiment(), 0)
 
 
+def place(cell: Cell, size: SizeSpec, instances: Any = "own") -> Any:
+    return plan.placement(experiment(sizes={"s": size}, instances=instances), cell, MACHINE)
+
+
 @given(
     st.integers(1, 20),
     st.sampled_from(["none", "spread", "compact"]),
@@ -128,8 +132,8 @@ def test_the_input_is_the_same_for_all_cells_of_a_block_and_cycles() -> None:
 def test_every_worker_has_as_many_cpus_as_its_size_says(
     workers: int, pinning: Any, cores: int | None
 ) -> None:
-    cell = Cell(cell=0, workload=KERNEL, workers=workers, pinning=pinning)
-    placed = plan.placement(cell, MACHINE, cores)
+    cell = Cell(cell=0, workload=KERNEL, workers=workers, pinning=pinning, size="s")
+    placed = place(cell, SizeSpec(cores=cores))
     assert len(placed) == workers
     if pinning == "none":
         assert set(placed) == {None}
@@ -142,15 +146,49 @@ def test_every_worker_has_as_many_cpus_as_its_size_says(
 
 
 def test_workers_take_cpus_in_the_machines_order() -> None:
-    def place(pinning: Any, workers: int, cores: int | None = None) -> Any:
-        return plan.placement(
-            Cell(cell=0, workload=KERNEL, workers=workers, pinning=pinning), MACHINE, cores
-        )
+    def pinned(pinning: Any, workers: int, cores: float | None = None) -> Any:
+        cell = Cell(cell=0, workload=KERNEL, workers=workers, pinning=pinning, size="s")
+        return place(cell, SizeSpec(cores=cores))
 
-    assert place("spread", 3) == ((0,), (2,), (1,))
-    assert place("compact", 2) == ((0,), (1,))
-    assert place("compact", 2, 2) == ((0, 1), (2, 3))
-    assert place("spread", 5)[4] == (0,)
+    assert pinned("spread", 3) == ((0,), (2,), (1,))
+    assert pinned("compact", 2) == ((0,), (1,))
+    assert pinned("compact", 2, 2) == ((0, 1), (2, 3))
+    assert pinned("compact", 2, 1.5) == ((0, 1), (2, 3))
+    assert pinned("compact", 2, 0.5) == ((0,), (1,))
+    assert pinned("spread", 5)[4] == (0,)
+
+
+def test_workers_that_share_a_quota_have_a_cpu_each() -> None:
+    cell = Cell(cell=0, workload=KERNEL, workers=2, pinning="compact", quota=2.0)
+    assert place(cell, SizeSpec(), "own") == ((0, 1), (2, 3))
+    assert place(cell, SizeSpec(), "shared") == ((0,), (1,))
+
+
+def test_a_cpuset_confines_an_instance_to_the_first_cpus_of_the_machine() -> None:
+    def confined(workers: int, instances: Any, pinning: Any = "none") -> Any:
+        cell = Cell(cell=0, workload=KERNEL, workers=workers, pinning=pinning, size="s")
+        return place(cell, SizeSpec(cpuset=2, cores=0.5), instances)
+
+    assert confined(1, "shared") == ((0, 1),)
+    assert confined(3, "shared") == ((0, 1),) * 3
+    assert confined(3, "shared", "compact") == ((0,), (1,), (0,))
+    assert confined(3, "own") == ((0, 1), (2, 3), (0, 1))
+    assert confined(1, "own", "spread") == ((0, 2),)
+
+
+def test_a_quota_beyond_the_machine_is_refused_with_what_it_has() -> None:
+    def ask(**given: Any) -> None:
+        plan.cells(experiment(**given), MACHINE)
+
+    ask(factors={"quota": (0.1, 4.0)})
+    with pytest.raises(
+        ExperimentError, match=r"quota of 4\.1 CPUs .* this machine has 4"
+    ) as caught:
+        ask(factors={"quota": (0.1, 4.1)})
+    assert caught.value.hint == "[factors] quota: at most 4"
+    with pytest.raises(ExperimentError, match="'wide' asks for a cpuset of 5 CPUs") as caught:
+        ask(factors={"size": ("wide",)}, sizes={"wide": SizeSpec(cpuset=5)})
+    assert "cpuset = 4" in (caught.value.hint or "")
 
 
 def test_pinned_workers_that_share_cpus_are_told() -> None:
@@ -176,6 +214,15 @@ def test_the_metric_follows_the_workloads() -> None:
     assert plan.metric(experiment()) == "kernel_cpu_ns"
     assert plan.metric(experiment(workloads=(KERNEL, command))) == "wall_ns"
     assert plan.metric(experiment(metric="memory_bytes")) == "memory_bytes"
+    assert plan.metric(experiment(window=WindowSpec())) == "throughput"
+    assert plan.metric(experiment(window=WindowSpec(), metric="cpu_ns")) == "cpu_ns"
+
+
+def test_a_window_takes_its_periods_however_short_an_execution_is() -> None:
+    asked = experiment(factors={"quota": (0.1, 1.0)}, window=WindowSpec(periods=20), rest_s=0.5)
+    made = plan.cells(asked, MACHINE)
+    assert plan.estimate(asked, made, 0.01) == pytest.approx(2 * (21 * 0.1 + 0.5))
+    assert plan.estimate(asked, made, 9.0) == pytest.approx(2 * (9.0 + 0.5))
 
 
 def rich() -> plan.Plan:

@@ -200,7 +200,7 @@ def test_a_box_that_was_left_is_a_remnant(stub: Stub) -> None:
 
 def test_a_size_is_refused_on_the_bare_machine(stub: Stub) -> None:
     place = platforms.Place(name="tare-0123ab-0", shared=str(stub.shared), cores=1)
-    with pytest.raises(PlatformError, match="cannot be held to a size") as caught:
+    with pytest.raises(PlatformError, match="cannot be held to a quota or size") as caught:
         platforms.start("isolate", place)
     assert "docker/isolate" in (caught.value.hint or "")
 

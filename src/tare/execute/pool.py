@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tare import agent, platforms, record
 from tare.experiment import Cell, Experiment
@@ -14,8 +15,17 @@ from tare.journal import MachineFact
 START_S = 120.0
 
 Cpus = tuple[int, ...] | None
-#: What an instance was given: platform, size, its workers, their CPUs.
-Key = tuple[str, str, tuple[int, ...], tuple[Cpus, ...]]
+
+
+class Key(NamedTuple):
+    """What an instance was given."""
+
+    platform: str
+    size: str
+    #: CPU time a second of time, whether by a size or by a quota of its own.
+    cores: float | None
+    workers: tuple[int, ...]
+    cpus: tuple[Cpus, ...]
 
 
 @dataclass(frozen=True)
@@ -29,12 +39,12 @@ class Resident:
     @property
     def workers(self) -> tuple[int, ...]:
         """Numbers of the workers, over all instances of the trial."""
-        return self.key[2]
+        return self.key.workers
 
     @property
     def cpus(self) -> tuple[Cpus, ...]:
         """CPUs of each worker."""
-        return self.key[3]
+        return self.key.cpus
 
 
 class Pool:
@@ -109,25 +119,26 @@ class Pool:
 
     def _keys(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
         workers = tuple(range(cell.workers))
+        given = (cell.platform, cell.size, self._experiment.cores(cell))
         if self._experiment.instances == "shared":
-            return [(cell.platform, cell.size, workers, cpus)]
-        return [(cell.platform, cell.size, (worker,), (cpus[worker],)) for worker in workers]
+            return [Key(*given, workers, cpus)]
+        return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
 
     def _start(self, key: Key, number: int) -> Resident:
-        platform, size, workers, cpus = key
-        limits = self._experiment.limits(size)
+        cpus = key.cpus
         given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
         instance = platforms.start(
-            platform,
+            key.platform,
             platforms.Place(
                 name=f"{self._name}-{number}",
                 cpus=given,
-                cores=limits.cores,
-                memory_bytes=limits.memory_bytes,
+                cores=key.cores,
+                period_us=round(self._experiment.quota_period_s * 1e6),
+                memory_bytes=self._experiment.limits(key.size).memory_bytes,
                 shared=self._shared,
                 options=self._experiment.platforms,
                 runs_commands=self._experiment.runs_commands,
-                workers=len(workers),
+                workers=len(key.workers),
             ),
         )
         try:
@@ -140,7 +151,7 @@ class Pool:
 
 def _facts(resident: Resident) -> list[MachineFact]:
     """Return what the instance and the agent in it say of themselves."""
-    platform = resident.key[0]
+    platform = resident.key.platform
     told = [
         MachineFact(name=name, value=value, unit=unit, source=source, platform=platform)
         for name, value, unit, source in resident.instance.facts

@@ -253,7 +253,7 @@ class _Session:
                 self.block,
                 position,
                 cell,
-                plan.placement(cell, self.request.machine, self.experiment.limits(cell.size).cores),
+                plan.placement(self.experiment, cell, self.request.machine),
                 plan.input_seed(self.experiment, self.block),
                 self.request.plan.repetitions.get(cell.workload.name),
             )

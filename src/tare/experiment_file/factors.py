@@ -45,6 +45,7 @@ def factors(
         "pinning": kinds.choice(("none", "spread", "compact")),
         "load": kinds.choice((NO_LOAD, *loads)),
         "size": kinds.choice((WHOLE_SIZE, *sizes)),
+        "quota": kinds.CPUS,
     }
     found: dict[str, tuple[Any, ...]] = {}
     for name in table.values:
@@ -55,6 +56,7 @@ def factors(
         _check_stack(table, stack, catalogue)
     _check_used(table, "load", loads, found)
     _check_used(table, "size", sizes, found)
+    _check_quota(table, sizes, found)
     return found
 
 
@@ -111,6 +113,19 @@ def _check_stack(table: Table, stack: str, catalogue: Catalogue) -> None:
                 + (f" (in {stack!r})" if layer != stack else ""),
                 suggestion(layer, catalogue.platforms),
             )
+
+
+def _check_quota(
+    table: Table, sizes: Mapping[str, SizeSpec], found: Mapping[str, tuple[Any, ...]]
+) -> None:
+    """Refuse two quotas for one instance."""
+    held = [name for name, size in sizes.items() if size.cores is not None]
+    if "quota" in found and held:
+        raise table.error(
+            "quota",
+            f"and the cores of size {held[0]!r} are both quotas of an instance",
+            f"remove cores from [sizes.{held[0]}], or leave quota out",
+        )
 
 
 def _check_used(

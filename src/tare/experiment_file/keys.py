@@ -114,6 +114,13 @@ EXPERIMENT = (
     ),
     Key("inputs", kinds.whole(1, MANY), "generated inputs that blocks cycle through"),
     Key(
+        "quota_period",
+        kinds.seconds(positive=True),
+        "period of CPU quotas (`quota`, `cores` of a size), after which the kernel hands out CPU "
+        "time anew: 1 ms to 1 s",
+        field="quota_period_s",
+    ),
+    Key(
         "skip_missing",
         kinds.FLAG,
         "leave out platforms and loads that are not available, and say so",
@@ -153,7 +160,26 @@ COMMAND = (
     Key("capture", kinds.FLAG, "keep standard output and error"),
 )
 
+WINDOW = (
+    Key(
+        "periods",
+        kinds.whole(1, MANY),
+        "whole periods of the quota that a window spans at least; it lasts until a whole "
+        "execution is in it, too",
+    ),
+)
+
 SIZE = (
-    Key("cores", kinds.whole(1, 4096), "CPUs that each instance may use at a time"),
+    Key(
+        "cores",
+        kinds.CPUS,
+        "CPU time that each instance may take a second of time, by a quota: 0.5 is half a CPU",
+    ),
+    Key(
+        "cpuset",
+        kinds.whole(1, 4096),
+        "whole CPUs that each instance is confined to: cores of their own, one package after "
+        "the other, before second hardware threads",
+    ),
     Key("memory", kinds.SIZE, "memory of each instance", field="memory_bytes"),
 )

@@ -195,6 +195,20 @@ def seconds(*, positive: bool) -> Kind:
     return Kind(expected, read, lambda value: f'"{value:g} s"')
 
 
+def _cpus(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError
+    # As it is told: what a program came to, 0.30000000000000004, is the level 0.3.
+    if not 0 < value <= MOST_CPUS or float(f"{value:g}") == 0:
+        raise ValueError
+    return float(f"{value:g}")
+
+
+#: More than any machine has.
+MOST_CPUS = 65536
+CPUS = Kind("a number of CPUs above 0, such as 0.5", _cpus, lambda value: f"{value:g}")
+
+
 def _size(value: Any) -> int:
     number = _quantity(_text(value), BYTES)
     if number < 1:

@@ -128,7 +128,7 @@ def sizes(table: Table) -> dict[str, SizeSpec]:
         if name == WHOLE_SIZE:
             raise table.error(name, "is the whole machine by definition", "choose another name")
         if not one.values:
-            raise table.error(name, "gives nothing; expected cores, memory, or both")
+            raise table.error(name, "gives nothing; expected cores, cpuset, memory")
         found[name] = SizeSpec(**one.read(keys.SIZE))
     return found
 

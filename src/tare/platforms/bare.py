@@ -29,7 +29,7 @@ class Bare(Ground):
     def mend(self, said: str) -> str | None:
         """Explain what systemd lacks."""
         if "systemd hands no" in said:
-            return "run it as root, on docker, or without a size"
+            return "run it as root, on docker, or without a quota or size"
         return None
 
     def ended(self, place: Place) -> list[Figure]:

@@ -15,8 +15,13 @@ from tare.platforms.layer import Place
 
 MOUNTS = Path("/proc/self/mounts")
 OWN = Path("/proc/self/cgroup")
-#: Files that are there only where the kernel counts swap.
-OPTIONAL = ("memory.memsw.limit_in_bytes", "memory.swap.max")
+PROC = Path("/proc")
+#: Files that are there only where the kernel counts swap, or lets a group save up CPU time.
+OPTIONAL = (
+    "memory.memsw.limit_in_bytes", "memory.swap.max", "cpu.cfs_burst_us", "cpu.max.burst",
+)  # fmt: skip
+#: Version 1 counts CPU time in a hierarchy that may be one of its own; version 2 always does.
+COUNTING = ("cpuacct",)
 #: How long killed processes may take to leave a group.
 EMPTY_S = 5.0
 
@@ -64,8 +69,10 @@ def limited(place: Place) -> list[Path]:
         for controller, limits in _limits(place).items():
             hierarchy = next((h for h in hierarchies() if controller in h.controllers), None)
             if hierarchy is None:
+                if controller in COUNTING:
+                    continue
                 raise FileNotFoundError(f"no control groups with the controller {controller}")
-            group = _own(hierarchy) / place.name
+            group = of(hierarchy) / place.name
             if hierarchy.version == 2:
                 (group.parent / "cgroup.subtree_control").write_text(f"+{controller}")
             group.mkdir(exist_ok=True)
@@ -77,7 +84,7 @@ def limited(place: Place) -> list[Path]:
         release(place.name)
         raise PlatformError(
             f"cores and memory of an instance cannot be limited here: {error}",
-            "run it as root or under systemd, on docker, or without a size",
+            "run it as root or under systemd, on docker, or without a quota or size",
         ) from error
     return list(dict.fromkeys(made))
 
@@ -86,11 +93,16 @@ def _limits(place: Place) -> dict[str, dict[int, dict[str, int | str]]]:
     """Return what is written: by controller, version of the hierarchy, and file."""
     limits: dict[str, dict[int, dict[str, int | str]]] = {}
     if place.cores is not None:
-        quota = round(place.cores * place.period_us)
+        quota = place.quota_us
         limits["cpu"] = {
-            1: {"cpu.cfs_period_us": place.period_us, "cpu.cfs_quota_us": quota},
-            2: {"cpu.max": f"{quota} {place.period_us}"},
+            1: {
+                "cpu.cfs_period_us": place.period_us,
+                "cpu.cfs_quota_us": quota,
+                "cpu.cfs_burst_us": 0,
+            },
+            2: {"cpu.max": f"{quota} {place.period_us}", "cpu.max.burst": 0},
         }
+        limits["cpuacct"] = {1: {}}
     if (memory := place.memory_bytes) is not None:
         limits["memory"] = {
             1: {"memory.limit_in_bytes": memory, "memory.memsw.limit_in_bytes": memory},
@@ -104,7 +116,7 @@ def memory_limits() -> list[int]:
     found = []
     with contextlib.suppress(OSError):
         for hierarchy in (h for h in hierarchies() if "memory" in h.controllers):
-            group = _own(hierarchy)
+            group = of(hierarchy)
             file = "memory.max" if hierarchy.version == 2 else "memory.limit_in_bytes"
             while group.is_relative_to(hierarchy.path):
                 # ``max``: none; the root of version 2 has no such file.
@@ -126,7 +138,7 @@ def release(name: str) -> None:
     """Remove the groups of an instance that has ended; what is busy stays for ``cleanup``."""
     for hierarchy in hierarchies():
         with contextlib.suppress(OSError):
-            (_own(hierarchy) / name).rmdir()
+            (of(hierarchy) / name).rmdir()
 
 
 def remove(group: Path) -> None:
@@ -159,9 +171,10 @@ def _kill_members(group: Path) -> None:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def _own(hierarchy: Hierarchy) -> Path:
-    """Return the group that this process is in; inside a container its path may not exist."""
-    for line in OWN.read_text().splitlines():
+def of(hierarchy: Hierarchy, pid: int | None = None) -> Path:
+    """Return the group of a process (None: this one); inside a container it may not be shown."""
+    own = OWN if pid is None else PROC / str(pid) / "cgroup"
+    for line in own.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         names = set(controllers.split(",")) if controllers else set()
         if bool(names) == (hierarchy.version == 1) and names <= hierarchy.controllers:

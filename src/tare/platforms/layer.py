@@ -42,6 +42,12 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     #: Workers that run side by side in the instance.
     workers: int = 1
 
+    @property
+    def quota_us(self) -> int:
+        """CPU time in each period, as the kernel counts it."""
+        assert self.cores is not None
+        return round(self.cores * self.period_us)
+
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
     """What a layer shows to what is inside of it."""

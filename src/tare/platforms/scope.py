@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tare.platforms.layer import Place
 
+#: The period that systemd sets by itself; versions before 242 know no other.
+PERIOD_US = 100_000
 #: There while systemd is this machine's first process.
 RUNNING = Path("/run/systemd/system")
 
@@ -47,7 +49,10 @@ def wrap(argv: list[str], place: Place) -> list[str]:
     properties = ["Delegate=yes"]
     files: list[str] = []
     if place.cores is not None:
-        properties.append(f"CPUQuota={place.cores * 100:.6g}%")
+        # It reads hundredths of a percent, and no more.
+        properties.append(f"CPUQuota={round(place.cores * 100, 2):.10g}%")
+        if place.period_us != PERIOD_US:
+            properties.append(f"CPUQuotaPeriodSec={place.period_us}us")
         files.append("cpu.max")
     if place.memory_bytes is not None:
         properties += [f"MemoryMax={place.memory_bytes}", "MemorySwapMax=0"]

@@ -14,7 +14,7 @@ import msgspec
 from tare import agent, lease, record, registry
 from tare.availability import Availability
 from tare.errors import AgentError, ExperimentError, PlatformError, TareError
-from tare.platforms import processes
+from tare.platforms import processes, quota
 from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, View
 
 #: A container starts in a fifth of a second; an overloaded machine takes its time.
@@ -156,9 +156,9 @@ def start(stack: str, place: Place) -> Instance:
         if layer.moves_groups and ground.is_host and (place.cores or place.memory_bytes):
             name = layer.description.name
             raise PlatformError(
-                f"{name} on the bare machine cannot be held to a size: "
+                f"{name} on the bare machine cannot be held to a quota or size: "
                 "it has control groups of its own",
-                f"use docker/{name}, or leave the size out",
+                f"use docker/{name}, or leave the quota or size out",
             )
     views = [View(agent=str(agent.binary()), shared=place.shared)]
     for layer in stacked:
@@ -173,6 +173,8 @@ def start(stack: str, place: Place) -> Instance:
     )
     try:
         instance.facts = tuple(fact for layer in stacked for fact in layer.facts(place))
+        if place.cores is not None and instance.host_pid is not None:
+            instance.facts += quota.told(instance.host_pid, place)
     except BaseException:
         instance.close()
         raise

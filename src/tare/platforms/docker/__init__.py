@@ -13,6 +13,9 @@ from tare.lease import Remnant
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
+#: The engine's period behind ``docker --cpus``.
+NANO_CPUS_PERIOD_US = 100_000
+
 
 class Docker(Ground):
     """Containers by the engine's API; no network, read-only root, seccomp as it comes."""
@@ -190,12 +193,21 @@ class Docker(Ground):
             log_config=LogConfig(type="none"),
             tmpfs={"/tmp": "mode=1777"},
             mounts=mounts,
-            nano_cpus=None if place.cores is None else round(place.cores * 1_000_000_000),
+            **_quota(place),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,
         )
         return config
+
+
+def _quota(place: Place) -> dict[str, int]:
+    """Return the engine's words for a quota: ``nano_cpus`` fixes the period at 100 ms."""
+    if place.cores is None:
+        return {}
+    if place.period_us == NANO_CPUS_PERIOD_US:
+        return {"nano_cpus": round(place.cores * 1_000_000_000)}
+    return {"cpu_period": place.period_us, "cpu_quota": place.quota_us}
 
 
 UNIT = Docker()
