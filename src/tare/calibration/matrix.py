@@ -172,16 +172,19 @@ def read(folder: Path) -> Matrix:
         raise StoreError(f"{path} is damaged: {error}") from error
 
 
-def with_state(
-    matrix: Matrix,
+def became(
     one: Combination,
     state: State,
     *,
     why: str | None = None,
     hint: str | None = None,
     boot: tuple[str, ...] = (),
-) -> Matrix:
-    """Return the matrix with what became of one combination."""
-    became = msgspec.structs.replace(one, state=state, why=why, hint=hint, boot=boot)
-    changed = tuple(became if c.folder == one.folder else c for c in matrix.combinations)
+) -> Combination:
+    """Return a combination with what became of it."""
+    return msgspec.structs.replace(one, state=state, why=why, hint=hint, boot=boot)
+
+
+def with_one(matrix: Matrix, now: Combination) -> Matrix:
+    """Return the matrix with one combination as it is now."""
+    changed = tuple(now if c.folder == now.folder else c for c in matrix.combinations)
     return msgspec.structs.replace(matrix, combinations=changed)

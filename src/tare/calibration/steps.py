@@ -43,7 +43,8 @@ def quotas(
     first = by if start is None else _number(start, "--from")
     last = Fraction(cpus) if stop is None else _number(stop, "--to")
     _check_within(last, cpus, "--to")
-    _check_within(first, cpus, "--from")
+    if start is not None:
+        _check_within(first, cpus, "--from")
     if first > last:
         told = (
             f"--step {_text(by)} is larger" if start is None else f"--from {_text(first)} is more"

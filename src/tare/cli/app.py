@@ -13,6 +13,7 @@ import typer
 from tare import __version__
 from tare.cli import (
     audit,
+    calibrate,
     cleanup,
     compare,
     describe,
@@ -51,6 +52,7 @@ app.command()(compare.compare)
 app.add_typer(experiment.app, name="experiment")
 app.command()(audit.audit)
 app.add_typer(fingerprint.app, name="fingerprint")
+app.add_typer(calibrate.app, name="calibrate")
 app.command()(export.export)
 app.command()(doctor.doctor)
 app.command()(peer.peer)

@@ -1,0 +1,73 @@
+"""How long one execution takes, before a sweep of them is begun."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tare.calibration.sweep import LINPACK, SIZE, linpack_flop
+from tare.cli.command_line import folder_in_memory
+from tare.errors import TrialError
+from tare.execute import Outcome
+from tare.experiment import Cell, Experiment, Stopping
+
+#: LINPACK is tried at no larger size: its operations say how long a larger one takes.
+_LARGEST = 1000
+_METRICS = ("kernel_wall_ns", "wall_ns")
+
+
+class _Silent:
+    """Is told of one execution, and says nothing of it."""
+
+    def stage(self, what: str) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+    def planned(self, trials: int | None, seconds: float | None) -> None: ...
+
+    def running(self, estimate: str) -> None: ...
+
+    def ended(
+        self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None
+    ) -> None: ...
+
+
+def execution_s(found: Experiment, *, as_root: bool) -> float:
+    """Execute a sweep's workload once, without a quota, and return about how long it takes.
+
+    Raises
+    ------
+    TrialError
+        If it fails.
+    """
+    from tare import conclude
+
+    workload, scale = found.workloads[0], 1.0
+    size = int(workload.parameters.get("size", SIZE))
+    if workload.kernel == LINPACK and size > _LARGEST:
+        scale = linpack_flop(size) / linpack_flop(_LARGEST)
+        smaller = {**workload.parameters, "size": _LARGEST}
+        workload = msgspec.structs.replace(workload, parameters=smaller)
+    pilot = msgspec.structs.replace(
+        found,
+        workloads=(workload,),
+        factors={"platform": found.factors["platform"]},
+        sizes={},
+        instances="own",
+        window=None,
+        stopping=Stopping(trials=1, budget_s=None),
+        fingerprint=False,
+    )
+    with folder_in_memory() as folder:
+        conclude.execute(conclude.check(pilot), folder, _Silent(), as_root=as_root)
+        return scale * _measured_s(folder)
+
+
+def _measured_s(folder: Path) -> float:
+    from tare import journal, record
+
+    for line in journal.read_all(folder):
+        if isinstance(line, record.Sample) and line.metric in _METRICS:
+            return float(line.value) / 1e9
+    raise TrialError("one execution was tried, and nothing was measured of it")

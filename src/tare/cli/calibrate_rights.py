@@ -1,0 +1,75 @@
+"""With which right a sweep gives CPU time in steps; tried before anything is measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tare import lease, platforms
+from tare.calibration import sweep
+from tare.errors import PlatformError
+from tare.experiment import Experiment
+from tare.platforms import Place, groups, scope
+
+_HINT = "sudo tare calibrate …, or --platform docker"
+
+
+def check(found: Experiment) -> str:
+    """Try the limits of the least step, and say by what they are set.
+
+    Raises
+    ------
+    PlatformError
+        If this user or machine cannot set them, with what would help.
+    """
+    stack = str(found.factors["platform"][0])
+    works = platforms.availability(stack, found.platforms, found.runs_commands)
+    if not works.works:
+        raise PlatformError(f"{stack} is not available here: {works.why}", works.fix)
+    what = {"quota": "CPU quotas", "cpuset": "sets of CPUs", "memory": "CPU quotas and memory"}
+    told = what[sweep.by(found)]
+    if stack.startswith("docker"):
+        return f"{told} by docker"
+    if sweep.by(found) == "cpuset":
+        return f"{told} by affinity"
+    least = min(sweep.given_cpus(found))
+    memory = [limits.memory_bytes for limits in found.sizes.values() if limits.memory_bytes]
+    name = lease.new_name()
+    place = Place(
+        name=f"{name}-0",
+        shared="/dev/shm",
+        cores=least,
+        period_us=round(found.quota_period_s * 1e6),
+        memory_bytes=min(memory, default=None),
+    )
+    if scope.works():
+        return f"{told} by {_scope(place)}"
+    with lease.hold(name):
+        try:
+            made = groups.limited(place)
+        except PlatformError as error:
+            raise PlatformError(error.message, _HINT) from error
+        finally:
+            groups.release(place.name)
+    return f"{told} by {_versions(made)}{' as root' if os.geteuid() == 0 else ''}"
+
+
+def _scope(place: Place) -> str:
+    done = subprocess.run(
+        scope.wrap(["true"], place), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=10, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise PlatformError(
+            "cores and memory of an instance cannot be limited here: "
+            f"{done.stderr.strip().removeprefix('tare: ')}",
+            _HINT,
+        )
+    return "scopes of systemd" + ("" if os.geteuid() == 0 else " for this user")
+
+
+def _versions(made: list[Path]) -> str:
+    mounted = [h for h in groups.hierarchies() if any(p.is_relative_to(h.path) for p in made)]
+    versions = sorted({h.version for h in mounted})
+    return "control groups v" + " and v".join(map(str, versions))

@@ -1,0 +1,149 @@
+"""What ``tare calibrate`` prints: the verdict, a picture, CALIBRATE's table, causes, what next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tare.calibration import sweep
+from tare.calibration.document import Calibration
+from tare.calibration.rates import unit_for
+from tare.cli import output
+from tare.experiment import Experiment, WorkloadSpec
+from tare.findings.phrasing import counted, significant
+from tare.statistics.regression import Line
+
+if TYPE_CHECKING:
+    from tare.cli.calibrate_sweep import Told
+
+_STEPS = {"quota": "quota", "cpuset": "set of CPUs", "memory": "memory size"}
+
+
+def plan_line(found: Experiment, each_s: float, right: str, *, resume: bool) -> str:
+    """Return one line on what is to come: what, how many windows, how long, by which right."""
+    cpus = sweep.given_cpus(found)
+    by = sweep.by(found)
+    steps = f"{counted(len(cpus), _STEPS[by])} from {min(cpus):.3g} to {max(cpus):.3g} CPUs"
+    if by == "memory":
+        sizes = [str(name) for name in found.factors["size"]]
+        steps = f"{len(sizes)} memory sizes from {sizes[0]} to {sizes[-1]}"
+    windows = found.stopping.trials or sweep.WINDOWS
+    threads = sweep.threads(found)
+    takes = "at most " if resume else "about "
+    where = f" on {found.factors['platform'][0]}" if found.factors["platform"][0] != "bare" else ""
+    return (
+        f"Sweep   {workload_name(found.workloads[0])}{where}, {counted(threads, 'thread')}: "
+        f"{steps} × {counted(windows, 'window')}, {takes}{output.seconds(windows * each_s)}; "
+        f"{right}"
+    )
+
+
+def workload_name(spec: WorkloadSpec) -> str:
+    """Name a workload with its size."""
+    size = spec.parameters.get("size") if spec.kernel else None
+    return f"{spec.name} (size {size})" if size is not None else spec.name
+
+
+def show(told: Told, json: str | None) -> None:
+    """Print a calibration for a person."""
+    found, out = told.calibration, output.out
+    out.print(found.asked.sentence, style="bold", soft_wrap=True)
+    for line in _picture(found):
+        out.print(line, soft_wrap=True)
+    out.print()
+    for number, line in enumerate(_table(found)):
+        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    out.print()
+    for regime in found.regimes if len(found.regimes) > 1 else ():
+        out.print(
+            f"Range   {regime.start:.3g} to {regime.end:.3g} CPUs: {regime.evidence}",
+            soft_wrap=True,
+        )
+    for caveat in found.caveats:
+        out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
+    if told.ended == "budget":
+        out.print("Note    the budget ended before all windows were measured", style="yellow")
+    out.print(f"Page    {told.page}", soft_wrap=True)
+    kept = [str(told.folder / "calibration.json"), *([json] if json else [])]
+    out.print(f"Kept    {', '.join(kept)}", soft_wrap=True)
+    out.print(f"Next    {_next(found, told.folder)}", soft_wrap=True)
+
+
+def _picture(found: Calibration) -> list[str]:
+    return []
+
+
+def _table(found: Calibration) -> list[str]:
+    """Return CALIBRATE's table: the line against what was asked, and against what was had."""
+    lines = [found.asked.line, *([found.delivered.line] if found.delivered else [])]
+    heads = ["", "by CPU asked for", *(["by CPU delivered"] if found.delivered else [])]
+    scale, unit = unit_for(found.work, [point.rate.value for point in found.points])
+
+    def row(name: str, cell: list[str]) -> tuple[str, ...]:
+        return (name, *cell)
+
+    best = max(found.points, key=lambda point: point.rate.value)
+    most = _within(best.rate.value, best.rate.low, best.rate.high, scale)
+    return aligned(
+        [
+            tuple(heads),
+            row(f"slope, {unit} a CPU", [_slope(line, scale) for line in lines]),
+            row(f"intercept, {unit}", [_intercept(line, scale) for line in lines]),
+            row("R²", ["–" if line.r2 is None else f"{line.r2:.4f}" for line in lines]),
+            row("p", [_p(line.p) for line in lines]),
+            row(f"max, {unit}", [f"{most} at {best.cpus:.3g}", *([""] * (len(lines) - 1))]),
+        ],
+        left=1,
+    )
+
+
+def _slope(line: Line, scale: float) -> str:
+    return _within(line.slope, line.slope_low, line.slope_high, scale)
+
+
+def _intercept(line: Line, scale: float) -> str:
+    return _within(line.intercept, line.intercept_low, line.intercept_high, scale)
+
+
+def _within(value: float, low: float | None, high: float | None, scale: float) -> str:
+    told = significant(value / scale)
+    if low is None or high is None:
+        return f"{told} (no interval)"
+    return f"{told} [{significant(low / scale)}, {significant(high / scale)}]"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "< 2.2e-16" if p < 2.2e-16 else f"{p:.2g}"
+
+
+def aligned(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
+    """Return rows with their columns below each other, the first ones to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _next(found: Calibration, folder: Path) -> str:
+    """Return the next command worth typing, for what was found."""
+    where = shlex.quote(str(folder))
+    if found.asked.verdict == "too noisy to say":
+        return f"tare calibrate --resume --windows 21 --out {where}   (more windows, less noise)"
+    if found.asked.verdict == "piecewise":
+        if found.machine.governor:
+            return (
+                "tare calibrate --settings governor=powersave,performance turbo=on,off   "
+                "(which settings are fair?)"
+            )
+        return "tare doctor   (what disturbs this machine?)"
+    return f"tare calibrate compare {where} OTHER   (what is a CPU here worth on another machine?)"

@@ -1,0 +1,205 @@
+"""What ``tare calibrate`` does: plan a sweep, measure it, conclude, tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tare.calibration import matrix
+from tare.calibration import sweep as sweeps
+from tare.cli import calibrate_asked, output
+from tare.cli.calibrate_asked import Options
+from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
+from tare.experiment import Experiment, Stopping
+
+if TYPE_CHECKING:
+    from tare.calibration.document import Calibration
+
+#: The calibration, beside the trials that it was concluded from.
+FILE = "calibration.json"
+#: A budget that was given is an estimate; beyond this it ends the sweep.
+_SPARE = 1.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """What came of a sweep, and where it is."""
+
+    calibration: Calibration
+    folder: Path
+    page: Path
+    ended: str
+
+
+def sweep(
+    options: Options, out: Path | None, json: str | None, *, resume: bool, as_root: bool
+) -> None:
+    """Do what was asked for.
+
+    Raises
+    ------
+    TareError
+        If it cannot be done here, or was interrupted; what was measured is kept.
+    """
+    from tare.cli import calibrate_matrix
+    from tare.cli.calibrate_screen import show
+
+    if resume:
+        folder = _resumed(options, out)
+        if (folder / matrix.FILE).exists():
+            calibrate_matrix.resume(folder, json, as_root=as_root)
+            return
+        found = stored(folder, options)
+    else:
+        values = calibrate_matrix.asked(options.settings)
+        found = calibrate_asked.experiment(options)
+        folder = out or calibrate_asked.free_folder()
+        check_free(folder)
+        if values:
+            calibrate_matrix.check(values)
+    found = plan_windows(found, options, as_root=as_root, resume=resume)
+    if options.settings:
+        calibrate_matrix.begin(found, values, folder, json, as_root=as_root)
+        return
+    told = measure(found, folder, resume=resume, as_root=as_root)
+    if json is not None:
+        output.write_json(told.calibration, json)
+    if json != "-":
+        show(told, json)
+
+
+def _resumed(options: Options, out: Path | None) -> Path:
+    if out is None:
+        raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
+    calibrate_asked.check_resumed(options)
+    return out
+
+
+def stored(folder: Path, options: Options) -> Experiment:
+    """Return the sweep that a folder holds, to go on with it."""
+    from tare import plan
+
+    found = plan.read(folder).experiment
+    if found.window is None:
+        raise StoreError(
+            f"{folder} holds an experiment that is no sweep",
+            "tare experiment run FILE --resume --out DIR",
+        )
+    if options.windows is not None:
+        n = calibrate_asked.windows(options)
+        found = msgspec.structs.replace(found, stopping=Stopping(trials=n, budget_s=None))
+    return found
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder that holds something, before anything is tried."""
+    if folder.exists() and not folder.is_dir():
+        raise StoreError(f"{folder} is a file, not a folder", "choose another --out")
+    if folder.is_dir() and any(folder.iterdir()):
+        held = any((folder / name).exists() for name in ("plan.json", matrix.FILE))
+        raise StoreError(
+            f"{folder} is not empty, so nothing was measured",
+            f"tare calibrate --resume --out {folder}   (goes on), or choose another --out"
+            if held
+            else "choose another --out",
+        )
+
+
+def plan_windows(found: Experiment, options: Options, *, as_root: bool, resume: bool) -> Experiment:
+    """Try the rights and one execution; choose how many windows fit, and tell what is to come."""
+    from tare.cli import calibrate_rights
+    from tare.cli.calibrate_pilot import execution_s
+    from tare.cli.calibrate_screen import plan_line
+
+    right = calibrate_rights.check(found)
+    each_s = sweeps.seconds(found, execution_s(found, as_root=as_root))
+    budget = calibrate_asked.budget_s(options)
+    if budget is not None:
+        n = sweeps.windows(budget, each_s)
+        stopping = Stopping(trials=n, budget_s=max(budget, n * each_s * _SPARE))
+        found = msgspec.structs.replace(found, stopping=stopping)
+        if n * each_s > budget:
+            output.err.print(
+                f"Note    {n} windows, the fewest that say anything of their spread, take longer "
+                f"than {output.seconds(budget)}",
+                soft_wrap=True,
+            )
+    output.err.print(plan_line(found, each_s, right, resume=resume), soft_wrap=True)
+    return found
+
+
+def measure(
+    found: Experiment,
+    folder: Path,
+    *,
+    resume: bool,
+    as_root: bool,
+    settings: dict[str, str] | None = None,
+    again: Path | None = None,
+) -> Told:
+    """Measure a sweep into a folder, and conclude from all that it holds.
+
+    Parameters
+    ----------
+    found : Experiment
+    folder : Path
+    resume : bool
+        Whether the folder holds a part of it.
+    as_root : bool
+    settings : dict, optional
+        What is held meanwhile.
+    again : Path, optional
+        What --resume is to be given instead of this folder.
+
+    Raises
+    ------
+    InterruptError
+        With the line that goes on.
+    TrialError
+        If a result was wrong, or nothing could be measured.
+    """
+    from tare import conclude
+    from tare.cli.calibrate_progress import SweepBar
+    from tare.journal import MachineFact
+
+    output.err.print(f"Keeping {folder}{' (goes on)' if resume else ''}", soft_wrap=True)
+    prepared = conclude.check(found)
+    prepared.facts += [
+        MachineFact(name=f"held.{name}", value=value, source="tare calibrate --settings")
+        for name, value in (settings or {}).items()
+    ]
+    goes_on = f"tare calibrate --resume --out {again or folder}   (goes on)"
+    trials = len(prepared.cells) * (found.stopping.trials or sweeps.WINDOWS)
+    window = found.window
+    assert window is not None
+    guess_s = trials * window.periods * found.quota_period_s
+    try:
+        with SweepBar(trials, guess_s) as bar:
+            ended = conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+    except KeyboardInterrupt as error:
+        raise InterruptError(
+            f"interrupted; what was measured is kept in {folder}", goes_on
+        ) from error
+    except TrialError as error:
+        raise TrialError(
+            f"{error.message}; what was measured is kept in {folder}", error.hint or goes_on
+        ) from error
+    return conclusion(folder, ended)
+
+
+def conclusion(folder: Path, ended: str) -> Told:
+    """Conclude from what a folder holds, and write the calibration and the page into it."""
+    from tare import conclude, report, store
+    from tare.calibration.conclude import required
+    from tare.findings.same_machine import chosen
+
+    with output.err.status("working out the answer") as status:
+        found = required(chosen(store.load(folder), (), folder), str(folder))[0]
+        output.write_json(found, str(folder / FILE))
+        answers = conclude.answers(folder)
+        status.update("drawing the page")
+        page = report.write(folder, "html", None, answers.findings)[0]
+    return Told(calibration=found, folder=folder, page=page, ended=ended)
