@@ -17,6 +17,7 @@ import msgspec
 from tare import execute as execution
 from tare import experiment_file, journal, loads, machine, plan, platforms, record, remnants
 from tare.availability import Availability
+from tare.calibration import remembered
 from tare.catalogue import catalogue
 from tare.errors import ExperimentError, PlatformError, StoreError
 from tare.execute.past import Past
@@ -80,7 +81,9 @@ def check(
     here = plan.Machine.parse(found)
     made = plan.cells(experiment, here)
     notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
-    return Prepared(experiment, here, machine.facts(found), made, notes, text)
+    facts = machine.facts(found)
+    facts += remembered.facts(facts, experiment.factors.get("platform", ("bare",)))
+    return Prepared(experiment, here, facts, made, notes, text)
 
 
 def _platforms(experiment: Experiment) -> dict[str, Availability]:

@@ -17,6 +17,7 @@ from tare.kernel_files import KernelFiles
 
 _HERE = KernelFiles()
 _MEMORY = "/proc/meminfo"
+_FREQUENCY = "/sys/devices/system/cpu/cpu0/cpufreq"
 
 
 def topology() -> dict[str, Any]:
@@ -74,11 +75,14 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
             None,
             "sysfs",
         ),
-        "governor": (read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), None, "sysfs"),
+        "governor": (read(f"{_FREQUENCY}/scaling_governor"), None, "sysfs"),
+        "driver": (read(f"{_FREQUENCY}/scaling_driver"), None, "sysfs"),
+        "turbo": (_turbo(), None, "sysfs"),
         "turbo_off": (read("/sys/devices/system/cpu/intel_pstate/no_turbo"), None, "sysfs"),
         "smt": (read("/sys/devices/system/cpu/smt/control"), None, "sysfs"),
         "huge_pages": (_HERE.value("/sys/kernel/mm/transparent_hugepage/enabled"), None, "sysfs"),
         "address_randomization": (read("/proc/sys/kernel/randomize_va_space"), None, "procfs"),
+        "cgroup": (_cgroup(), None, "/proc/mounts"),
         "autogroup": (read("/proc/sys/kernel/sched_autogroup_enabled"), None, "procfs"),
         "swap_bytes": (_HERE.size_bytes(_MEMORY, "SwapTotal"), "bytes", "/proc/meminfo"),
         "load_average": (os.getloadavg()[0], None, "/proc/loadavg"),
@@ -116,6 +120,26 @@ def _os_release() -> str | None:
     for line in _HERE.lines("/etc/os-release"):
         if line.startswith("PRETTY_NAME="):
             return line.partition("=")[2].strip('"')
+    return None
+
+
+def _turbo() -> str | None:
+    """Return whether frequencies above the base may be had."""
+    no_turbo = _HERE.read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    if no_turbo is not None:
+        return "off" if no_turbo == "1" else "on"
+    boost = _HERE.read("/sys/devices/system/cpu/cpufreq/boost")
+    return None if boost is None else "on" if boost == "1" else "off"
+
+
+def _cgroup() -> str | None:
+    """Return the version of the control groups that hold CPU quotas."""
+    mounts = [line.split() for line in _HERE.lines("/proc/mounts")]
+    for _, path, kind, options, *_ in (m for m in mounts if len(m) >= 4):
+        if kind == "cgroup" and "cpu" in options.split(","):
+            return "1"
+        if kind == "cgroup2" and "cpu" in (_HERE.read(f"{path}/cgroup.controllers") or "").split():
+            return "2"
     return None
 
 

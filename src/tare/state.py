@@ -13,6 +13,8 @@ from tare.errors import StoreError
 
 #: What `tare selftest` found at last.
 SELFTEST = "selftest.json"
+#: What `tare calibrate` found of this machine, the newest of each workload and platform.
+CALIBRATIONS = "calibrations.json"
 #: A document that is larger is none of tare's.
 _MOST_BYTES = 16 << 20
 #: What every number type of a table holds exactly.

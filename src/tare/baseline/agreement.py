@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 #: Facts that say how a session was, not where: what is measured anew, and who was busy.
 _PASSING = frozenset({"load_average"})
 _MEASURED = ("_ns",)
-#: What `tare selftest` found at last is about tare, and found anew each time.
-_ABOUT_TARE = ("selftest_",)
+#: What `tare selftest` and `tare calibrate` found at last is found anew each time.
+_FOUND_ANEW = ("selftest_", "calibration_")
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
 #: What decides about a trial beside its command, and what it is called.
@@ -43,7 +43,7 @@ def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
         for name, platform, value in facts
         if name not in _PASSING
         and not name.endswith(_MEASURED)
-        and not name.startswith(_ABOUT_TARE)
+        and not name.startswith(_FOUND_ANEW)
     }
 
 

@@ -93,8 +93,12 @@ def fitted(calibration: Calibration) -> tuple[FittedLine, ...]:
         if len(some := _within(calibration.points, segment)) >= 2
     ]
     fits = [_fit(some) for _, some in pieces]
-    freedom = sum(len(some) - 2 for _, some in pieces)
-    scatter = sum(fit.squares for fit in fits) / freedom if freedom else None
+    # A place of a break is fitted, too.
+    freedom = sum(len(some) - 2 for _, some in pieces) - (len(pieces) - 1)
+    scatter = sum(fit.squares for fit in fits) / freedom if freedom > 0 else None
+    if scatter is not None and len(pieces) > 1:
+        # Breaks go where they leave least, which is then less than the scatter.
+        scatter = max(scatter, _by_trials(calibration.points))
     return tuple(
         FittedLine(
             start=segment.start,
@@ -112,6 +116,13 @@ def fitted(calibration: Calibration) -> tuple[FittedLine, ...]:
 def _within(points: Sequence[Point], segment: Segment) -> list[Point]:
     some = [p for p in points if segment.start - NEAR <= p.cpus <= segment.end + NEAR]
     return sorted(some, key=lambda p: p.cpus)
+
+
+def _by_trials(points: Sequence[Point]) -> float:
+    """Return the relative variance that the means have by the scatter of their trials alone."""
+    several = [np.array(p.rates) for p in points if p.n > 1 and p.rate.value > 0]
+    shares = [float(some.var(ddof=1)) / len(some) / float(some.mean()) ** 2 for some in several]
+    return float(np.mean(shares)) if shares else 0.0
 
 
 @dataclass(frozen=True)

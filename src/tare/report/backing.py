@@ -221,7 +221,7 @@ def _changed(results: Results) -> str | None:
         _spoken(str(name))
         for name, some in own.groupby("name")
         if name != "load_average"
-        and not str(name).startswith("selftest_")
+        and not str(name).startswith(("selftest_", "calibration_"))
         and some["value"].map(str).nunique() > 1
     ]
     return f"Not the same in all sessions: {', '.join(differing)}." if differing else None

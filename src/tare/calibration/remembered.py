@@ -1,0 +1,186 @@
+"""What this machine was calibrated to be, kept for the sessions after it.
+
+Each session stores the last calibration that fits it as facts, ``calibration_…``, together with
+what has changed of the machine since: a calibration of another governor is none of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from tare import state
+from tare.calibration.numbers import rate
+from tare.journal import MachineFact
+
+if TYPE_CHECKING:
+    from tare.calibration.document import Calibration, Machine
+
+#: What must be as it was, by the names that facts have, too; and what only weakens it.
+LASTING = ("cpu", "cpus", "hypervisor", "governor", "driver", "turbo", "smt")
+PASSING = ("kernel", "cgroup")
+SOURCE = "tare calibrate"
+#: Workloads and platforms that are kept, the newest.
+_MOST = 32
+_LONGEST = 100
+#: The kernel that speaks for CPU time in general.
+_FIRST = "linpack"
+
+#: As of :mod:`tare.statistics.scaling`, which every session would have to load.
+_Verdict = Literal["linear", "piecewise", "saturating", "too noisy to say"]
+_Words = Annotated[str, msgspec.Meta(pattern=r"\A[ -~]{1,100}\Z")]
+_Date = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d[T ][0-9:.+Z-]{4,24}\Z")]
+_Cpus = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
+_Rate = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """A calibration in short. Strict: the file it is read from may hold anything."""
+
+    measured: _Date
+    workload: _Words
+    work: _Words
+    platform: _Words
+    verdict: _Verdict
+    #: Where more CPU is more speed along one straight line: from, to.
+    linear: Annotated[tuple[tuple[_Cpus, _Cpus], ...], msgspec.Meta(max_length=8)]
+    r2: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
+    #: Work a second for each CPU, by one line through all; and the most there was.
+    slope: _Rate
+    maximum: _Rate
+    #: As :data:`LASTING` and :data:`PASSING`.
+    machine: Annotated[dict[_Words, _Words], msgspec.Meta(max_length=16)]
+
+
+class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+    calibrations: Annotated[tuple[Remembered, ...], msgspec.Meta(max_length=_MOST)] = ()
+
+
+def remember(calibration: Calibration) -> bool:
+    """Keep a calibration of this machine for its later sessions.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        Measured here, just now.
+
+    Returns
+    -------
+    bool
+        False where it is about more than the CPU, such as under a load, and was not kept.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    if calibration.levels or calibration.measured is None:
+        return False
+    new = Remembered(
+        measured=calibration.measured[:25],
+        workload=_plain(calibration.workload),
+        work=_plain(calibration.work),
+        platform=_plain(calibration.platform),
+        verdict=calibration.asked.verdict,
+        linear=_linear(calibration),
+        r2=calibration.asked.line.r2,
+        slope=calibration.asked.line.slope,
+        maximum=calibration.asked.line.maximum,
+        machine=_identity(calibration.machine, calibration.settings),
+    )
+    same = (new.workload, new.platform)
+    others = [one for one in kept() if (one.workload, one.platform) != same]
+    newest = sorted((new, *others), key=lambda one: one.measured, reverse=True)
+    state.write(state.CALIBRATIONS, _Kept(calibrations=tuple(newest[:_MOST])))
+    return True
+
+
+def kept() -> tuple[Remembered, ...]:
+    """Return what is remembered; nothing where the file is of another tare, or damaged."""
+    found = state.read(state.CALIBRATIONS)
+    try:
+        return () if found is None else msgspec.convert(found, _Kept).calibrations
+    except msgspec.ValidationError:
+        return ()
+
+
+def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> list[MachineFact]:
+    """Return the last calibration of this machine as facts of a session.
+
+    Parameters
+    ----------
+    here : iterable of MachineFact
+        What the machine is now.
+    platforms : sequence
+        Where the session measures: a calibration from there goes first.
+
+    Returns
+    -------
+    list of MachineFact
+        Empty where nobody has calibrated it. ``calibration_changed`` is there only where something
+        has changed.
+    """
+    now = {fact.name: str(fact.value) for fact in here if fact.platform is None}
+    asked = {str(one) for one in platforms}
+
+    def fits(one: Remembered) -> tuple[bool, bool, bool, str]:
+        same = not changes(one.machine, now, LASTING)
+        return one.platform in asked, same, one.workload.startswith(_FIRST), one.measured
+
+    best = max(kept(), key=fits, default=None)
+    return [] if best is None else _told(best, now)
+
+
+def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
+    told: dict[str, float | str | None] = {
+        "date": one.measured[:16].replace("T", " "),
+        "workload": one.workload,
+        "platform": one.platform,
+        "verdict": one.verdict,
+        "linear": ", ".join(f"{start:g} to {end:g}" for start, end in one.linear) or "nowhere",
+        "r_squared": None if one.r2 is None else round(one.r2, 6),
+        "speed": f"{rate(one.slope, one.work)} for each CPU, {rate(one.maximum, one.work)} at most",
+        "changed": ", ".join(changes(one.machine, now, LASTING)) or None,
+        "changed_kernel": ", ".join(changes(one.machine, now, PASSING)) or None,
+    }
+    return [
+        MachineFact(name=f"calibration_{name}", value=value, source=SOURCE)
+        for name, value in told.items()
+        if value is not None
+    ]
+
+
+def changes(then: Mapping[str, str], now: Mapping[str, str], names: Iterable[str]) -> list[str]:
+    """Say what of a machine is not as it was: "governor from performance to powersave"."""
+    return [
+        f"{name} from {then[name]} to {_plain(now.get(name, 'unknown'))}"
+        for name in names
+        if name in then and then[name] != _plain(now.get(name, "unknown"))
+    ]
+
+
+def _identity(machine: Machine, settings: Mapping[str, str]) -> dict[str, str]:
+    """Return what the machine was while it was measured; settings that were held go first."""
+    told = {name: getattr(machine, name) for name in (*LASTING, *PASSING)}
+    held = {name: settings[name] for name in LASTING if name in settings}
+    return {name: _plain(str(v)) for name, v in {**told, **held}.items() if v is not None}
+
+
+def _linear(calibration: Calibration) -> tuple[tuple[float, float], ...]:
+    from tare.calibration.lines import fitted
+
+    if calibration.asked.verdict == "too noisy to say":
+        return ()
+    # A ceiling is met between steps, at a place with many digits.
+    return tuple(
+        (float(f"{line.start:.3g}"), float(f"{line.end:.3g}"))
+        for line in fitted(calibration)
+        if line.rises
+    )
+
+
+def _plain(text: str) -> str:
+    """Write what people chose in signs that every file and terminal has."""
+    return text.encode("unicode_escape").decode("ascii")[:_LONGEST] or "unnamed"
