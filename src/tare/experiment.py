@@ -32,7 +32,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     kernel: str | None = None
     #: Parameters of the kernel, e.g. {"size": 65536}.
     parameters: dict[str, int] = {}
-    #: Executions inside one timed region; None: calibrated once, on bare, then frozen.
+    #: Executions inside one timed region; None: found once, on bare, then frozen.
     repetitions: int | None = None
     command: tuple[str, ...] | None = None
     #: The command is words for the agent itself, which is wherever the platform is: no file of

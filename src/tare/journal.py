@@ -80,8 +80,9 @@ class TrialStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", 
     #: CPUs of each worker; None: not pinned.
     cpus: tuple[tuple[int, ...] | None, ...]
     monotonic_ns: int
-    #: Not used for any value: finding the repetitions, or filling caches.
-    calibration: bool = False
+    #: Not used for any value: it found the repetitions. Folders know it as ``calibration``, the
+    #: word from before a calibration was one of the machine.
+    rehearsal: bool = msgspec.field(default=False, name="calibration")
 
 
 class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="ended"):

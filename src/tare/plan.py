@@ -132,7 +132,7 @@ def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> lis
 
 
 def make(experiment: Experiment, made: tuple[Cell, ...]) -> Plan:
-    """Return the plan of an experiment whose kernels are not calibrated yet."""
+    """Return the plan of an experiment the repetitions of whose kernels are not found yet."""
     return Plan(experiment=experiment, cells=made, metric=metric(experiment))
 
 

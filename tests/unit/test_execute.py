@@ -13,7 +13,8 @@ from scripted import Behaviour, BlindObserver, Stage
 from tare import execute, journal, plan, record
 from tare.errors import TrialError
 from tare.execute.past import past
-from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
+from tare.execute.window import window
+from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 from tare.statistics import repetitions
 
 MACHINE = plan.Machine(
@@ -226,3 +227,103 @@ def test_what_a_missing_right_costs_is_noted_once(session: Any) -> None:
 def test_nothing_is_left_in_memory(session: Any, tmp_path: Path) -> None:
     session(experiment())
     assert [path.name for path in tmp_path.glob("tare-*")] == []
+
+
+def test_each_quota_has_an_instance_that_is_held_to_it(session: Any) -> None:
+    asked = experiment(
+        factors={"workers": (2,), "quota": (0.1, 1.5)}, instances="shared", quota_period_s=0.02
+    )
+    lines, stage, _ = session(asked)
+    given = sorted((p.cores, p.period_us, p.workers) for _, p in stage.started)
+    assert given == [(0.1, 20_000, 2), (1.5, 20_000, 2)]
+    assert {line.levels["quota"] for line in starts(lines)} == {"0.1", "1.5"}
+
+
+def test_sizes_give_cores_and_cpus(session: Any) -> None:
+    size = SizeSpec(cores=0.5, cpuset=1, memory_bytes=1 << 20)
+    asked = experiment(factors={"workers": (2,), "size": ("a",)}, sizes={"a": size})
+    lines, stage, _ = session(asked)
+    assert {(p.cores, p.memory_bytes) for _, p in stage.started} == {(0.5, 1 << 20)}
+    assert starts(lines)[0].cpus == ((0,), (1,))
+
+
+def test_in_windows_nothing_is_rehearsed_and_every_job_has_its_window(session: Any) -> None:
+    jobs: list[record.Trial] = []
+
+    def throughput(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+        jobs.append(job)
+        return {("throughput", "self"): 1e9}
+
+    asked = experiment(
+        workloads=(WorkloadSpec(name="exp_float", kernel="exp_float", timeout_s=1.0),),
+        factors={"workers": (2,), "quota": (0.5, 2.0)},
+        instances="shared",
+        stopping=Stopping(trials=2, budget_s=None),
+        window=WindowSpec(periods=30),
+    )
+    lines, _, _ = session(asked, throughput)
+    assert [line.rehearsal for line in starts(lines)] == [False] * 4
+    cells = {line.trial: line.levels["quota"] for line in starts(lines)}
+    for job in jobs:
+        assert job.window is not None
+        assert (job.window.periods, job.window.period_ns) == (30, 100_000_000)
+        assert job.window.throttled == (cells[job.trial] == "0.5")
+        assert isinstance(job.workload, record.Kernel)
+        assert job.workload.repetitions == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "cell", "throttled"),
+    [
+        ({}, {"quota": 0.9}, True),
+        ({}, {"quota": 1.0}, False),
+        ({"instances": "shared"}, {"quota": 1.9, "workers": 2}, True),
+        ({"instances": "shared"}, {"quota": 2.0, "workers": 9}, False),
+        ({}, {"quota": 1.9, "workers": 2}, False),
+        ({}, {"quota": 1.9, "workload": WorkloadSpec(name="a", command=("a",))}, True),
+        ({"sizes": {"s": SizeSpec(cores=1.0, cpuset=1)}}, {"size": "s"}, False),
+        ({"sizes": {"s": SizeSpec(cores=0.5, cpuset=1)}}, {"size": "s"}, True),
+        ({"sizes": {"s": SizeSpec(memory_bytes=1)}}, {"size": "s"}, False),
+        ({}, {}, False),
+    ],
+)
+def test_a_window_begins_throttled_where_the_quota_is_less_than_can_be_used(
+    changes: dict[str, Any], cell: dict[str, Any], throttled: bool
+) -> None:
+    given = window(
+        experiment(window=WindowSpec(), **changes),
+        Cell(**({"cell": 0, "workload": KERNEL} | cell)),
+        cpus=2,
+    )
+    assert given is not None
+    assert given.throttled is throttled
+
+
+def test_the_longest_unused_instance_makes_room(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tare.execute.pool.MOST_RESIDENT", 3)
+    living: list[int] = []
+
+    def counted(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+        living.append(sum(not channel.closed for channel in stages[0].channels))
+        return steady(job, worker)
+
+    stages: list[Stage] = []
+    original = Stage.start
+    monkeypatch.setattr(Stage, "start", lambda s, *a: (stages.append(s), original(s, *a))[1])
+    quotas = (0.1, 0.2, 0.3, 0.4)
+    asked = experiment(factors={"quota": quotas}, order="sequential")
+    session(asked, counted)
+    assert max(living) == 3
+    # In order, each is started once; in blocks of four, some are ended before they are needed.
+    assert [place.cores for _, place in stages[0].started] == list(quotas)
+    assert len({place.name for _, place in stages[0].started}) == 4
+
+
+def test_a_trial_keeps_all_of_its_instances_however_many(
+    session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tare.execute.pool.MOST_RESIDENT", 1)
+    lines, _, _ = session(experiment(factors={"workers": (1, 3)}))
+    assert {end.status for end in ends(lines)} == {"ok"}

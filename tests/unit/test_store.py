@@ -212,15 +212,17 @@ def test_before_the_first_trial(folder):
     assert store.load(folder).sessions.empty
 
 
-def test_calibration_is_kept_apart(folder):
+def test_a_rehearsal_is_kept_apart(folder):
     extra = [
-        journals.start(1000, calibration=True, repetitions=4),
+        journals.start(1000, rehearsal=True, repetitions=4),
         record.Sample(id=9, trial=1000, phase="measured", metric="m", source="s", value=1),
-        record.Fault(id=9, trial=1000, kind="warning", message="calibrating"),
+        record.Fault(id=9, trial=1000, kind="warning", message="rehearsing"),
         journal.TrialEnd(trial=1000, status="ok", monotonic_ns=journals.BEGIN * 2),
     ]
     whole = lines_of(folder)
     put(folder, whole[0], *extra, *whole[1:])
+    # The word of folders that were written before a calibration was one of the machine.
+    assert b'"calibration":true' in msgspec.json.encode(extra[0])
     read = store.load(folder)
     assert 1000 not in set(read.trial_table["trial"])
     assert 1000 not in set(read.sample_table["trial"])

@@ -8,7 +8,7 @@ from tare import plan
 from tare.cli import output
 from tare.conclude import Prepared
 
-#: A kernel's iteration as calibrated; a command's is not known beforehand.
+#: A kernel's iteration with the repetitions that are found; a command's is not known beforehand.
 TYPICAL_S = 0.2
 #: Rows shown; ``--json`` has all.
 ROWS = 40

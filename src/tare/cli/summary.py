@@ -160,7 +160,7 @@ def summarize(folder: Path, ended: str) -> Summary:
     stop = None
     for line in journal.read_all(folder):
         match line:
-            case journal.TrialStart(calibration=False):
+            case journal.TrialStart(rehearsal=False):
                 trials[line.trial] = Trial(line.trial)
             case record.Sample(phase="measured"):
                 sums[line.trial][line.metric, line.source].append(line.value)

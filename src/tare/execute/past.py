@@ -42,7 +42,7 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
                 found.sessions = max(found.sessions, line.session)
             case journal.TrialStart():
                 found.trials = max(found.trials, line.trial)
-                if not line.calibration:
+                if not line.rehearsal:
                     cell_of[line.trial] = line.cell
                     block_of[line.trial] = line.block
                     samples.clear()

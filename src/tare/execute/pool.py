@@ -13,6 +13,8 @@ from tare.journal import MachineFact
 
 #: Starting a container takes a fifth of a second; a VM takes seconds.
 START_S = 120.0
+#: Instances that are kept at a time: a machine of 64 CPUs has 640 quotas in steps of 0.1.
+MOST_RESIDENT = 64
 
 Cpus = tuple[int, ...] | None
 
@@ -48,7 +50,7 @@ class Resident:
 
 
 class Pool:
-    """Gives each trial its instances.
+    """Gives each trial its instances; of more than it keeps, the longest unused one is ended.
 
     Parameters
     ----------
@@ -73,8 +75,11 @@ class Pool:
         self._shared = shared
         self._experiment = experiment
         self._tell = tell
+        #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
+        #: Stacks that have told their facts.
+        self._known: set[str] = set()
 
     def get(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Resident]:
         """Return the instances for a cell's workers, starting those that are not there yet.
@@ -86,6 +91,7 @@ class Pool:
         """
         keys = self._keys(cell, cpus)
         missing = [key for key in keys if key not in self._residents]
+        self._make_room(keys, len(missing))
         numbers = range(self._started, self._started + len(missing))
         self._started += len(missing)
         if len(missing) == 1:
@@ -102,8 +108,18 @@ class Pool:
             for future in futures:
                 future.result()
         for key in missing:
-            self._tell(_facts(self._residents[key]))
+            if key.platform not in self._known:
+                self._tell(_facts(self._residents[key]))
+                self._known.add(key.platform)
+        for key in keys:
+            self._residents[key] = self._residents.pop(key)
         return [self._residents[key] for key in keys]
+
+    def _make_room(self, keys: list[Key], count: int) -> None:
+        """End the longest unused instances but those of a trial, so that so many more fit."""
+        unused = [key for key in self._residents if key not in keys]
+        for key in unused[: max(0, len(self._residents) + count - MOST_RESIDENT)]:
+            self.discard([self._residents[key]])
 
     def discard(self, residents: list[Resident]) -> list[platforms.Figure]:
         """End instances, and return the figures that the platforms themselves have of them."""
@@ -158,7 +174,9 @@ def _facts(resident: Resident) -> list[MachineFact]:
     ]
     job = record.MeasureSelf(id=resident.agent.next_id())
     for got in resident.agent.ask(job, START_S):
-        if isinstance(got, record.Fact):
+        # How many CPUs a quota comes to is the quota's, not the platform's.
+        limited = resident.key.cores is not None and getattr(got, "name", None) == "cpus_visible"
+        if isinstance(got, record.Fact) and not limited:
             told.append(
                 MachineFact(
                     name=got.name,

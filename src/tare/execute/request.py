@@ -81,7 +81,7 @@ class Request:
     folder : Path
         The experiment's folder; its journal gets one more file.
     plan : Plan
-        Cells in the order of the experiment; with the frozen repetitions once calibrated.
+        Cells in the order of the experiment; with the frozen repetitions once they were found.
     facts : list of MachineFact
         Of the machine.
     decide : callable

@@ -13,8 +13,8 @@ from pathlib import Path
 import tare
 from tare import agent, journal, lease, machine, plan, remnants
 from tare.errors import StoreError, TrialError
+from tare.execute import repetitions
 from tare.execute.budget import Budget
-from tare.execute.calibration import calibrate
 from tare.execute.observer import Observer
 from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
@@ -135,6 +135,7 @@ class _Session:
             observer=observer,
             user=request.user,
             write=writer.write,
+            cpus=len(request.machine.spread),
         )
         self.tally = Tally(request.plan.cells, request.past)
 
@@ -155,7 +156,7 @@ class _Session:
                 self._grouped = False
 
     def conduct(self) -> str:
-        self._calibrate()
+        self._find_repetitions()
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
         budget = Budget(self.experiment.stopping.budget_s)
@@ -175,18 +176,18 @@ class _Session:
             )
         return ended
 
-    def _calibrate(self) -> None:
+    def _find_repetitions(self) -> None:
         request = self.request
-        frozen = calibrate(request.plan, self._calibration_trial, request.progress.stage)
+        frozen = repetitions.find(request.plan, self._rehearse, request.progress.stage)
         if frozen != request.plan.repetitions:
             request.plan = plan.freeze(request.plan, frozen)
             plan.write(request.plan, request.folder)
         self.writer.sync()
 
-    def _calibration_trial(self, cell: Cell, repetitions: int) -> dict[str, float]:
+    def _rehearse(self, cell: Cell, count: int) -> dict[str, float]:
         outcome = self.conductor.execute(
             self._next_number(), 0, 0, cell, (None,), plan.input_seed(self.experiment, 0),
-            repetitions, iterations=1, calibration=True,
+            count, iterations=1, rehearsal=True,
         )  # fmt: skip
         if outcome.status != "ok":
             raise TrialError(f"{cell.workload.name} fails on bare: {outcome.reason}")

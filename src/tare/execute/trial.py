@@ -15,6 +15,7 @@ from tare.errors import AgentError, TareError
 from tare.execute.observer import Observer
 from tare.execute.pool import Cpus, Pool, Resident
 from tare.execute.rendezvous import Shared
+from tare.execute.window import seconds, window
 from tare.experiment import Cell, Experiment, LoadSpec
 from tare.journal import TrialEnd, TrialStart
 
@@ -49,6 +50,8 @@ class Conductor:
     observer: Observer
     user: record.User | None
     write: Callable[..., None]
+    #: Of the machine.
+    cpus: int
     #: Environment of who calls tare, as it was in the beginning.
     surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
 
@@ -63,7 +66,7 @@ class Conductor:
         repetitions: int | None,
         *,
         iterations: int | None = None,
-        calibration: bool = False,
+        rehearsal: bool = False,
     ) -> Outcome:
         """Execute one trial and write it down; a trial that fails is a result as well.
 
@@ -81,8 +84,8 @@ class Conductor:
             Executions of a kernel in one timed region.
         iterations : int, optional
             Instead of the experiment's.
-        calibration : bool
-            Not used for any value.
+        rehearsal : bool
+            Not used for any value: it finds the repetitions.
 
         Returns
         -------
@@ -101,10 +104,10 @@ class Conductor:
                 repetitions=repetitions,
                 cpus=cpus,
                 monotonic_ns=began,
-                calibration=calibration,
+                rehearsal=rehearsal,
             )
         )
-        metric = "kernel_cpu_ns" if calibration else self.metric
+        metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
         values = _Values((metric, *also))
         failure: str | None = None
@@ -143,6 +146,7 @@ class Conductor:
             linger_ns=round(e.linger_s * 1e9),
             observe=not self.observer.stamps,
             user=self.user,
+            window=window(e, cell, self.cpus),
         )
 
     def _surrounded(
@@ -177,9 +181,7 @@ class Conductor:
         failure: str | None = None
         try:
             asked = [(r, self._submit(job, r, meeting, cell.workers)) for r in residents]
-            limit = None
-            if job.timeout_ns is not None:
-                limit = GRACE_S + (job.iterations + job.warmup) * job.timeout_ns / 1e9
+            limit = _limit_s(job)
             for resident, job_id in asked:
                 answer = resident.agent.answer(job_id, limit)
                 failure = self._keep(answer, values) or failure
@@ -236,6 +238,17 @@ class Conductor:
                 if got.kind != "warning":
                     failure = failure or got.message
         return failure
+
+
+def _limit_s(job: record.Trial) -> float | None:
+    """Return how long to wait for an answer: for ever where no execution has a time-out."""
+    if job.timeout_ns is None:
+        return None
+    limit = GRACE_S + (job.iterations + job.warmup) * job.timeout_ns / 1e9
+    if job.window is not None:
+        # It lasts until a whole execution is in it, and begins in the midst of one.
+        limit += seconds(job.window) + 2 * job.timeout_ns / 1e9
+    return limit
 
 
 class _Values:

@@ -148,7 +148,8 @@ KERNEL = (
     Key(
         "repetitions",
         kinds.whole(1, 10**12),
-        "executions in one timed region; by default calibrated once, on bare, to 100–300 ms",
+        "executions in one timed region; by default found once, on bare, for 100–300 ms; one in "
+        "windows",
     ),
 )
 COMMAND = (

@@ -64,6 +64,14 @@ def _check_window(top: Table, experiment: Experiment) -> None:
                 f"is to be {only} beside [window], which executes over and over by itself",
                 f"remove {key}, or remove [window]",
             )
+    given = next((w for w in experiment.workloads if w.repetitions not in (None, 1)), None)
+    if given is not None:
+        raise top.error(
+            None,
+            f"the repetitions of {given.name} say nothing beside [window], which counts single "
+            "executions",
+            f"remove repetitions = {given.repetitions}",
+        )
     if experiment.process == "same":
         raise top.error(
             "process",

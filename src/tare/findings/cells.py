@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pandas as pd
 
+from tare import plan
 from tare.findings.phrasing import listing, unit_of
 from tare.results import Results
 from tare.statistics.intervals import Interval
@@ -235,11 +236,8 @@ def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pai
 
 
 def answer_metric(results: Results) -> str:
-    """Metric that the answers are about: the experiment's, or CPU for kernels, wall otherwise."""
-    if results.experiment.metric:
-        return results.experiment.metric
-    kernels = all(w.kernel for w in results.experiment.workloads)
-    return "kernel_cpu_ns" if kernels else "wall_ns"
+    """Metric that the answers are about: the experiment's own, or what follows from it."""
+    return plan.metric(results.experiment)
 
 
 def basis_of(results: Results, metric: str | None = None) -> Basis | str:

@@ -258,7 +258,7 @@ class _Session:
         return (
             start.trial, session, start.block, start.position, start.cell, *known,
             _json(start.levels), start.seed, start.repetitions, _json(start.cpus),
-            start.calibration, start.monotonic_ns,
+            start.rehearsal, start.monotonic_ns,
             end and end.monotonic_ns - start.monotonic_ns,
             end.status if end else "unfinished", end and end.reason,
         )  # fmt: skip

@@ -30,7 +30,7 @@ def export(folder: Path, table: str, format: str, destination: str | Path) -> No
         The experiment's folder.
     table : str
         Name of a table of the store. ``trials`` and ``samples`` have one column a factor and
-        leave out what only calibrated.
+        leave out what only rehearsed.
     format : str
         ``csv``, ``parquet`` or ``json``.
     destination : str or Path

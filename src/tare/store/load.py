@@ -45,7 +45,7 @@ def load(folder: str | PathLike[str]) -> Results:
     Returns
     -------
     Results
-        Without the trials that only calibrated, and with those that are unfinished, whose
+        Without those that only rehearsed, and with those that are unfinished, whose
         status says so.
 
     Raises

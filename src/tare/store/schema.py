@@ -105,7 +105,7 @@ TABLES = (
             Column("seed", "BIGINT", "seed of the generated input"),
             Column("repetitions", "BIGINT", "executions in one timed region; absent: a command"),
             Column("cpus", "JSON", "CPUs of each worker; null where it was not pinned"),
-            Column("calibration", "BOOLEAN", "true: found the repetitions, no value is used"),
+            Column("calibration", "BOOLEAN", "true: a rehearsal, of which no value is used"),
             Column("started", "BIGINT", "start, ns of CLOCK_MONOTONIC"),
             Column("duration_ns", "BIGINT", "start to end; absent: unfinished"),
             Column("status", "VARCHAR", "`ok`, `failed`, or `unfinished`: cut short, never used"),

@@ -19,7 +19,7 @@ STEP = 100
 Try = Callable[[Cell, int], dict[str, float]]
 
 
-def calibrate(plan: Plan, attempt: Try, tell: Callable[[str], None]) -> dict[str, int]:
+def find(plan: Plan, attempt: Try, tell: Callable[[str], None]) -> dict[str, int]:
     """Return the repetitions of every kernel, found where the plan does not have them.
 
     Parameters
@@ -27,7 +27,7 @@ def calibrate(plan: Plan, attempt: Try, tell: Callable[[str], None]) -> dict[str
     plan : Plan
         With the repetitions that are already frozen or given.
     attempt : callable
-        Executes a cell once with so many repetitions and returns ``kernel_cpu_ns`` by source:
+        Rehearses a cell once with so many repetitions and returns ``kernel_cpu_ns`` by source:
         what else runs does not make the work longer.
     tell : callable
         Takes what goes on, for people.
@@ -44,7 +44,8 @@ def calibrate(plan: Plan, attempt: Try, tell: Callable[[str], None]) -> dict[str
         if workload.repetitions is not None:
             found[workload.name] = workload.repetitions
             continue
-        if workload.kernel == "null":
+        if workload.kernel == "null" or plan.experiment.window is not None:
+            # Of what is done over and over in a window, one execution is the finest unit.
             found[workload.name] = 1
             continue
         tell(f"finding the repetitions of {workload.name}")

@@ -1,0 +1,50 @@
+"""The window of time that a trial is to last, where the experiment counts what is done in one."""
+
+from __future__ import annotations
+
+from tare import record
+from tare.experiment import Cell, Experiment
+
+
+def window(experiment: Experiment, cell: Cell, cpus: int) -> record.Window | None:
+    """Return the window of a cell's trials; None: each execution is timed.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Says how many periods of the quota it spans, and whether workers share an instance.
+    cell : Cell
+        Its quota or size says whether the kernel will stop its workers.
+    cpus : int
+        CPUs of the machine.
+    """
+    if experiment.window is None:
+        return None
+    cores = experiment.cores(cell)
+    return record.Window(
+        periods=experiment.window.periods,
+        period_ns=round(experiment.quota_period_s * 1e9),
+        throttled=cores is not None and cores < _usable(experiment, cell, cpus),
+    )
+
+
+def _usable(experiment: Experiment, cell: Cell, cpus: int) -> int:
+    """Return how many CPUs the workers of an instance can keep busy."""
+    there = min(cpus, experiment.limits(cell.size).cpuset or cpus)
+    if cell.workload.kernel is None:
+        # Nobody knows how many threads a command has.
+        return there
+    workers = cell.workers if experiment.instances == "shared" else 1
+    return min(there, workers * cell.workload.parameters.get("threads", 1))
+
+
+def seconds(given: record.Window) -> float:
+    """Return how long a window lasts where executions are shorter than it.
+
+    Beside its periods, those in which it waits for the kernel to stop its workers.
+    """
+    return (given.periods + _SETTLING) * given.period_ns / 1e9
+
+
+#: Periods after which a window begins even if nothing was stopped.
+_SETTLING = 3
