@@ -81,7 +81,8 @@ def _ties(best: Standing, row: Standing) -> bool:
 
 def _uncertainty(found: Calibration) -> float | None:
     """Return half of the relative interval at the step where the line errs most."""
-    line = found.asked.line
+    pieces = found.asked.segments
+    line = pieces[0] if len(pieces) == 1 else found.asked.line
 
     def error(point: Point) -> float:
         predicted = line.intercept + line.slope * point.cpus

@@ -10,6 +10,8 @@ import msgspec
 
 from tare import machine, plan
 from tare.calibration import steps, sweep
+from tare.calibration.document import By
+from tare.calibration.trials import FEWEST_STEPS
 from tare.errors import ExperimentError
 from tare.experiment import Experiment, WorkloadSpec
 
@@ -95,6 +97,7 @@ def experiment(options: Options) -> Experiment:
     else:
         mib = steps.memory_sizes(options.memory_sizes, cpus, here.memory_bytes)
         given = tuple(size / steps.LAMBDA_MB for size in mib)
+    _check_enough(len(given), by)
     period_s = _seconds(options.period, "--period") or sweep.PERIOD_S
     platform = options.platform or "bare"
     if by != "cpuset":
@@ -120,6 +123,16 @@ def experiment(options: Options) -> Experiment:
     )
 
 
+def _check_enough(count: int, by: By) -> None:
+    if count < FEWEST_STEPS:
+        steps_told = f"{count} step{'s' * (count != 1)}"
+        hint = {"quota": "--step 0.1", "memory": "--memory-sizes 128,256,512,1024,1769"}
+        raise ExperimentError(
+            f"{steps_told} of {by} tell no straight line from a bend: {FEWEST_STEPS} at least",
+            hint.get(by, "--by quota"),
+        )
+
+
 def windows(options: Options) -> int:
     """Return how many windows were asked for at each step."""
     if options.windows is not None and options.windows < 1:
@@ -140,8 +153,9 @@ def budget_s(options: Options) -> float | None:
     return _seconds(options.budget, "--budget")
 
 
-def _by(options: Options) -> Any:
-    by = options.by or ("memory" if any(getattr(options, name) for name in _OF_MEMORY) else "quota")
+def _by(options: Options) -> By:
+    of_memory = any(getattr(options, name) for name in _OF_MEMORY)
+    by: Any = options.by or ("memory" if of_memory else "quota")
     if by in ("vcpus", "vcpu"):
         raise ExperimentError(
             "--by vcpus needs a platform that starts virtual machines, which this tare does not "
@@ -158,7 +172,8 @@ def _by(options: Options) -> Any:
             )
     if options.preset not in (None, "lambda"):
         raise ExperimentError(f"--preset: there is no {options.preset!r}", "--preset lambda")
-    return by
+    found: By = by
+    return found
 
 
 def _quotas(options: Options, cpus: int) -> tuple[float, ...]:
