@@ -21,6 +21,8 @@ _BY = ("quota", "cpuset", "memory")
 _OF_QUOTAS = ("step", "start", "stop", "quotas")
 _OF_MEMORY = ("memory_sizes", "preset")
 _NAMES = {"start": "from", "stop": "to"}
+#: Such as are typed.
+_TIMES = {"--period": "100 ms", "--budget": "5 min"}
 #: What may be asked anew of a sweep that goes on.
 _LATER = ("windows", "budget")
 
@@ -233,7 +235,8 @@ def _seconds(text: str | None, option: str) -> float | None:
         return None if text is None else float(kind.read(text))
     except ValueError:
         raise ExperimentError(
-            f"{option}: {text!r} is not possible; expected {kind.expected}"
+            f"{option}: {text!r} is not possible; expected {kind.expected}",
+            f"{option} '{_TIMES[option]}'",
         ) from None
 
 

@@ -1,0 +1,54 @@
+"""Calibrations of machines that were made up."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tare.calibration.document import Calibration, Interval, Machine, Point
+from tare.statistics.scaling import scaling
+
+CPUS = tuple(round(0.1 * n, 1) for n in range(1, 21))
+
+
+def calibration(
+    speed: float = 30e9, *, noise: float = 0.01, slow_until: float = 0.0, seed: int = 1, n: int = 7
+) -> Calibration:
+    """Return the calibration of a machine that is linear, or slower up to some quota."""
+    rng = np.random.default_rng(seed)
+    points = []
+    for cpus in CPUS:
+        true = speed * cpus * (0.6 if cpus <= slow_until else 1.0)
+        rates = true * (1 + noise * rng.standard_normal(n))
+        points.append(_point(cpus, tuple(map(float, rates))))
+    x = np.array([p.cpus for p in points for _ in p.rates])
+    y = np.array([rate for p in points for rate in p.rates])
+    return Calibration(
+        measured="2026-01-01T00:00:00Z",
+        by="quota",
+        workload="linpack (size 1000)",
+        work="flop",
+        platform="bare",
+        workers=2,
+        period_s=0.1,
+        points=tuple(points),
+        asked=scaling(x, y),
+        delivered=None,
+        regimes=(),
+        machine=Machine(cpu="made up", cpus=2),
+    )
+
+
+def _point(cpus: float, rates: tuple[float, ...]) -> Point:
+    rate = Interval(value=float(np.mean(rates)))
+    if len(rates) > 1:
+        half = 2.45 * float(np.std(rates, ddof=1)) / len(rates) ** 0.5
+        rate = Interval(value=rate.value, low=rate.value - half, high=rate.value + half)
+    return Point(
+        cpus=cpus,
+        rate=rate,
+        delivered=Interval(value=cpus),
+        n=len(rates),
+        trials=tuple(range(len(rates))),
+        rates=rates,
+        deliveries=(cpus,) * len(rates),
+    )

@@ -1,0 +1,138 @@
+"""What is typed after ``tare calibrate``: refused before measuring, with what would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_calibration_sweep import KERNELS
+
+from tare import catalogue, machine
+from tare.cli import calibrate_asked, calibrate_sweep
+from tare.cli.calibrate import each_its_option
+from tare.cli.calibrate_asked import Options
+from tare.errors import ExperimentError, StoreError, TareError
+from tare.registry import Catalogue
+
+TOPOLOGY = {
+    "spread": (0, 1),
+    "compact": (0, 1),
+    "steps": (1, 2),
+    "cores": 2,
+    "packages": 1,
+    "memory_bytes": 8 << 30,
+}
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Catalogue(kernels=KERNELS, metrics={}, probes={}, platforms={}, loads={})
+    monkeypatch.setattr(catalogue, "catalogue", lambda: known)
+    monkeypatch.setattr(machine, "topology", lambda: TOPOLOGY)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 4 << 30)
+
+
+def test_the_default_is_linpack_at_tenths_of_all_cpus() -> None:
+    found = calibrate_asked.experiment(Options())
+    assert len(found.factors["quota"]) == 20
+    assert found.factors["workers"] == (2,)
+    (workload,) = found.workloads
+    assert (workload.kernel, workload.parameters["size"]) == ("linpack", 1000)
+
+
+def test_any_command_can_be_swept() -> None:
+    found = calibrate_asked.experiment(Options(command=("gzip", "-k", "{x}"), threads=1))
+    (workload,) = found.workloads
+    assert workload.command == ("gzip", "-k", "{{x}}")
+    assert workload.directory == str(Path.cwd())
+    assert found.runs_commands
+
+
+def test_memory_sizes_mean_memory() -> None:
+    found = calibrate_asked.experiment(Options(memory_sizes="256,512,1024,1769"))
+    assert [found.limits(str(name)).memory_bytes for name in found.factors["size"]] == [
+        mib << 20 for mib in (256, 512, 1024, 1769)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (Options(by="vcpus"), "virtual machines"),
+        (Options(by="vcpu"), "virtual machines"),
+        (Options(by="disk"), "there is no 'disk' to sweep"),
+        (Options(by="cpuset"), "2 steps of cpuset tell no straight line"),
+        (Options(by="cpuset", step="0.1"), "--step says nothing with --by cpuset"),
+        (Options(by="quota", preset="lambda"), "--preset says nothing with --by quota"),
+        (Options(by="memory", quotas="1"), "--quotas says nothing"),
+        (Options(preset="azure"), "there is no 'azure'"),
+        (Options(quotas="0.1,1", step="0.1"), "--quotas and --step exclude"),
+        (Options(quotas="0.1,1", start="0.1"), "--quotas and --from exclude"),
+        (Options(quotas="0.5,1,2"), "3 steps of quota tell no straight line"),
+        (Options(start="0"), "--from: '0'"),
+        (Options(stop="3"), "3 CPUs are more than this machine has: 2"),
+        (Options(windows=0), "0 windows measure nothing"),
+        (Options(windows=-1), "-1 windows measure nothing"),
+        (Options(windows=3, budget="1 min"), "--windows and --budget exclude"),
+        (Options(period="fast"), "--period: 'fast'"),
+        (Options(period="0.1 ms"), "periods from 1 ms to 1 s"),
+        (Options(kernel="linpak"), "no kernel 'linpak'"),
+        (Options(kernel="linpack:most=1"), "has no 'most'"),
+        (Options(kernel="qsort", one_lu=True), "--one-lu is LINPACK's"),
+        (Options(command=("true",), size=10), "--size is about a kernel"),
+        (Options(command=("true",), kernel="linpack"), "--kernel is about a kernel"),
+        (Options(size=20000), "this machine, in what is available, has 4,096 MiB"),
+        (Options(by="memory", size=5000), "the least size, 128 MB, has 128 MiB"),
+    ],
+)
+def test_what_makes_no_sweep_is_refused(options: Options, message: str) -> None:
+    with pytest.raises(TareError, match=message) as told:
+        calibrate_asked.experiment(options)
+    assert told.value.exit_code >= 10
+    assert told.value.hint
+
+
+def test_a_budget_is_a_time() -> None:
+    assert calibrate_asked.budget_s(Options(budget="5 min")) == 300
+    with pytest.raises(ExperimentError):
+        calibrate_asked.budget_s(Options(budget="0 s"))
+
+
+def test_a_sweep_that_goes_on_is_asked_for_nothing_else() -> None:
+    calibrate_asked.check_resumed(Options(windows=9, budget="1 min"))
+    with pytest.raises(ExperimentError, match="so that --from says nothing"):
+        calibrate_asked.check_resumed(Options(start="0.5"))
+    with pytest.raises(ExperimentError, match="so that a command says nothing"):
+        calibrate_asked.check_resumed(Options(command=("true",)))
+
+
+def test_folders_with_something_in_them_are_refused(tmp_path: Path) -> None:
+    calibrate_sweep.check_free(tmp_path)
+    calibrate_sweep.check_free(tmp_path / "new")
+    (tmp_path / "some.txt").write_text("mine")
+    with pytest.raises(StoreError, match="is not empty") as told:
+        calibrate_sweep.check_free(tmp_path)
+    assert told.value.hint == "choose another --out"
+    (tmp_path / "plan.json").write_text("{}")
+    with pytest.raises(StoreError) as told:
+        calibrate_sweep.check_free(tmp_path)
+    assert "--resume" in (told.value.hint or "")
+    with pytest.raises(StoreError, match="is a file"):
+        calibrate_sweep.check_free(tmp_path / "some.txt")
+
+
+def test_a_free_name_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert calibrate_asked.free_folder() == Path("calibration")
+    (tmp_path / "calibration").mkdir()
+    assert calibrate_asked.free_folder() == Path("calibration")
+    (tmp_path / "calibration" / "plan.json").touch()
+    (tmp_path / "calibration-2").touch()
+    assert calibrate_asked.free_folder() == Path("calibration-3")
+
+
+def test_settings_may_follow_one_option() -> None:
+    typed = ["--settings", "governor=a,b", "turbo=on,off", "--step", "0.2", "--", "env", "a=b"]
+    assert each_its_option(typed) == [*typed[:2], "--settings", *typed[2:]]
+    assert each_its_option(["--settings", "a=1"]) == ["--settings", "a=1"]
+    assert each_its_option(["x", "a=1"]) == ["x", "a=1"]

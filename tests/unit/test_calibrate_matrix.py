@@ -1,0 +1,176 @@
+"""The matrix of settings on machines that were written down, its sweeps made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from swept import calibration
+from trees import grow
+
+from tare import lease
+from tare.calibration import matrix, sweep
+from tare.cli import calibrate_matrix
+from tare.errors import InterruptError, PlatformError, TrialError
+from tare.experiment import Experiment, WorkloadSpec
+from tare.kernel_files import KernelFiles
+
+GOVERNOR = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+STATUS = "/sys/devices/system/cpu/intel_pstate/status"
+
+#: What the kernel held during each sweep, by its folder.
+Held = dict[str, tuple[str | None, str | None]]
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelFiles:
+    (tmp_path / "leases").mkdir()
+    monkeypatch.setattr(lease, "_folders", lambda: [tmp_path / "leases"])
+    return grow("intel_server", tmp_path)
+
+
+@pytest.fixture
+def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
+    found: Held = {}
+
+    def measure(experiment: Experiment, folder: Path, **other: Any) -> None:
+        found[folder.name] = (server.read(GOVERNOR), server.read(TURBO))
+        folder.mkdir(exist_ok=True)
+        slow = 1.0 if "powersave" in folder.name else 0.0
+        made = calibration(slow_until=slow, seed=len(found))
+        (folder / "calibration.json").write_bytes(msgspec.json.encode(made))
+
+    monkeypatch.setattr(calibrate_matrix, "measure", measure)
+    return found
+
+
+def asked() -> Experiment:
+    workload = WorkloadSpec(name="linpack", kernel="linpack")
+    return sweep.experiment(
+        sweep.Asked(by="quota", workload=workload, cpus=(0.5, 1, 1.5, 2), threads=2)
+    )
+
+
+def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:
+    values = calibrate_matrix.asked([words])
+    calibrate_matrix.begin(asked(), values, folder, None, as_root=False, kernel=kernel)
+    return matrix.read(folder)
+
+
+def resumed(folder: Path, kernel: KernelFiles) -> matrix.Matrix:
+    calibrate_matrix.resume(folder, None, as_root=False, kernel=kernel)
+    return matrix.read(folder)
+
+
+def states(made: matrix.Matrix) -> dict[str, str]:
+    return {one.label: one.state for one in made.combinations}
+
+
+def test_each_combination_is_held_while_it_is_measured(
+    server: KernelFiles, held: Held, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = begin("governor=powersave,performance turbo=on,off", tmp_path / "out", server)
+    assert held == {
+        "governor=powersave,turbo=on": ("powersave", "0"),
+        "governor=powersave,turbo=off": ("powersave", "1"),
+        "governor=performance,turbo=on": ("performance", "0"),
+        "governor=performance,turbo=off": ("performance", "1"),
+    }
+    assert (server.read(GOVERNOR), server.read(TURBO)) == ("powersave", "0")
+    assert set(states(made).values()) == {"measured"}
+    assert {row.label for row in made.standings if row.fairest} == {
+        "governor=performance,turbo=on",
+        "governor=performance,turbo=off",
+    }
+    said = capsys.readouterr().out
+    assert "a tie" in said
+    assert "GFLOPS" in said
+    assert "tare doctor --fix governor=performance" in said
+
+
+def test_what_cannot_be_had_is_left_out_and_told(
+    server: KernelFiles, held: Held, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = begin("governor=ondemand,performance", tmp_path / "out", server)
+    assert states(made) == {"governor=ondemand": "left out", "governor=performance": "measured"}
+    assert "one of: performance, powersave" in capsys.readouterr().err
+
+
+def test_where_nothing_can_be_had_nothing_is_begun(server: KernelFiles, tmp_path: Path) -> None:
+    values = calibrate_matrix.asked(["governor=ondemand,userspace"])
+    with pytest.raises(PlatformError, match="none of the 2 combinations") as told:
+        calibrate_matrix.check(values, server)
+    assert told.value.hint
+    values = calibrate_matrix.asked(["driver=passive"])
+    with pytest.raises(PlatformError, match="none of the 1"):
+        calibrate_matrix.check(values, grow("cloud_vm", tmp_path / "vm"))
+
+
+def test_what_needs_a_start_waits_for_it(
+    server: KernelFiles, held: Held, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = "driver=active,passive,disabled governor=performance"
+    made = begin(words, out, server)
+    assert list(states(made).values()) == ["measured", "waiting", "waiting"]
+    said = capsys.readouterr().out
+    assert 'GRUB_CMDLINE_LINUX_DEFAULT="intel_pstate=passive"' in said
+    assert "sudo update-grub" in said
+    assert f"tare calibrate --resume --out {out}" in said
+    # Nothing has changed yet.
+    assert list(states(resumed(out, server)).values()) == ["measured", "waiting", "waiting"]
+    assert len(held) == 1
+    server.write(STATUS, "passive")
+    made = resumed(out, server)
+    assert list(states(made).values()) == ["measured", "measured", "waiting"]
+    assert made.combinations[2].boot == ("intel_pstate=disable",)
+    server.path(STATUS).unlink()
+    for cpu in range(4):
+        server.write(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_driver", "acpi-cpufreq")
+    capsys.readouterr()
+    made = resumed(out, server)
+    assert set(states(made).values()) == {"measured"}
+    assert len(made.standings) == 3
+    assert "GRUB" not in capsys.readouterr().out
+
+
+@pytest.fixture
+def failing(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
+    def fail(error: Exception) -> None:
+        def measure(experiment: Experiment, folder: Path, **other: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(calibrate_matrix, "measure", measure)
+
+    return fail
+
+
+def test_a_failed_sweep_is_told_and_the_rest_goes_on(
+    server: KernelFiles, failing: Callable[[Exception], None], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    failing(TrialError("trial 3 went wrong", "look"))
+    with pytest.raises(TrialError, match="trial 3 went wrong"):
+        begin("turbo=on,off", tmp_path / "out", server)
+    assert set(states(matrix.read(tmp_path / "out")).values()) == {"failed"}
+    assert server.read(TURBO) == "0"
+    assert "trial 3 went wrong" in capsys.readouterr().err
+
+
+def test_an_interruption_keeps_what_is_to_do(
+    server: KernelFiles, failing: Callable[[Exception], None], held: Held, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    whole = calibrate_matrix.measure
+    failing(InterruptError("interrupted", "tare calibrate --resume --out x"))
+    with pytest.raises(InterruptError):
+        begin("turbo=on,off", tmp_path / "out", server)
+    assert set(states(matrix.read(tmp_path / "out")).values()) == {"to do"}
+    assert server.read(TURBO) == "0"
+    monkeypatch.setattr(calibrate_matrix, "measure", whole)
+    assert set(states(resumed(tmp_path / "out", server)).values()) == {"measured"}
+    assert set(held) == {"turbo=on", "turbo=off"}

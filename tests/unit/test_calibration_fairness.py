@@ -1,0 +1,92 @@
+"""Which settings are the fairest, and what they cost, on calibrations that were made up."""
+
+from __future__ import annotations
+
+import pytest
+from swept import calibration
+
+from tare.calibration import fairness, matrix
+from tare.calibration.document import Calibration
+from tare.calibration.matrix import Combination, Matrix, Standing
+from tare.errors import ExperimentError
+
+
+def standings(**found: Calibration) -> tuple[Standing, ...]:
+    return fairness.standings(
+        {
+            name: (Combination(settings={"governor": name}, folder=name), one)
+            for name, one in found.items()
+        }
+    )
+
+
+def answered(rows: tuple[Standing, ...]) -> str:
+    made = Matrix(asked={}, experiment=None, combinations=(), standings=rows)  # type: ignore[arg-type]
+    return fairness.answer(made)
+
+
+def test_what_is_linear_is_fairer_than_what_is_not_however_fast() -> None:
+    rows = standings(
+        powersave=calibration(33e9, slow_until=1.0), performance=calibration(30e9, seed=2)
+    )
+    assert [(row.label, row.verdict, row.fairest) for row in rows] == [
+        ("performance", "linear", True),
+        ("powersave", "piecewise", False),
+    ]
+    share = rows[0].maximum_share
+    assert share.low is not None
+    assert share.high is not None
+    assert share.low < 30 / 33 < share.high
+    told = answered(rows)
+    assert told.startswith("performance is the fairest: linear, one straight line errs by")
+    assert "slower than powersave" in told
+
+
+def test_two_that_do_not_differ_beyond_their_noise_are_a_tie() -> None:
+    rows = standings(a=calibration(seed=1), b=calibration(seed=2), c=calibration(slow_until=1.0))
+    assert [row.fairest for row in rows] == [True, True, False]
+    assert "a tie" in answered(rows)
+    rows = standings(a=calibration(seed=1), b=calibration(seed=2))
+    assert answered(rows).startswith("None is fairer than the others")
+
+
+def test_the_cost_is_of_steps_that_all_have() -> None:
+    import msgspec
+
+    whole = calibration()
+    half = msgspec.structs.replace(whole, points=whole.points[:10])
+    rows = {row.label: row for row in standings(whole=whole, half=half)}
+    assert rows["whole"].mean.value == pytest.approx(rows["half"].mean.value)
+    assert rows["half"].maximum_share.value == pytest.approx(0.5, rel=0.05)
+
+
+def test_one_window_has_no_interval() -> None:
+    rows = standings(a=calibration(n=1), b=calibration(n=1, seed=2))
+    assert rows[0].mean.low is None
+    assert fairness.standings({}) == ()
+
+
+def test_settings_are_crossed_in_order() -> None:
+    words = ["governor=powersave,performance turbo=on,off"]
+    values = matrix.asked(words, ["governor", "turbo"])
+    assert [one.folder for one in matrix.combinations(values)] == [
+        "governor=powersave,turbo=on",
+        "governor=powersave,turbo=off",
+        "governor=performance,turbo=on",
+        "governor=performance,turbo=off",
+    ]
+    assert matrix.asked(["governor=a", "turbo=b"], ["governor", "turbo"]) == {
+        "governor": ("a",),
+        "turbo": ("b",),
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "governr=a", "governor", "governor=", "governor=a governor=b",
+     f"governor={','.join(map(str, range(65)))}"],
+)  # fmt: skip
+def test_settings_that_are_none_are_refused(words: str) -> None:
+    with pytest.raises(ExperimentError) as told:
+        matrix.asked([words], ["governor", "turbo"])
+    assert told.value.hint

@@ -1,0 +1,132 @@
+"""From what is asked to an experiment, and how long it takes."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tare import plan
+from tare.calibration import steps, sweep
+from tare.calibration.document import By
+from tare.errors import ExperimentError
+from tare.experiment import Experiment, WorkloadSpec
+from tare.registry import Description, Parameter
+
+KERNELS = {
+    "linpack": Description(
+        name="linpack",
+        title="Ax = b",
+        question="?",
+        parameters=(
+            Parameter(name="size", meaning="n", default=1000, minimum=10, maximum=50000),
+            Parameter(name="threads", meaning="of one", default=1, minimum=1, maximum=64),
+        ),
+        work="flop",
+    ),
+    "qsort": Description(name="qsort", title="sorts", question="?"),
+}
+HERE = plan.Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
+)
+
+
+def asked(by: By = "quota", **other: object) -> Experiment:
+    cpus = {"quota": (0.1, 1.0, 2.0), "cpuset": (1.0, 2.0), "memory": (0.5, 1.0)}[by]
+    mib = (884, 1769) if by == "memory" else ()
+    workload = sweep.kernel("linpack", None, KERNELS)
+    given = {"by": by, "workload": workload, "cpus": cpus, "memory_mib": mib, "threads": 2}
+    return sweep.experiment(sweep.Asked(**{**given, **other}))  # type: ignore[arg-type]
+
+
+def test_each_quota_is_a_cell_with_all_threads_in_one_instance() -> None:
+    found = asked()
+    cells = plan.cells(found, HERE)
+    assert [(c.quota, c.workers) for c in cells] == [(0.1, 2), (1.0, 2), (2.0, 2)]
+    assert found.instances == "shared"
+    assert found.window is not None
+    assert (found.window.periods, found.quota_period_s) == (20, 0.1)
+    assert (found.stopping.trials, found.stopping.budget_s) == (7, None)
+    assert found.order == "blocks"
+    assert not found.fingerprint
+
+
+def test_whole_cpus_and_memory_are_sizes() -> None:
+    found = asked("cpuset")
+    assert [found.limits(name).cpuset for name in found.factors["size"]] == [1, 2]
+    assert sweep.by(found) == "cpuset"
+    found = asked("memory")
+    limits = [found.limits(name) for name in found.factors["size"]]
+    assert [(one.cores, one.memory_bytes) for one in limits] == [
+        (0.5, 884 * steps.MIB),
+        (1.0, 1769 * steps.MIB),
+    ]
+    assert sweep.by(found) == "memory"
+    assert sweep.given_cpus(found) == [0.5, 1.0]
+    assert sweep.by(asked()) == "quota"
+
+
+def test_one_lu_is_one_worker_with_all_threads() -> None:
+    found = asked(one_lu=True)
+    assert found.factors["workers"] == (1,)
+    assert found.workloads[0].parameters["threads"] == 2
+    assert sweep.threads(found) == 2
+
+
+def test_it_survives_being_written() -> None:
+    found = asked("memory", platform="docker", image="alpine")
+    assert found.platforms == {"docker": {"image": "alpine"}}
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Experiment) == found
+
+
+def test_kernels_are_read_with_their_parameters() -> None:
+    assert sweep.kernel("linpack:size=500,threads=2", None, KERNELS).parameters == {
+        "size": 500,
+        "threads": 2,
+    }
+    assert sweep.kernel("linpack", 5000, KERNELS).parameters["size"] == 5000
+    assert sweep.kernel("qsort", None, KERNELS).repetitions == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "message"),
+    [
+        ("linpak", None, "no kernel 'linpak'"),
+        ("", None, "no kernel ''"),
+        ("linpack:n=5", None, "has no 'n'"),
+        ("linpack:size", None, "'size' is not possible"),
+        ("linpack:size=x", None, "'size=x' is not possible"),
+        ("linpack:size=5", None, "size = 5 is not a whole number from 10"),
+        ("linpack:size=500", 600, "two sizes"),
+        ("qsort", 100, "has no 'size'"),
+    ],
+)
+def test_kernels_that_are_not_there_are_refused(text: str, size: int | None, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
+        sweep.kernel(text, size, KERNELS)
+
+
+def test_a_window_lasts_as_long_as_an_execution_of_its_share() -> None:
+    found = asked()
+    short, long = sweep.seconds(found, 0.02), sweep.seconds(found, 2.0)
+    assert 3 * 2.0 < short < 3 * 2.0 + 1
+    # A twentieth of a CPU each: 40 s and more of wall time at the least quota.
+    assert long > 40
+
+
+def test_windows_follow_from_the_budget_but_are_never_too_few() -> None:
+    assert sweep.windows(100.0, 10.0) == 10
+    assert sweep.windows(1.0, 10.0) == 3
+
+
+def test_matrices_that_do_not_fit_are_refused_with_what_does() -> None:
+    workload = sweep.kernel("linpack", 10000, KERNELS)
+    with pytest.raises(ExperimentError, match="two GiB has 2,048 MiB") as told:
+        sweep.check_memory(workload, 2, 2 << 30, "two GiB")
+    size = int((told.value.hint or "").split()[1])
+    sweep.check_memory(sweep.kernel("linpack", size, KERNELS), 2, 2 << 30, "two GiB")
+    with pytest.raises(ExperimentError):
+        sweep.check_memory(sweep.kernel("linpack", size + 20, KERNELS), 2, 2 << 30, "two GiB")
+    with pytest.raises(ExperimentError) as told:
+        sweep.check_memory(workload, 2, 1 << 20, "one MiB")
+    assert told.value.hint == "less --threads, or more memory"
+    sweep.check_memory(WorkloadSpec(name="x", command=("true",)), 2, 0, "nothing")
