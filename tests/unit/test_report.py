@@ -10,6 +10,7 @@ from pathlib import Path
 import journals
 import msgspec
 import pytest
+import sweeps
 import synthetic
 from synthetic import Behaviour
 
@@ -75,6 +76,18 @@ def compared(results, folder):
 
 
 @pytest.fixture(scope="module")
+def swept(folder):
+    """Make the page of a calibration, whose charts no other experiment has."""
+    results = sweeps.make(sweeps.h90(), quotas=[0.1 * n for n in range(1, 41)], workers=4)
+    return page.make(results, all_findings(results), origin(folder, store.load(folder)))
+
+
+@pytest.fixture(scope="module")
+def every(made, compared, swept):
+    return (made, compared, swept)
+
+
+@pytest.fixture(scope="module")
 def rendered(made):
     return html.render(made)
 
@@ -131,9 +144,9 @@ def test_every_row_of_every_table_is_there(rendered, made):
     assert sum(tag == "tr" for tag, _ in text.tags) == rows
 
 
-def test_every_chart_that_a_finding_names_is_drawn_and_told(made, compared):
+def test_every_chart_that_a_finding_names_is_drawn_and_told(every):
     drawn = set()
-    for one in (made, compared):
+    for one in every:
         named = {name for s in one.sections for name in s.finding.charts}
         assert named <= set(CHARTS)
         drawn |= {figure.name for figure in one.figures}
@@ -144,16 +157,16 @@ def test_every_chart_that_a_finding_names_is_drawn_and_told(made, compared):
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_by_itself_knows_its_colours(made, compared, name):
-    spec = next(f.spec for f in (*made.figures, *compared.figures) if f.name == name)
+def test_a_chart_by_itself_knows_its_colours(every, name):
+    spec = next(f.spec for one in every for f in one.figures if f.name == name)
     plain = json.dumps(by_itself(spec))
     assert "var(--" not in plain
     assert "usermeta" not in plain
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_needs_nothing_from_outside(made, compared, name):
-    spec = next(f.spec for f in (*made.figures, *compared.figures) if f.name == name)
+def test_a_chart_needs_nothing_from_outside(every, name):
+    spec = next(f.spec for one in every for f in one.figures if f.name == name)
     assert '"url"' not in json.dumps(spec)
 
 

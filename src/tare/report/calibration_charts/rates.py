@@ -144,7 +144,8 @@ def told(sweep: Sweep, step: Step) -> dict[str, str]:
     shown = {"asked": f"{asked:g} CPUs", "rate": rate, "trials": str(step.n)}
     if point is None:
         return shown
-    shown["delivered"] = f"{significant(point.delivered.value)} CPUs"
+    if point.delivered is not None:
+        shown["delivered"] = f"{significant(point.delivered.value)} CPUs"
     if point.memory_bytes is not None:
         shown["memory"] = quantity(point.memory_bytes, "bytes")
     if point.clock_hz is not None:

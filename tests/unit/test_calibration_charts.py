@@ -1,0 +1,158 @@
+"""What the pictures of sweeps show, and that they say it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+import sweeps
+
+from tare.calibration.conclude import calibration
+from tare.calibration.document import Calibration
+from tare.drawing import MOST_MARKS, by_itself
+from tare.report.calibration_charts import (
+    asked,
+    delivered,
+    delivered_chart,
+    fitted,
+    sweep_chart,
+    tell_delivered,
+    tell_sweep,
+)
+from tare.statistics.scaling import scaling
+
+WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
+
+
+def made(machine: sweeps.Sweep | None = None, **options: Any) -> Calibration:
+    found = calibration(sweeps.make(machine, **options))
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def linear() -> Calibration:
+    return made()
+
+
+@pytest.fixture(scope="module")
+def jumping() -> Calibration:
+    return made(sweeps.h90(), quotas=WIDE, workers=4)
+
+
+@pytest.fixture(scope="module")
+def saturating() -> Calibration:
+    return made(quotas=WIDE[:30])
+
+
+def titles(chart: Any) -> list[str]:
+    return [panel.get("title", "") for panel in chart.to_dict()["vconcat"]]
+
+
+def words(spec: Any) -> str:
+    return json.dumps(by_itself(spec), ensure_ascii=False)
+
+
+def test_each_piece_has_a_letter_in_key_panel_and_words(jumping):
+    sweep = asked(jumping)
+    assert [piece.letter for piece in sweep.pieces] == ["A", "B", "C"]
+    drawn = words(sweep_chart(sweep).to_dict())
+    told = tell_sweep(sweep)
+    for letter, start, end in (("A", 0.1, 0.5), ("B", 0.6, 2.8), ("C", 2.9, 4)):
+        assert f'"told": "{letter}"' in drawn
+        assert f"{letter}: {start:g} to {end:g}: " in drawn
+        assert f"{letter} from {start:g} to {end:g}" in told
+    assert "breaks at 0.55 and 2.85" in told
+
+
+def test_one_piece_has_no_letter(linear):
+    sweep = asked(linear)
+    assert '"told": "A"' not in words(sweep_chart(sweep).to_dict())
+    assert "pieces" not in tell_sweep(sweep)
+    assert "R² 0.999" in tell_sweep(sweep)
+
+
+def test_saturation_is_marked(saturating):
+    sweep = asked(saturating)
+    assert sweep.pieces[-1].flat
+    assert not sweep.pieces[0].flat
+    assert "saturates at 2" in words(sweep_chart(sweep).to_dict())
+    assert "saturates at 2" in tell_sweep(sweep)
+
+
+def test_what_did_not_happen_has_no_panel(linear):
+    def without(**gone: Any) -> Calibration:
+        points = tuple(msgspec.structs.replace(p, **gone) for p in linear.points)
+        return msgspec.structs.replace(linear, points=points)
+
+    assert any("Clock" in title for title in titles(sweep_chart(asked(linear))))
+    bare = without(clock_hz=None, frequency_hz=None, throttled_share=None, steal_cpus=None)
+    assert len(titles(sweep_chart(asked(bare)))) == 3
+    assert "Meanwhile" not in tell_sweep(asked(bare))
+    stolen = titles(sweep_chart(asked(without(steal_cpus=0.2, throttled_share=0.0))))
+    assert any("hypervisor" in title for title in stolen)
+    assert not any("stopped" in title for title in stolen)
+
+
+def test_the_last_panel_names_the_axis_that_all_share(jumping):
+    panels = sweep_chart(asked(jumping)).to_dict()["vconcat"][1:]
+
+    def axes(panel: dict[str, Any]) -> list[dict[str, Any]]:
+        layers = panel.get("layer", [panel])
+        return [
+            layer["encoding"]["x"]
+            for layer in layers
+            if "field" in layer.get("encoding", {}).get("x", {})
+        ]
+
+    domains = {tuple(x["scale"]["domain"]) for panel in panels for x in axes(panel)}
+    assert len(domains) == 1
+    assert all(x["axis"]["labels"] for x in axes(panels[-1]))
+    assert not any(x["axis"]["labels"] for x in axes(panels[1]))
+
+
+def test_residuals_are_of_the_line_that_the_verdict_rests_on(jumping, linear):
+    for found in (jumping, linear):
+        told = tell_sweep(asked(found))
+        largest = found.asked.largest_error
+        assert largest is not None
+        assert f"{100 * largest:.1f} %" in told
+
+
+def test_what_was_delivered(saturating, linear):
+    told = tell_delivered(delivered(saturating))
+    assert "67 % to 100 %, the least at 3." in told
+    assert "the least" not in tell_delivered(delivered(linear))
+    assert len(delivered_chart(delivered(linear)).to_dict()["concat"]) == 2
+
+
+def test_without_deliveries_there_is_nothing_to_be_drawn():
+    assert delivered(made(sweeps.Sweep(delivered=False))) is None
+
+
+def test_the_sweep_of_somebody_else():
+    quotas = [0.1 * n for n in range(1, 21)] * 2
+    rates = [28.4e9 * q for q in quotas]
+    sweep = fitted(quotas, rates, scaling(quotas, rates))
+    assert len(sweep.steps) == 20
+    assert sweep.unit == "GFLOPS"
+    assert len(titles(sweep_chart(sweep))) == 3
+    assert "Meanwhile" not in tell_sweep(sweep)
+
+
+def test_one_value_at_each_step_has_no_interval():
+    quotas = [0.1 * n for n in range(1, 21)]
+    sweep = fitted(quotas, [28e9 * q for q in quotas], scaling(quotas, [28e9 * q for q in quotas]))
+    assert '"y2"' not in words(sweep_chart(sweep).to_dict()["vconcat"][1])
+    assert "of 1 trial at 20 steps" in tell_sweep(sweep)
+
+
+def test_many_trials_are_thinned_and_said():
+    quotas = [0.1 * n for n in range(1, 1001) for _ in range(7)]
+    rates = [28e9 * q for q in quotas]
+    sweep = fitted(quotas, rates, scaling(quotas[::7], rates[::7]))
+    data = sweep_chart(sweep).to_dict()["datasets"].values()
+    assert max(map(len, data)) <= MOST_MARKS
+    assert "one in 2 is drawn" in tell_sweep(sweep)
