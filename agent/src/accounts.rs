@@ -8,6 +8,7 @@ use crate::ledger::{Entry, Figure};
 use crate::page::{Before, Head, Slot, Stamp};
 use crate::perf_task::Stamps;
 use crate::tree::{End, Status, Tree};
+use crate::window::Stretch;
 
 /// What is known of the root process.
 pub fn root(entry: &mut Entry, head: &Head, end: &End) {
@@ -140,6 +141,37 @@ pub fn span(entry: &mut Entry, head: &Head) {
     let [wall, _, cpu] = difference(&head.first, &head.last);
     entry.set(Figure::WallSelf, wall);
     entry.set(Figure::CpuSelf, cpu);
+}
+
+/// What a kernel did in its window.
+pub fn window(entry: &mut Entry, head: &Head) {
+    let window = &head.window;
+    entry.set_number(Figure::Residual, window.residual.get());
+    if window.ended.load(Acquire) == 0 {
+        return;
+    }
+    let stretch = Stretch {
+        begin_ns: window.begin_ns.load(Acquire),
+        end_ns: window.end_ns.load(Acquire),
+        cpu_ns: window.cpu_ns.load(Acquire),
+        work: window.work.get().unwrap_or_default(),
+        executions: window.executions.load(Acquire),
+    };
+    entry.set(Figure::StartSelf, stretch.begin_ns);
+    entry.set(Figure::EndSelf, stretch.end_ns);
+    entry.set_number(Figure::Throughput, stretch.throughput());
+    entry.set(Figure::Window, stretch.wall_ns());
+    entry.set(Figure::WindowCpu, stretch.cpu_ns);
+    entry.set(Figure::WindowExecutions, stretch.executions);
+    entry.set_number(Figure::ClockChain, window.clock_hz.get());
+}
+
+/// What was launched in a window.
+pub fn launches(entry: &mut Entry, stretch: &Stretch) {
+    entry.set_number(Figure::ThroughputAround, stretch.throughput());
+    entry.set(Figure::WindowAround, stretch.wall_ns());
+    entry.set(Figure::WindowCpuAround, stretch.cpu_ns);
+    entry.set(Figure::WindowExecutionsAround, stretch.executions);
 }
 
 fn difference(start: &Stamp, end: &Stamp) -> [i64; 3] {

@@ -17,6 +17,11 @@ pub fn process_cpu() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// CPU time of this thread.
+pub fn thread_cpu() -> i64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 /// What the kernel says of a clock's step.
 pub fn resolution(clock: libc::clockid_t) -> io::Result<i64> {
     let mut step = zero();

@@ -14,7 +14,9 @@ use crate::clock;
 use crate::kernels::{self, Execution};
 use crate::launch::{MEETING_FD, PAGE_FD};
 use crate::page::{Page, Slot, Stamp};
+use crate::record::Window;
 use crate::rendezvous::Rendezvous;
+use crate::window;
 
 /// What a worker tells a kernel's process.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,6 +27,8 @@ pub struct Script {
     pub seed: u64,
     /// Executions in this process, each with a slot in the page.
     pub executions: u32,
+    /// Instead of these: over and over through a window of time.
+    pub window: Option<Window>,
     pub meeting: Option<Meeting>,
 }
 
@@ -63,6 +67,11 @@ fn perform(page: &Page) -> Result<(), String> {
         .map_err(|error| format!("the kernel's script is unreadable: {error}"))?;
     let kernel = kernels::find(&script.name)
         .ok_or_else(|| format!("there is no kernel {:?}", script.name))?;
+    if let Some(plan) = &script.window {
+        let mut steps = kernel.steps(&script.parameters, script.seed)?;
+        let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;
+        return window::perform(&mut *steps, plan, meeting.as_ref(), page);
+    }
     let mut execute = (kernel.prepare)(&script.parameters, script.seed)?;
     let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;
     let first_round = script.meeting.as_ref().and_then(|meeting| meeting.round);

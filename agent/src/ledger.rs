@@ -8,11 +8,13 @@ use crate::record::{Phase, Quantity, Record, Sample};
 
 /// Every figure that a worker can have, with its metric and source.
 macro_rules! figures {
-    ($($figure:ident = $metric:literal $source:literal,)*) => {
+    ($($figure:ident = $metric:literal $source:literal $($number:ident)?,)*) => {
         #[derive(Debug, Clone, Copy)]
         #[repr(usize)]
         pub enum Figure { $($figure),* }
         pub const NAMES: &[(&str, &str)] = &[$(($metric, $source)),*];
+        /// Which of them are no whole numbers.
+        const NUMBERS: &[bool] = &[$(!matches!(stringify!($($number)?).as_bytes(), [])),*];
     };
 }
 
@@ -52,9 +54,19 @@ figures! {
     CpuSelf = "cpu_ns" "self",
     StartSelf = "start_ns" "self",
     EndSelf = "end_ns" "self",
+    Throughput = "throughput" "self" number,
+    ThroughputAround = "throughput" "around" number,
+    Window = "window_ns" "self",
+    WindowAround = "window_ns" "around",
+    WindowCpu = "window_cpu_ns" "self",
+    WindowCpuAround = "window_cpu_ns" "around",
+    WindowExecutions = "window_executions" "self",
+    WindowExecutionsAround = "window_executions" "around",
+    Residual = "residual" "self" number,
+    ClockChain = "clock_hz" "chain" number,
 }
 
-/// What no quantity is.
+/// What no quantity is; as a number it is the zero below zero.
 const ABSENT: i64 = i64::MIN;
 
 /// Everything that is known of one iteration.
@@ -78,14 +90,21 @@ impl Entry {
         self.values[figure as usize] = value.into().unwrap_or(ABSENT);
     }
 
+    /// The same for those that are no whole numbers.
+    pub fn set_number(&mut self, figure: Figure, value: impl Into<Option<f64>>) {
+        debug_assert!(NUMBERS[figure as usize]);
+        self.set(figure, value.into().map(|value| value.to_bits() as i64));
+    }
+
     pub fn get(&self, figure: Figure) -> Option<i64> {
         Some(self.values[figure as usize]).filter(|value| *value != ABSENT)
     }
 
     /// As the records that the front gets.
     pub fn samples(&self, id: u64, trial: u64, worker: u32) -> impl Iterator<Item = Record> + '_ {
-        let known = self.values.iter().zip(NAMES).filter(|(v, _)| **v != ABSENT);
-        known.map(move |(value, (metric, source))| {
+        let known = self.values.iter().zip(NAMES).zip(NUMBERS);
+        let known = known.filter(|((value, _), _)| **value != ABSENT);
+        known.map(move |((value, (metric, source)), is_number)| {
             Record::Sample(Sample {
                 id,
                 trial,
@@ -94,7 +113,11 @@ impl Entry {
                 phase: self.phase,
                 metric: (*metric).to_string(),
                 source: (*source).to_string(),
-                value: Quantity::Integer(*value),
+                value: if *is_number {
+                    Quantity::Number(f64::from_bits(*value as u64))
+                } else {
+                    Quantity::Integer(*value)
+                },
             })
         })
     }
@@ -156,6 +179,7 @@ mod tests {
         let mut entry = Entry::new(Some(3), Phase::Measured);
         entry.set(Figure::Wait, 0);
         entry.set(Figure::Migrations, None);
+        entry.set_number(Figure::Residual, None);
         let records: Vec<_> = entry.samples(1, 2, 4).collect();
         let [Record::Sample(sample)] = &records[..] else {
             panic!("{records:?}")
@@ -165,6 +189,17 @@ mod tests {
             ("wait_ns", "schedstat")
         );
         assert_eq!(sample.value, Quantity::Integer(0));
+    }
+
+    #[test]
+    fn numbers_are_sent_as_they_are() {
+        let mut entry = Entry::new(None, Phase::Measured);
+        entry.set_number(Figure::Throughput, 0.25);
+        let records: Vec<_> = entry.samples(1, 2, 4).collect();
+        let [Record::Sample(sample)] = &records[..] else {
+            panic!("{records:?}")
+        };
+        assert_eq!(sample.value, Quantity::Number(0.25));
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod trial;
 mod truths;
 mod usage;
 mod watch;
+mod window;
 mod worker;
 
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU8};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicU8};
 
 use crate::futex;
 use crate::mapping::{self, Mapping};
@@ -31,6 +31,10 @@ pub struct Head {
     pub last: Stamp,
     /// Kernel: slots that hold a whole execution.
     pub executions: AtomicU32,
+    /// Kernel: what it did in its window.
+    pub window: Window,
+    /// Kernel: 1: what it complains of is a wrong result.
+    pub wrong: AtomicU32,
     script_length: AtomicU32,
     message_length: AtomicU32,
 }
@@ -68,6 +72,26 @@ pub struct Slot {
     pub digest: AtomicI64,
     pub skew_ns: AtomicI64,
 }
+
+/// A kernel's window of time.
+#[repr(C)]
+#[derive(Default)]
+pub struct Window {
+    /// 1: it is over, and the rest is known.
+    pub ended: AtomicU32,
+    pub begin_ns: AtomicI64,
+    pub end_ns: AtomicI64,
+    pub cpu_ns: AtomicI64,
+    pub executions: AtomicI64,
+    pub work: Number,
+    pub clock_hz: Number,
+    pub residual: Number,
+}
+
+/// A number, if there is one: stored inverted, so that what is zeroed holds none.
+#[repr(transparent)]
+#[derive(Default)]
+pub struct Number(AtomicU64);
 
 pub struct Page {
     file: OwnedFd,
@@ -157,6 +181,18 @@ impl Page {
 }
 
 const _: () = assert!(std::mem::size_of::<Head>() <= SCRIPT - MESSAGE);
+
+impl Number {
+    pub fn set(&self, value: f64) {
+        self.0.store(!value.to_bits(), Relaxed);
+    }
+
+    pub fn get(&self) -> Option<f64> {
+        Some(self.0.load(Relaxed))
+            .filter(|bits| *bits != 0)
+            .map(|bits| f64::from_bits(!bits))
+    }
+}
 
 impl Head {
     pub fn open_gate(&self) {

@@ -8,7 +8,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 use crate::mapping::Mapping;
 use crate::{clock, futex};
@@ -34,6 +34,8 @@ struct Layout {
     changes: AtomicU32,
     /// Stamps of the last rounds, by number modulo their count.
     passages: [Passage; 4],
+    /// What the parties agree on: zero until one has said something.
+    agreed: AtomicI64,
     parties: [AtomicU32; PARTIES],
 }
 
@@ -144,6 +146,15 @@ impl Rendezvous {
         let through = passage.through.load(Acquire) as usize;
         let first = !passage.inverted_first.load(Relaxed);
         (through == self.parties).then(|| (passage.last.load(Relaxed) - first) as i64)
+    }
+
+    /// What the first party to propose something has proposed, once there is one.
+    pub fn agree(&self, proposed: Option<i64>) -> Option<i64> {
+        let word = &self.layout().agreed;
+        if let Some(proposed) = proposed {
+            let _ = word.compare_exchange(0, proposed, AcqRel, Relaxed);
+        }
+        Some(word.load(Acquire)).filter(|agreed| *agreed != 0)
     }
 
     /// This party has done what is measured; it may keep the load on.

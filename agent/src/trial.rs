@@ -1,6 +1,7 @@
 //! A worker's part of a trial: iterations until the plan is fulfilled, then the tail.
 
 mod part;
+mod window;
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering::Acquire;
@@ -43,8 +44,12 @@ pub fn perform(worker: &mut Worker, job: &Trial, index: usize) -> Result<Vec<Rec
 impl Part<'_> {
     fn run(&mut self) -> Result<(), Closed> {
         let planned = self.job.warmup + self.job.iterations;
-        let done = match (self.job.process, &self.job.workload) {
-            (Process::Same, Workload::Kernel { .. }) => self.execute_in_one_process(planned)?,
+        let done = match (&self.job.window, self.job.process, &self.job.workload) {
+            (Some(_), _, Workload::Kernel { .. }) => self.work_through_window()?,
+            (Some(window), _, _) => self.launch_through_window(window)?,
+            (None, Process::Same, Workload::Kernel { .. }) => {
+                self.execute_in_one_process(planned)?
+            }
             _ => self.execute_each_afresh(planned)?,
         };
         if let Some(meeting) = &self.meeting {
@@ -54,8 +59,13 @@ impl Part<'_> {
                 meeting.leave();
             }
         }
-        let mut busy = done && self.job.tail == Tail::Loaded;
-        let mut iteration = planned;
+        // A kernel in a window has kept the load on in its own process.
+        let loaded = match &self.job.window {
+            Some(_) => matches!(self.job.workload, Workload::Command { .. }),
+            None => self.job.tail == Tail::Loaded,
+        };
+        let mut busy = done && loaded;
+        let mut iteration = self.next.max(planned);
         while self.others_measure() {
             if busy {
                 busy = self.iterate(iteration, Phase::Tail)?;

@@ -76,7 +76,13 @@ impl Course {
             return Some((FaultKind::Timeout, message));
         }
         if let Some(complaint) = part.worker.page.complaint() {
-            return Some((FaultKind::Job, complaint));
+            let wrong = part.worker.page.head().wrong.load(Acquire) == 1;
+            let kind = if wrong {
+                FaultKind::Check
+            } else {
+                FaultKind::Job
+            };
+            return Some((kind, complaint));
         }
         let status = self.tree.end.as_ref()?.status;
         if status != Status::Exited(0) && entry.get(Figure::OomKilled) == Some(1) {

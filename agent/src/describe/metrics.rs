@@ -24,6 +24,18 @@ pub struct Source {
 /// Every metric, in order of name.
 pub const METRICS: &[Metric] = &[
     Metric {
+        name: "clock_hz",
+        unit: Some("Hz"),
+        meaning: "speed at which the CPU really ran in a window: dependent additions a second, \
+                  which are cycles, felt every 10 ms between two steps of a kernel; median of the \
+                  faster half",
+        absence: "the trial is no window, or the workload is a command",
+        sources: &[source(
+            "chain",
+            "the worker's own chain of 65,536 additions, some 20 µs",
+        )],
+    },
+    Metric {
         name: "cpu_ns",
         unit: Some("ns"),
         meaning: "CPU time in user and kernel mode",
@@ -74,6 +86,17 @@ pub const METRICS: &[Metric] = &[
         meaning: "exit code of the root process",
         absence: "a signal ended it, or it could not be started",
         sources: WAIT,
+    },
+    Metric {
+        name: "frequency_hz",
+        unit: Some("Hz"),
+        meaning: "frequency of the machine's CPUs, mean over all of them and over the trial",
+        absence: "no driver of the frequency is to be seen, as in most VMs, or the trial was over \
+                  within a tenth of a second",
+        sources: &[source(
+            "cpufreq",
+            "scaling_cur_freq, read by the observer every 100 ms",
+        )],
     },
     Metric {
         name: "instance_cpu_ns",
@@ -183,6 +206,21 @@ pub const METRICS: &[Metric] = &[
         )],
     },
     Metric {
+        name: "periods",
+        unit: Some("1"),
+        meaning: "periods of a CPU quota in which the group had something to do",
+        absence: "the group has no quota, or it cannot be seen from the host",
+        sources: HOST_GROUP,
+    },
+    Metric {
+        name: "residual",
+        unit: Some("1"),
+        meaning: "largest scaled residual of the systems of equations that were solved in the \
+                  trial",
+        absence: "the trial is no window, or the workload does not check its own results",
+        sources: &[source("self", "the kernel's own check of each execution")],
+    },
+    Metric {
         name: "signal",
         unit: None,
         meaning: "number of the signal that ended the root process",
@@ -234,6 +272,16 @@ pub const METRICS: &[Metric] = &[
         ],
     },
     Metric {
+        name: "thermal_throttles",
+        unit: Some("1"),
+        meaning: "times that a core was slowed down because it was too hot, over all cores",
+        absence: "the CPUs tell of none, as in VMs",
+        sources: &[source(
+            "sysfs",
+            "core_throttle_count, read by the observer on the host",
+        )],
+    },
+    Metric {
         name: "throttled_ns",
         unit: Some("ns"),
         meaning: "time that the group was held back by its CPU quota",
@@ -245,6 +293,21 @@ pub const METRICS: &[Metric] = &[
                 "the same, read by the observer from the host",
             ),
         ],
+    },
+    Metric {
+        name: "throttled_periods",
+        unit: Some("1"),
+        meaning: "periods of a CPU quota in which the group was held back",
+        absence: "the group has no quota, or it cannot be seen from the host",
+        sources: HOST_GROUP,
+    },
+    Metric {
+        name: "throughput",
+        unit: Some("1/s"),
+        meaning: "work of a worker in its window by the window's wall time; what a unit of work \
+                  is, the kernel says (flop, byte, execution), and a command's are executions",
+        absence: "the trial is no window",
+        sources: WINDOW,
     },
     Metric {
         name: "timed_out",
@@ -294,7 +357,44 @@ pub const METRICS: &[Metric] = &[
         absence: "the source cannot be had here; `around` always can",
         sources: WALL,
     },
+    Metric {
+        name: "window_cpu_ns",
+        unit: Some("ns"),
+        meaning: "CPU time that the worker got in its window",
+        absence: "the trial is no window",
+        sources: WINDOW,
+    },
+    Metric {
+        name: "window_executions",
+        unit: Some("1"),
+        meaning: "executions that ended in the window, of a command also the one that its end cuts",
+        absence: "the trial is no window",
+        sources: WINDOW,
+    },
+    Metric {
+        name: "window_ns",
+        unit: Some("ns"),
+        meaning: "length of the worker's window, a whole number of periods of the quota",
+        absence: "the trial is no window",
+        sources: WINDOW,
+    },
 ];
+
+const WINDOW: &[Source] = &[
+    source(
+        "around",
+        "ends of launched executions, the last one's in part where it outlasts the window",
+    ),
+    source(
+        "self",
+        "a kernel's own stamps after each step; CPU time cuts the steps at the window's edges",
+    ),
+];
+
+const HOST_GROUP: &[Source] = &[source(
+    "host_cgroup",
+    "cpu.stat of the instance's group, read by the observer from the host",
+)];
 
 const WALL: &[Source] = &[
     source(
@@ -327,7 +427,7 @@ const STAMPS: &[Source] = &[
     ),
     source(
         "self",
-        "a kernel's timed region: its own first and last reading",
+        "a kernel's timed region or its window: its own first and last reading",
     ),
 ];
 
@@ -357,6 +457,8 @@ mod tests {
             let suffix = metric.name.rsplit('_').next().unwrap();
             match suffix {
                 "ns" | "bytes" => assert_eq!(metric.unit, Some(suffix), "{}", metric.name),
+                "hz" => assert_eq!(metric.unit, Some("Hz"), "{}", metric.name),
+                "throughput" => assert_eq!(metric.unit, Some("1/s")),
                 _ => assert!(matches!(metric.unit, None | Some("1")), "{}", metric.name),
             }
         }

@@ -59,7 +59,6 @@ pub type Stepwise = fn(&BTreeMap<String, u64>, u64) -> Result<Box<dyn Steps>, St
 
 impl Kernel {
     /// The prepared work in steps, over and over.
-    #[allow(dead_code)] // until windows are measured
     pub fn steps(
         &self,
         given: &BTreeMap<String, u64>,

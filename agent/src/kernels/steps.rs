@@ -1,8 +1,6 @@
 //! A kernel's work in steps that are short beside a period of a CPU quota, so that what is done
 //! can be told at any time.
 
-#![allow(dead_code)] // until windows are measured
-
 use std::hint::black_box;
 
 use super::Execution;

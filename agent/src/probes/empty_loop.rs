@@ -98,7 +98,7 @@ const CHAIN: u64 = 64;
 
 /// So many additions (a multiple of `CHAIN`, at least one), each of which waits for the one
 /// before. Of two registers: some CPUs perform additions of constants without spending a cycle.
-pub(super) fn adds(additions: u64) {
+pub fn adds(additions: u64) {
     let (mut sum, one) = (0_u64, 1_u64);
     for _ in 0..additions.div_ceil(CHAIN) {
         // SAFETY: touches nothing but the registers that it names.

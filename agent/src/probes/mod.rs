@@ -54,6 +54,7 @@ use serde::Serialize;
 
 use crate::record::{self, Effort, Fault, FaultKind, Reading, Record};
 
+pub use empty_loop::adds;
 pub use process::run;
 
 /// Every probe, in order of name. A new one needs a line here and its `mod` above.

@@ -14,6 +14,8 @@ use crate::worker::Worker;
 
 /// Tail iterations that are noted; there may be more.
 const TAIL_ENTRIES: usize = 10_000;
+/// The same of iterations in a window.
+pub const LAUNCHES: usize = 4096;
 
 /// One worker in one trial.
 pub struct Part<'a> {
@@ -25,11 +27,14 @@ pub struct Part<'a> {
     /// Follow what is launched by events of its own.
     pub observe: bool,
     pub faults: Vec<Record>,
+    /// Number of the first iteration that is not needed, where that is not known beforehand.
+    pub next: u32,
 }
 
 impl<'a> Part<'a> {
     pub fn new(worker: &'a mut Worker, job: &'a Trial, index: usize) -> Result<Self, String> {
         let given = &job.workers[index];
+        check(job)?;
         let iterations = job.warmup.saturating_add(job.iterations) as usize;
         if iterations >= marker::ITERATIONS as usize {
             return Err(format!(
@@ -54,6 +59,7 @@ impl<'a> Part<'a> {
             meeting,
             observe: job.observe,
             faults: Vec::new(),
+            next: 0,
         };
         part.make_room(iterations).map(Self::prepare_to_observe)
     }
@@ -79,6 +85,10 @@ impl<'a> Part<'a> {
     }
 
     fn make_room(self, iterations: usize) -> Result<Self, String> {
+        let iterations = match (&self.job.window, &self.job.workload) {
+            (Some(_), Workload::Command { .. }) => LAUNCHES,
+            _ => iterations,
+        };
         let slots = match self.job.process {
             Process::Fresh => 1,
             Process::Same => iterations + 1,
@@ -130,6 +140,7 @@ impl Part<'_> {
             repetitions: *repetitions,
             seed: *seed,
             executions,
+            window: self.job.window,
             meeting: self.meeting.as_ref().map(|meeting| Meeting {
                 party: meeting.party(),
                 parties: meeting.parties(),
@@ -168,6 +179,20 @@ impl Part<'_> {
         let fault = fault(self.job, self.number, iteration, kind, message, evidence);
         self.faults.push(fault);
     }
+}
+
+/// A window takes the place of iterations.
+fn check(job: &Trial) -> Result<(), String> {
+    let Some(window) = &job.window else {
+        return Ok(());
+    };
+    if window.periods == 0 || window.period_ns == 0 {
+        return Err("a window has at least one period, which takes time".to_string());
+    }
+    if (job.iterations, job.warmup, job.process) != (1, 0, Process::Fresh) {
+        return Err("a window is one iteration in a fresh process, without warm-up".to_string());
+    }
+    Ok(())
 }
 
 fn program(worker: &Worker, job: &Trial, cpus: Option<&[u32]>) -> Result<Program, String> {

@@ -1,0 +1,62 @@
+//! A worker's part of a trial that is a window of time.
+
+use crate::ledger::{Entry, Figure};
+use crate::record::{Phase, Window};
+use crate::window::Launches;
+use crate::worker::Closed;
+use crate::{accounts, course, marker};
+
+use super::part::LAUNCHES;
+use super::Part;
+
+impl Part<'_> {
+    /// A kernel's process does it all by itself; whether it went well.
+    pub(super) fn work_through_window(&mut self) -> Result<bool, Closed> {
+        let mut entry = Entry::new(Some(0), Phase::Measured);
+        let script = self.script(1, Some(1), false);
+        let ok = course::follow(self, &mut entry, &script, Some(1), 1)?;
+        let head = self.worker.page.head();
+        accounts::window(&mut entry, head);
+        accounts::span(&mut entry, head);
+        if let Some(meeting) = &self.meeting {
+            entry.set(Figure::StartSkew, meeting.skew_ns(1));
+        }
+        self.worker.ledger.push(entry);
+        Ok(ok)
+    }
+
+    /// Launches a command over and over: all begin the first together, whose end opens the window.
+    pub(super) fn launch_through_window(&mut self, window: &Window) -> Result<bool, Closed> {
+        let mut launches = Launches::new(window);
+        let mut count = 0;
+        loop {
+            let phase = if count == 0 {
+                Phase::Warmup
+            } else {
+                Phase::Measured
+            };
+            let round = (count == 0).then_some(1);
+            // Markers count no further.
+            let iteration = count.min(marker::ITERATIONS - 1);
+            let mut entry = Entry::new(Some(iteration), phase);
+            if !course::follow(self, &mut entry, &[], round, 1)? {
+                self.worker.ledger.push(entry);
+                return Ok(false);
+            }
+            let end_ns = entry.get(Figure::EndAround).unwrap_or_default();
+            let cpu = entry.get(Figure::CpuGroup).or(entry.get(Figure::CpuReaped));
+            // What more there is, is only counted.
+            if (count as usize) < LAUNCHES {
+                self.worker.ledger.push(entry);
+            }
+            count += 1;
+            self.next = iteration + 1;
+            if let Some(stretch) = launches.end(end_ns, cpu.unwrap_or_default()) {
+                let mut whole = Entry::new(None, Phase::Measured);
+                accounts::launches(&mut whole, &stretch);
+                self.worker.ledger.push(whole);
+                return Ok(true);
+            }
+        }
+    }
+}

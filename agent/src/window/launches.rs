@@ -1,0 +1,90 @@
+//! A window of executions that are processes of their own: their ends are all that is known.
+
+use super::Stretch;
+use crate::record::Window;
+
+/// Takes in ends of executions, one after the other. The first opens the window.
+pub struct Launches {
+    period_ns: i64,
+    periods: i64,
+    last: Option<Stretch>,
+}
+
+impl Launches {
+    pub fn new(plan: &Window) -> Self {
+        Self {
+            period_ns: plan.period_ns as i64,
+            periods: i64::from(plan.periods),
+            last: None,
+        }
+    }
+
+    /// One more has ended, which took so much CPU time; the window if it is over with that.
+    ///
+    /// An end may come just before the group is held back, or just after: so the window ends
+    /// after a whole number of periods, and of the execution that goes on then, the part counts
+    /// that was over.
+    pub fn end(&mut self, end_ns: i64, cpu_ns: i64) -> Option<Stretch> {
+        let Some(before) = self.last else {
+            self.last = Some(Stretch {
+                begin_ns: end_ns,
+                end_ns,
+                cpu_ns: 0,
+                work: 0.0,
+                executions: 0,
+            });
+            return None;
+        };
+        let now = Stretch {
+            end_ns,
+            cpu_ns: before.cpu_ns + cpu_ns,
+            work: before.work + 1.0,
+            executions: before.executions + 1,
+            ..before
+        };
+        self.last = Some(now);
+        let periods = now.wall_ns() / self.period_ns;
+        (periods >= self.periods).then(|| {
+            let end_ns = now.begin_ns + periods * self.period_ns;
+            let over = (end_ns - before.end_ns) as f64 / (now.end_ns - before.end_ns) as f64;
+            Stretch {
+                end_ns,
+                cpu_ns: before.cpu_ns + (cpu_ns as f64 * over) as i64,
+                work: before.work + over,
+                ..now
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launches() -> Launches {
+        Launches::new(&Window {
+            periods: 2,
+            period_ns: 100,
+            throttled: true,
+        })
+    }
+
+    #[test]
+    fn the_last_execution_counts_as_far_as_it_was_over() {
+        let mut launches = launches();
+        assert_eq!(launches.end(1000, 99), None);
+        assert_eq!(launches.end(1150, 20), None);
+        let found = launches.end(1250, 30).unwrap();
+        assert_eq!((found.begin_ns, found.end_ns), (1000, 1200));
+        assert_eq!((found.work, found.cpu_ns, found.executions), (1.5, 35, 2));
+    }
+
+    #[test]
+    fn one_long_execution_makes_a_window() {
+        let mut launches = launches();
+        assert_eq!(launches.end(0, 99), None);
+        let found = launches.end(990, 400).unwrap();
+        assert_eq!((found.wall_ns(), found.executions), (900, 1));
+        assert!((found.throughput() - 1e9 / 990.0).abs() < 1.0);
+    }
+}
