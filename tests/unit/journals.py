@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tare import journal, plan, record
-from tare.experiment import Cell
+from tare.experiment import KNOWN_FACTORS, Cell
 from tare.results import Results
 
 #: CLOCK_MONOTONIC at the start of the first trial, and how long each takes.
@@ -69,6 +69,8 @@ def _cells(results: Results) -> tuple[Cell, ...]:
             cell=row["cell"],
             workload=workloads[row["workload"]],
             workers=int(row["workers"]),
+            quota=float(row["quota"]) if "quota" in row else None,
+            others={name: row[name] for name in results.factors if name not in KNOWN_FACTORS},
             **{name: row[name] for name in known},
         )
         for row in results.cells(("ok", "failed")).to_dict("records")

@@ -117,8 +117,10 @@ def regimes(
     found = []
     for one in ranges:
         relative = one.speed / fastest.speed
+        expected = None
         if _flat(one.segment, asked):
-            cause, evidence = _saturated(asked, usable)
+            cause: Cause = "saturated"
+            expected, evidence = _saturated(asked, usable)
         elif one is fastest or relative > 1 - AS_FAST:
             cause, evidence = "none", _as_fast(one, fastest, len(ranges))
         else:
@@ -130,6 +132,7 @@ def regimes(
                 relative_speed=relative,
                 cause=cause,
                 evidence=evidence,
+                expected=expected,
             )
         )
     return tuple(found)
@@ -155,7 +158,7 @@ def _flat(segment: Segment, asked: Scaling) -> bool:
     return asked.saturates_at is not None and segment.slope == 0
 
 
-def _saturated(asked: Scaling, usable: Usable) -> tuple[Cause, str]:
+def _saturated(asked: Scaling, usable: Usable) -> tuple[bool | None, str]:
     """Say where the line ends, and whether that is where it must."""
     place = asked.saturates_at or 0.0
     interval = ""
@@ -164,7 +167,7 @@ def _saturated(asked: Scaling, usable: Usable) -> tuple[Cause, str]:
     told = f"More CPU gives nothing from {place:.2f}{interval} CPUs on"
     most = usable.most
     if most is None:
-        return "saturated", f"{told}; how many could be used is not known."
+        return None, f"{told}; how many could be used is not known."
     low = min(asked.saturates_low or place, 0.95 * place)
     high = max(asked.saturates_high or place, 1.05 * place)
     who = (
@@ -173,13 +176,13 @@ def _saturated(asked: Scaling, usable: Usable) -> tuple[Cause, str]:
         else f"there {'is' if most == 1 else 'are'} to be used"
     )
     if low <= most <= high:
-        return "saturated", f"{told}, as {cpus(most)} {_be(most)} what {who}: the count is right."
+        return True, f"{told}, as {cpus(most)} {_be(most)} what {who}: the count is right."
     if place < most:
-        return "saturated", (
+        return False, (
             f"{told}, although {cpus(most)} {_be(most)} what {who}: something else ends it, such "
             "as waiting for each other, memory, or CPUs that are promised twice."
         )
-    return "saturated", (
+    return False, (
         f"{told}, although only {cpus(most)} {_be(most)} what {who}: look whether the quota held."
     )
 
@@ -202,12 +205,12 @@ def _as_fast(one: _Range, fastest: _Range, ranges: int) -> str:
 
 def _slower(one: _Range, fastest: _Range, relative: float, machine: Machine) -> tuple[Cause, str]:
     """Find what explains at least half of the loss."""
-    told = f"{percent(1 - relative)} less work for each CPU than from {fastest.told}"
+    told = f"Each CPU does {percent(1 - relative)} less than from {fastest.told}"
     stolen = (one.steal or 0) - (fastest.steal or 0)
     if stolen >= max(_LEAST_STEAL, _EXPLAINS * (1 - relative)):
         return "steal", (
             f"{told}: the hypervisor gave {percent(one.steal or 0)} of the CPU time asked for to "
-            f"others, {percent(fastest.steal or 0)} there."
+            f"others, there {percent(fastest.steal or 0)}."
         )
     if _explains(one.arrived, fastest.arrived, relative):
         return "quota", f"{told}: {_arrival(one, fastest)}."
@@ -216,7 +219,7 @@ def _slower(one: _Range, fastest: _Range, relative: float, machine: Machine) -> 
         (one.frequency_hz, fastest.frequency_hz, "its frequency, by cpufreq, was"),
     ):
         if here is not None and there is not None and _explains(here, there, relative):
-            seen = f"{told}: {what} {clock(here)}, {clock(there)} there"
+            seen = f"{told}: {what} {clock(here)}, there {clock(there)}"
             if (one.heat or 0) > (fastest.heat or 0):
                 return "heat", (
                     f"{seen}, and the processor held itself back for its heat "
@@ -235,7 +238,7 @@ def _explains(here: float | None, there: float | None, relative: float) -> bool:
 def _arrival(one: _Range, fastest: _Range) -> str:
     arrived = (
         f"{percent(one.arrived or 0)} of the CPU time asked for arrived, "
-        f"{percent(fastest.arrived or 0)} there"
+        f"there {percent(fastest.arrived or 0)}"
     )
     share = one._mean(lambda p: p.throttled_share)
     if share is None:
@@ -268,14 +271,14 @@ def _unseen(one: _Range, fastest: _Range, machine: Machine) -> str:
     seen = []
     if one.arrived is not None and fastest.arrived is not None:
         seen.append(
-            f"{percent(one.arrived)} of the CPU time arrived, {percent(fastest.arrived)} there"
+            f"{percent(one.arrived)} of the CPU time arrived, there {percent(fastest.arrived)}"
         )
     if one.clock_hz is None or fastest.clock_hz is None:
         no_clock = "the clock was not measured"
         if one.frequency_hz is None:
             no_clock += " and the machine tells no frequency"
         return f"{hidden}. {_sentence([*seen, no_clock])}"
-    seen.append(f"the clock was {clock(one.clock_hz)}, {clock(fastest.clock_hz)} there")
+    seen.append(f"the clock was {clock(one.clock_hz)}, there {clock(fastest.clock_hz)}")
     left = "each cycle did less: caches, memory, or the other thread of a core"
     if machine.smt == "on":
         left += " (SMT is on)"

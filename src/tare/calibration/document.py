@@ -71,6 +71,8 @@ class Regime(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause
     #: The same in a sentence, with the figures that it rests on.
     evidence: str
+    #: Of a ceiling: whether it is where threads or CPUs end; None: not known, or no ceiling.
+    expected: bool | None = None
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

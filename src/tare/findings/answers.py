@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tare.calibration.trials import swept
 from tare.findings.finding import Finding
 from tare.registry import scan
 from tare.results import Results
@@ -27,6 +28,8 @@ def all_findings(
         In reading order; the same results always give the same findings.
     """
     units = sorted(scan("findings").values(), key=lambda unit: unit.order)
+    if swept(results) is not None:
+        units = [unit for unit in units if unit.of_sweeps]
     answered = []
     for number, unit in enumerate(units):
         tell(number, len(units))

@@ -181,4 +181,4 @@ def _caveats(results: Results) -> tuple[str, ...]:
     return tuple(told)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True)

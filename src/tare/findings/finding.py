@@ -119,11 +119,15 @@ class FindingUnit:
     find : callable
         Results to the finding; None where the question does not apply, such as a comparison
         of platforms where there is one.
+    of_sweeps : bool
+        Whether it is asked where steps of CPU are swept: cells are then points of one line, with
+        few trials each, and no conditions to be compared.
     """
 
     description: Description
     order: int
     find: Callable[[Results], Finding | None]
+    of_sweeps: bool = False
 
 
 def uncompared(description: Description, why: str) -> Finding:

@@ -24,6 +24,7 @@ _QUANTITIES = {
     "cpu_ns": "CPU time",
     "wall_ns": "wall time",
     "memory_bytes": "peak memory",
+    "throughput": "work done a second",
 }
 #: Levels that go without saying.
 _DEFAULTS = {"pinning": "none", "load": "none", "size": "all"}

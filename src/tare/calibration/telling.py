@@ -1,0 +1,160 @@
+"""What a calibration says, in words: the same on the page, on the screen and where it is cited."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from tare.calibration.document import Calibration, Point, Regime
+from tare.calibration.numbers import cpus, rate, span
+from tare.statistics.scaling import Segment
+from tare.statistics.telling import percent
+
+#: Half the CPU is called half the speed where it is within this.
+FAIR = 0.03
+#: CALIBRATE calls this nearly ideal, and it can be several lines all the same.
+_HIGH = 0.95
+#: R² that differ by less are told as one.
+_ALIKE = 0.005
+
+
+class Halves(NamedTuple):
+    """How far half the CPU is from half the speed, where it is farthest."""
+
+    #: Twice the speed at half the CPU, over the speed at all of it, less 1.
+    error: float
+    #: All of it, in CPUs, and how many pairs of steps there are.
+    cpus: float
+    pairs: int
+
+
+def answer(found: Calibration) -> Literal["yes", "no", "undecided"]:
+    """Answer whether the machine scales linearly with the CPU time that it is given.
+
+    A ceiling where there is no more to be used is as linear as a machine can be.
+    """
+    if found.asked.verdict == "too noisy to say":
+        return "undecided"
+    if found.asked.verdict == "linear":
+        return "yes"
+    top = ceiling(found)
+    whole = found.asked.verdict == "saturating" and top is not None and top.expected is not False
+    return "yes" if whole else "no"
+
+
+def verdict(found: Calibration) -> str:
+    """Say in one sentence how the speed follows the CPU time."""
+    asked = found.asked
+    rising = [s for s in asked.segments if not _is_ceiling(found, s)]
+    told = [span(s.start, s.end) for s in rising]
+    if asked.verdict == "too noisy to say":
+        return f"That is not decided: {asked.sentence[:1].lower()}{asked.sentence[1:]}"
+    at = asked.saturates_at
+    top = "" if at is None else f"; from {cpus(at)} on, more gives nothing"
+    most = fastest(found)
+    reached = f"{rate(most.rate.value, found.work)} at {cpus(most.cpus)}"
+    r2 = asked.line.r2
+    if len(rising) < 2:
+        fit = "" if r2 is None or at is not None else f"R² = {r2:.4f}, "
+        return f"From {', '.join(told)} the speed follows one line{top} ({fit}at most {reached})."
+    places = " and ".join(f"{b:.3g}" for b in asked.breaks)
+    fit = "" if r2 is None else f"{'although ' if r2 > _HIGH else ''}R² = {r2:.4f}, "
+    return (
+        f"The speed does not follow one line but {len(rising)}: {', '.join(told)}, with breaks "
+        f"near {places}{top} ({fit}at most {reached})."
+    )
+
+
+def comparability(found: Calibration) -> str | None:
+    """Say what that means for comparisons; None where no step is half of another."""
+    worst = halves(found)
+    if worst is None:
+        return None
+    up_to = "" if found.asked.saturates_at is None else "up to there, "
+    if abs(worst.error) <= FAIR:
+        told = f"half the CPU is half the speed to within {percent(abs(worst.error))}"
+        return _begun(f"{up_to}{told} ({worst.pairs} pairs of steps).")
+    half, whole = cpus(worst.cpus / 2), cpus(worst.cpus)
+    share = (1 + worst.error) / 2
+    return _begun(
+        f"{up_to}half the CPU is not half the speed: {half} do {percent(share)} of what {whole} "
+        "do, so that values measured with different shares of this machine are not comparable as "
+        "they stand."
+    )
+
+
+def halves(found: Calibration) -> Halves | None:
+    """Compare each step with the one of half its CPU, up to where more gives nothing."""
+    top = found.asked.saturates_at or float("inf")
+    known = {round(p.cpus, 6): p for p in found.points if p.cpus <= top * (1 + 1e-9)}
+    pairs = [
+        (known[half], p) for c, p in known.items() if (half := round(c / 2, 6)) in known
+    ]  # fmt: skip
+    errors = [(2 * half.rate.value / p.rate.value - 1, p.cpus) for half, p in pairs if p.rate.value]
+    if not errors:
+        return None
+    error, at = max(errors, key=lambda one: abs(one[0]))
+    return Halves(error, at, len(errors))
+
+
+def parted(found: Calibration) -> str | None:
+    """Say what the two fits tell apart: a quota that did not arrive, or a slower CPU."""
+    asked = found.asked.line.r2
+    delivered = None if found.delivered is None else found.delivered.line.r2
+    if asked is None or delivered is None:
+        return None
+    both = f"R² is {asked:.4f} against the CPU time asked for, {delivered:.4f} against what arrived"
+    if abs(delivered - asked) < _ALIKE:
+        if found.asked.verdict == "linear":
+            return f"{both}: what was asked for arrived, and was as fast throughout."
+        return f"{both}: it arrived as asked for, so that what bends the line is a slower CPU."
+    if delivered > asked:
+        if found.asked.saturates_at is not None:
+            return f"{both}: beyond the ceiling no more arrives, since no more can be used."
+        return f"{both}: the CPU is as fast throughout, but what was asked for did not arrive."
+    return f"{both}: what arrived is no better guide, so that the speed of the CPU differs."
+
+
+def slowest(found: Calibration) -> Regime | None:
+    """Return the range that does least for each CPU; None where all do alike."""
+    slower = [r for r in found.regimes if r.cause not in ("none", "saturated")]
+    return min(slower, key=lambda r: r.relative_speed, default=None)
+
+
+def ceiling(found: Calibration) -> Regime | None:
+    """Return the range in which more CPU gives nothing; None where there is none."""
+    return next((r for r in found.regimes if r.cause == "saturated"), None)
+
+
+def subject(found: Calibration) -> str:
+    """Name what was calibrated: "linpack (size 1000), 2 threads, on docker, period 5 ms"."""
+    workers = f"{found.workers} worker{'s' * (found.workers != 1)}"
+    levels = [f"{name} {value}" for name, value in found.levels.items()]
+    period = f"period {1000 * found.period_s:g} ms"
+    return ", ".join([found.workload, workers, f"on {found.platform}", *(levels or [period])])
+
+
+def linear_range(found: Calibration) -> tuple[float, float] | None:
+    """Return the longest range in which one line holds; None where nothing can be said."""
+    if found.asked.verdict == "too noisy to say":
+        return None
+    rising = [s for s in found.asked.segments if not _is_ceiling(found, s)]
+    longest = max(rising, key=lambda s: s.end - s.start, default=None)
+    return None if longest is None else (longest.start, longest.end)
+
+
+def _is_ceiling(found: Calibration, segment: Segment) -> bool:
+    return found.asked.saturates_at is not None and segment.slope == 0
+
+
+def fastest(found: Calibration) -> Point:
+    """Return the point at which most was done."""
+    return max(found.points, key=lambda p: p.rate.value)
+
+
+def because(slow: Regime) -> str:
+    """Say why a range is slower."""
+    return f"From {span(slow.start, slow.end)} {slow.evidence[:1].lower()}{slow.evidence[1:]}"
+
+
+def _begun(sentence: str) -> str:
+    return f"{sentence[:1].upper()}{sentence[1:]}"

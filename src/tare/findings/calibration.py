@@ -1,0 +1,185 @@
+"""Whether the machine scales linearly with the CPU time that it is given, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.calibration import conclude, telling, trials
+from tare.calibration.document import Calibration
+from tare.findings.calibration_tables import models_table, points_table, regimes_table
+from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
+from tare.findings.phrasing import listing, percent
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.regression import Line
+
+_DESCRIPTION = Description(
+    name="calibration",
+    title="Work done a second against the CPU time given, and the lines through it",
+    question="Does this machine scale linearly with the CPU it is given?",
+    source="CALIBRATE (Manner and Wirtz, 2021)",
+)
+_CHARTS: tuple[str, ...] = ()
+_METHOD = "ordinary least squares, HC3 errors"
+#: Effects of a period that are less are not told.
+_LEAST_EFFECT = 0.01
+
+
+def find(results: Results) -> Finding | None:
+    """Conclude every calibration that is in the results, and say each in a few sentences."""
+    if trials.swept(results) is None:
+        return None
+    found = conclude.calibrations(results)
+    if not found:
+        return uncompared(_DESCRIPTION, f"That is not answered: {conclude.refusal(results)}.")
+    several = len(found) > 1
+    told = [_told(one, several=several) for one in found]
+    periods = list(_periods(found))
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join([*told, *periods]),
+        verdict=_verdict(found),
+        summary=" ".join([*(_summary(one, several=several) for one in found), *periods]),
+        basis=f"throughput ({'self' if _of_kernels(results) else 'around'})",
+        estimates=tuple(e for one in found for e in _estimates(one)),
+        tables=tuple(
+            table
+            for one in found
+            for table in (
+                points_table(one, several=several),
+                regimes_table(one, several=several),
+                models_table(one, several=several),
+            )
+        ),
+        caveats=tuple(dict.fromkeys(_caveats(found))),
+        charts=_CHARTS,
+    )
+
+
+def _of_kernels(results: Results) -> bool:
+    return all(w.kernel for w in results.experiment.workloads)
+
+
+def _told(found: Calibration, *, several: bool) -> str:
+    """Say the verdict, what it means for comparisons, and why a range is slower."""
+    slowest = telling.slowest(found)
+    ceiling = telling.ceiling(found)
+    parts = [
+        f"{telling.subject(found)}:" if several else None,
+        telling.verdict(found),
+        telling.comparability(found),
+        None if slowest is None else telling.because(slowest),
+        None if ceiling is None else ceiling.evidence,
+        telling.parted(found),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _summary(found: Calibration, *, several: bool) -> str:
+    slowest = telling.slowest(found)
+    parts = [
+        f"{telling.subject(found)}:" if several else None,
+        telling.verdict(found),
+        telling.comparability(found),
+        None if slowest is None else telling.because(slowest),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _verdict(found: Sequence[Calibration]) -> Verdict:
+    answers = {telling.answer(one) for one in found}
+    return "no" if "no" in answers else "undecided" if "undecided" in answers else "yes"
+
+
+def _periods(found: Sequence[Calibration]) -> Iterator[str]:
+    """Say what the period of the quota does, where several were tried."""
+    groups: dict[tuple[object, ...], list[Calibration]] = {}
+    for one in found:
+        groups.setdefault((one.workload, one.platform, one.workers), []).append(one)
+    for some in groups.values():
+        if len({one.period_s for one in some}) < 2:
+            continue
+        longest = max(some, key=lambda one: one.period_s)
+        effects = [
+            effect
+            for one in some
+            if one.period_s != longest.period_s
+            if (effect := _effect(one, longest)) is not None
+        ]
+        where = f" ({longest.workload} on {longest.platform})" if len(groups) > 1 else ""
+        beside = f"Beside a period of {1000 * longest.period_s:g} ms{where}, "
+        if effects:
+            yield f"{beside}{listing(effects)}."
+        else:
+            yield f"{beside}the shorter ones change nothing by more than {percent(_LEAST_EFFECT)}."
+
+
+def _effect(one: Calibration, other: Calibration) -> str | None:
+    """Compare step by step; tell the largest change of what arrived."""
+    known = {p.cpus: p for p in other.points}
+    changes = [
+        (p.rate.value / q.rate.value - 1, p)
+        for p in one.points
+        if (q := known.get(p.cpus)) is not None and q.rate.value > 0
+    ]
+    if not changes:
+        return None
+    change, point = max(changes, key=lambda c: abs(c[0]))
+    if abs(change) < _LEAST_EFFECT:
+        return None
+    beside = known[point.cpus]
+    arrived = (
+        f" ({point.delivered.value:.3g} CPUs arrived, {beside.delivered.value:.3g} there)"
+        if point.delivered is not None and beside.delivered is not None
+        else ""
+    )
+    word = "more" if change > 0 else "less"
+    return (
+        f"one of {1000 * one.period_s:g} ms gives {percent(abs(change))} {word} at "
+        f"{point.cpus:g} CPUs, where it matters most{arrived}"
+    )
+
+
+def _estimates(found: Calibration) -> Iterator[Estimate]:
+    levels = {
+        "workload": found.workload,
+        "platform": found.platform,
+        "workers": str(found.workers),
+        "period_s": f"{found.period_s:g}",
+        **found.levels,
+    }
+    trial_numbers = tuple(t for p in found.points for t in p.trials)
+    for kind, model in (("asked", found.asked), ("delivered", found.delivered)):
+        if model is None:
+            continue
+        line: Line = model.line
+        for name, value, low, high, unit in (
+            ("slope", line.slope, line.slope_low, line.slope_high, f"{found.work}/s/CPU"),
+            ("intercept", line.intercept, line.intercept_low, line.intercept_high,
+             f"{found.work}/s"),
+            ("r2", line.r2, None, None, "1"),
+            ("p", line.p, None, None, "1"),
+            ("maximum", line.maximum, None, None, f"{found.work}/s"),
+        ):  # fmt: skip
+            yield Estimate(
+                name=f"{name} ({kind})", levels=levels, value=value, unit=unit, low=low, high=high,
+                confidence=None if low is None else 0.95, method=_METHOD, n=line.n,
+                trials=trial_numbers,
+            )  # fmt: skip
+    if found.asked.saturates_at is not None:
+        yield Estimate(
+            name="saturates at", levels=levels, value=found.asked.saturates_at, unit="CPU",
+            low=found.asked.saturates_low, high=found.asked.saturates_high, confidence=0.95,
+            method="hinge, profile likelihood", n=found.asked.line.n, trials=trial_numbers,
+        )  # fmt: skip
+
+
+def _caveats(found: Sequence[Calibration]) -> Iterator[str]:
+    for one in found:
+        where = f"{telling.subject(one)}: " if len(found) > 1 else ""
+        for caveat in one.caveats:
+            yield f"{where}{caveat}"
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=-1, find=find, of_sweeps=True)

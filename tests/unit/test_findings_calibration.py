@@ -1,0 +1,122 @@
+"""What the page says first of a sweep, and that it says nothing else of it."""
+
+from __future__ import annotations
+
+import pytest
+import sweeps
+import synthetic
+from sweeps import Sweep
+
+from tare.calibration import conclude, telling
+from tare.findings import all_findings
+from tare.findings.calibration import UNIT
+from tare.findings.headline import headline
+from tare.report.tables import lay
+
+FOUR_CPUS = [round(0.1 * n, 1) for n in range(1, 41)]
+
+
+def test_it_is_the_first_answer_and_no_cells_are_compared():
+    results = sweeps.make()
+    found = all_findings(results)
+    assert [f.name for f in found] == ["calibration"]
+    assert headline(results, found)[0] == found[0].summary
+
+
+def test_other_experiments_are_not_asked():
+    assert UNIT.find(synthetic.make(trials=6)) is None
+
+
+def test_a_line_is_a_yes_and_what_that_means_is_said():
+    found = UNIT.find(sweeps.make())
+    assert found.verdict == "yes"
+    for words in ("From 0.1 to 2 CPUs", "one line", "R² = 0.999", "Half the CPU is half the speed"):
+        assert words in found.summary
+    assert "what was asked for arrived" in found.answer
+    assert found.basis == "throughput (self)"
+
+
+def test_several_lines_are_a_no_with_their_ranges_and_the_cause():
+    results = sweeps.make(
+        sweeps.h90(), quotas=FOUR_CPUS, workers=4,
+        facts={"cpus": 4, "driver": "intel_pstate", "governor": "powersave"},
+    )  # fmt: skip
+    found = UNIT.find(results)
+    assert found.verdict == "no"
+    for words in (
+        "not follow one line but 3: 0.1 to 0.5 CPUs, 0.6 to 2.8 CPUs, 2.9 to 4 CPUs",
+        "near 0.55 and 2.85",
+        "Half the CPU is not half the speed",
+        "From 0.6 to 2.8 CPUs each CPU does 80 % less",
+        "0.80 GHz",
+    ):
+        assert words in found.summary
+    assert "a slower CPU" in found.answer
+
+
+def test_a_ceiling_where_threads_end_is_as_linear_as_can_be():
+    found = UNIT.find(sweeps.make(workers=1))
+    assert found.verdict == "yes"
+    assert "from 1 CPU on, more gives nothing" in found.summary
+    assert "the count is right" in found.answer
+    assert "no more can be used" in found.answer
+    early = UNIT.find(sweeps.make(Sweep(usable=1.2)))
+    assert early.verdict == "no"
+
+
+def test_what_did_not_arrive_is_told_apart_from_a_slow_cpu():
+    found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: 0.5 if q > 1 else 0.0)))
+    assert "what was asked for did not arrive" in found.answer
+
+
+def test_a_high_r2_of_several_lines_is_named_as_such():
+    found = UNIT.find(sweeps.make(Sweep(efficiency=lambda q: 0.85 if q > 1 else 1.0)))
+    assert "although R² = 0.9" in found.answer
+
+
+def test_too_few_steps_are_told_and_not_concluded_from():
+    found = UNIT.find(sweeps.make(quotas=(0.5, 1, 2)))
+    assert found.verdict == "nothing to compare"
+    assert "3 steps of CPU" in found.answer
+
+
+def test_periods_are_compared():
+    results = sweeps.make(
+        {
+            ("bare", "0.1"): Sweep(noise=0.001),
+            ("bare", "0.005"): Sweep(noise=0.001, withheld=lambda q: 0.07 if q < 0.5 else 0.0),
+        },
+        extra={"period": ("0.1", "0.005")},
+    )
+    found = UNIT.find(results)
+    assert "Beside a period of 100 ms, one of 5 ms gives" in found.answer
+    assert "less at 0." in found.answer
+    assert "CPUs arrived" in found.answer
+
+
+@pytest.mark.parametrize("trials", [1, 7])
+def test_the_tables_have_a_row_for_each_step_range_and_model(trials):
+    found = UNIT.find(sweeps.make(workers=1, trials=trials))
+    points, ranges, models = (lay(table) for table in found.tables)
+    assert len(points.rows) == 20
+    assert len(ranges.rows) == 2
+    assert [row[0] for row in models.rows] == ["asked for", "delivered"]
+    titles = [head.title for head in points.heads]
+    assert "thermal throttles" not in titles
+    assert "periods throttled" in titles
+
+
+def test_estimates_have_the_figures_of_calibrates_table():
+    found = UNIT.find(sweeps.make())
+    by_name = {e.name: e for e in found.estimates}
+    slope = by_name["slope (asked)"]
+    assert slope.low < 28e9 < slope.high
+    assert slope.n == 140
+    for name in ("intercept (asked)", "r2 (asked)", "p (asked)", "maximum (asked)"):
+        assert by_name[name].value is not None
+
+
+def test_the_range_that_others_may_cite():
+    assert telling.linear_range(conclude.calibration(sweeps.make())) == pytest.approx((0.1, 2.0))
+    h90 = conclude.calibration(sweeps.make(sweeps.h90(), quotas=FOUR_CPUS, workers=4))
+    assert telling.linear_range(h90) == pytest.approx((0.6, 2.8))
