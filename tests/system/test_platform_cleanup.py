@@ -41,7 +41,7 @@ def left_of(session: str) -> list[str]:
 def test_a_killed_session_is_cleaned_away_and_a_living_one_is_not(tmp_path: Path) -> None:
     stacks = [s for s in ("bare", "unshare", "docker") if platforms.availability(s).works]
     load = "stress-ng" if loads.availability("stress-ng").works else "none"
-    sized = {"memory_bytes": 64 << 20}
+    sized = {"memory_bytes": 64 << 20, "cores": 0.5}
     killed, living = lease.new_name(), lease.new_name()
     shared = Path("/dev/shm") / living
     script = SESSION.replace("SIZE", repr(sized)).replace("LOAD", repr(load))

@@ -13,7 +13,7 @@ import pytest
 from tare import agent
 from tare.errors import PlatformError
 from tare.platforms import Place
-from tare.platforms.docker import UNIT, engine
+from tare.platforms.docker import UNIT, engine, quota
 from tare.platforms.layer import View
 
 
@@ -105,3 +105,18 @@ def test_what_is_inside_is_at_fixed_places() -> None:
     place = Place(name="tare-0123ab-0", shared="/dev/shm/tare-0123ab")
     view = UNIT.view(View(agent="/anywhere", shared=place.shared), place)
     assert (view.agent, view.shared) == (engine.AGENT, engine.SHARED)
+
+
+@pytest.mark.parametrize(
+    ("cores", "period_us", "words"),
+    [
+        (None, 100_000, {}),
+        (0.1, 100_000, {"nano_cpus": 100_000_000}),
+        (0.7, 20_000, {"cpu_period": 20_000, "cpu_quota": 14_000}),
+    ],
+)
+def test_the_engine_is_told_a_period_only_where_it_is_not_its_own(
+    cores: float | None, period_us: int, words: dict[str, int]
+) -> None:
+    place = Place(name="tare-0123ab-0", shared="/", cores=cores, period_us=period_us)
+    assert quota(place) == words

@@ -13,8 +13,12 @@ from tare.platforms import Place, groups
 NAME = "tare-0123ab-0"
 
 
-def place(cores: int | None = None, memory_bytes: int | None = None) -> Place:
-    return Place(name=NAME, shared="/dev/shm", cores=cores, memory_bytes=memory_bytes)
+def place(
+    cores: float | None = None, memory_bytes: int | None = None, period_us: int = 100_000
+) -> Place:
+    return Place(
+        name=NAME, shared="/dev/shm", cores=cores, memory_bytes=memory_bytes, period_us=period_us
+    )
 
 
 @pytest.fixture
@@ -60,6 +64,37 @@ def test_on_version_2_one_group_has_all(machine: Path) -> None:
     assert (group / "memory.max").read_text() == "1048576"
 
 
+def test_a_part_of_a_cpu_in_a_period_of_its_own(machine: Path) -> None:
+    version_2(machine, "cpu")
+    (group,) = groups.limited(place(cores=0.3, period_us=20_000))
+    assert (group / "cpu.max").read_text() == "6000 20000"
+
+
+def test_on_version_1_cpu_time_is_counted_where_it_is_limited(machine: Path) -> None:
+    version_1(machine)
+    with (machine / "mounts").open("a") as mounts:
+        mounts.write(f"cgroup {machine}/cpuacct cgroup rw,cpuacct 0 0\n")
+    (machine / "cpuacct").mkdir()
+    made = groups.limited(place(cores=0.1, period_us=50_000))
+    assert made == [machine / "cpu" / NAME, machine / "cpuacct" / NAME]
+    assert (made[0] / "cpu.cfs_quota_us").read_text() == "5000"
+    assert (made[0] / "cpu.cfs_period_us").read_text() == "50000"
+
+
+@pytest.mark.parametrize("file", ["cpu.cfs_burst_us", "cpu.max.burst"])
+def test_nothing_is_saved_up_beyond_a_quota(machine: Path, file: str) -> None:
+    if file == "cpu.max.burst":
+        version_2(machine, "cpu")
+        group = machine / "all" / "user" / NAME
+    else:
+        version_1(machine)
+        group = machine / "cpu" / NAME
+    group.mkdir()
+    (group / file).write_text("50000")
+    groups.limited(place(cores=0.5))
+    assert (group / file).read_text() == "0"
+
+
 def test_without_limits_nothing_is_made(machine: Path) -> None:
     version_1(machine)
     assert groups.limited(place()) == []
@@ -77,8 +112,9 @@ def test_a_missing_controller_is_told_and_nothing_stays(machine: Path) -> None:
 def test_a_refusal_is_told(machine: Path) -> None:
     version_1(machine)
     (machine / "cpu" / NAME).write_text("in the way")
-    with pytest.raises(PlatformError, match="cannot be limited here"):
+    with pytest.raises(PlatformError, match="cannot be limited here") as caught:
         groups.limited(place(cores=1))
+    assert "without a quota" in (caught.value.hint or "")
 
 
 def test_release_takes_what_limited_made(machine: Path) -> None:

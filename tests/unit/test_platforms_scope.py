@@ -57,6 +57,18 @@ def test_limits_become_properties(monkeypatch: pytest.MonkeyPatch) -> None:
     assert argv[argv.index("--") + 1 :] == ["agent"]
 
 
+def test_a_quota_has_its_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    usual = scope.wrap(["agent"], Place(name=NAME, shared="/dev/shm", cores=0.1))
+    assert "CPUQuota=10%" in usual
+    # Systemd before version 242 knows no such word.
+    assert not [word for word in usual if word.startswith("CPUQuotaPeriodSec")]
+    short = Place(name=NAME, shared="/dev/shm", cores=1 / 3, period_us=20_000)
+    argv = scope.wrap(["agent"], short)
+    for one in ("CPUQuota=33.33%", "CPUQuotaPeriodSec=20000us"):
+        assert argv[argv.index(one) - 1] == "-p"
+
+
 def test_a_user_has_a_scope_of_his_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "--user" in scope.wrap(["agent"], Place(name=NAME, shared="/dev/shm"))

@@ -193,7 +193,7 @@ class Docker(Ground):
             log_config=LogConfig(type="none"),
             tmpfs={"/tmp": "mode=1777"},
             mounts=mounts,
-            **_quota(place),
+            **quota(place),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,
@@ -201,7 +201,7 @@ class Docker(Ground):
         return config
 
 
-def _quota(place: Place) -> dict[str, int]:
+def quota(place: Place) -> dict[str, int]:
     """Return the engine's words for a quota: ``nano_cpus`` fixes the period at 100 ms."""
     if place.cores is None:
         return {}
