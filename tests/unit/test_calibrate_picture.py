@@ -1,0 +1,57 @@
+"""The text picture of a sweep: small, without colour, true to its numbers."""
+
+from __future__ import annotations
+
+import pytest
+import sweeps
+
+from tare.calibration.conclude import calibration
+from tare.cli.calibrate_picture import picture
+from tare.report.calibration_charts import asked, fitted
+from tare.statistics.scaling import scaling
+
+WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
+
+
+def drawn(machine: sweeps.Sweep | None = None, **options) -> list[str]:
+    found = calibration(sweeps.make(machine, **options))
+    assert found is not None
+    return picture(asked(found))
+
+
+@pytest.mark.parametrize(
+    ("machine", "quotas"),
+    [(None, WIDE[:20]), (sweeps.h90(), WIDE), (sweeps.Sweep(usable=2.0), WIDE), (None, WIDE[:5])],
+)
+def test_it_fits_into_a_terminal(machine, quotas):
+    lines = drawn(machine, quotas=quotas)
+    assert len(lines) == 12
+    assert max(map(len, lines)) <= 72
+
+
+def test_breaks_and_saturation_are_marked_and_named():
+    jumping = drawn(sweeps.h90(), quotas=WIDE, workers=4)
+    assert "┊ breaks at 0.55, 2.85" in jumping[-1]
+    assert jumping[0].count("┊") == 2
+    level = drawn(quotas=WIDE[:30])
+    assert "│ saturates at 2" in level[-1]
+    assert "┊" not in drawn()[-1]
+
+
+def test_means_rise_from_left_to_right():
+    lines = drawn()[:9]
+    places = [x for line in reversed(lines) for x, sign in enumerate(line) if sign == "●"]
+    assert len(places) == 20
+    assert places == sorted(places)
+
+
+def test_the_ends_of_both_axes_are_named():
+    quotas = [0.5, 1.0, 1.5, 2.0, 2.5]
+    rates = [20e9 * q for q in quotas]
+    lines = picture(fitted(quotas, rates, scaling(quotas, rates)))
+    assert lines[0].startswith("   50.0 │")
+    assert lines[-2].split() == ["0", "GFLOPS", "over", "CPUs", "asked", "for", "2.5"]
+
+
+def test_two_steps_are_no_curve():
+    assert picture(fitted([1.0, 2.0], [1e9, 2e9], scaling([1.0, 2.0], [1e9, 2e9]))) == []
