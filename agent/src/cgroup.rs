@@ -56,6 +56,20 @@ pub fn with<'a>(places: &'a [Place], controller: &str) -> Option<&'a Place> {
         .find(|place| place.controllers.iter().any(|own| own == controller))
 }
 
+/// Smallest memory limit of this process's control groups.
+pub fn memory_limit() -> Option<u64> {
+    let places = places("self");
+    let place = with(&places, "memory").or_else(|| unified(&places))?;
+    let limits = place.upwards().flat_map(|directory| {
+        ["memory.max", "memory.limit_in_bytes"].map(|file| {
+            let text = fs::read_to_string(directory.join(file)).ok()?;
+            text.trim().parse::<u64>().ok()
+        })
+    });
+    // Version 1 writes a number beyond all memory for no limit.
+    limits.flatten().filter(|limit| *limit < 1 << 60).min()
+}
+
 impl Place {
     /// The group and those around it, up to the top of what is mounted.
     pub fn upwards(&self) -> impl Iterator<Item = &Path> {

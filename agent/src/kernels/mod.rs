@@ -9,6 +9,7 @@ mod exp_double;
 mod exp_float;
 mod gray2bin;
 mod insertion_sort;
+mod linpack;
 mod null;
 mod qsort;
 mod steps;
@@ -20,8 +21,9 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 
-pub use steps::Steps;
+pub use steps::{Step, Steps};
 
+use crate::cgroup;
 use crate::topology::memory_bytes;
 
 /// Every kernel, in order of name. A new one needs a line here and its `mod` above.
@@ -31,6 +33,7 @@ pub const KERNELS: &[&Kernel] = &[
     &exp_float::KERNEL,
     &gray2bin::KERNEL,
     &insertion_sort::KERNEL,
+    &linpack::KERNEL,
     &null::KERNEL,
     &qsort::KERNEL,
 ];
@@ -85,6 +88,10 @@ pub struct Parameter {
 
 /// Does the prepared work so many times over and returns a digest of its results.
 pub type Execution = Box<dyn FnMut(u64) -> u64>;
+
+/// What an execution that came to a wrong result unwinds with: what is wrong, and its figures.
+#[allow(dead_code)] // until what unwinds is caught
+pub struct Wrong(pub String);
 
 /// The kernel of that name.
 pub fn find(name: &str) -> Option<&'static Kernel> {
@@ -143,22 +150,30 @@ fn generate<T>(
 }
 
 /// An empty vector with room for so many items.
-///
-/// Linux promises memory that it does not have and kills whoever uses it, so the allocator's
-/// word is not enough: what exceeds the machine's memory is refused.
 fn room<T>(size: u64) -> Result<Vec<T>, String> {
     let bytes = size.saturating_mul(std::mem::size_of::<T>() as u64);
-    let memory = memory_bytes();
-    let refusal =
-        || format!("an input of {bytes} bytes exceeds the machine's memory of {memory} bytes");
-    if bytes > memory {
-        return Err(refusal());
-    }
+    fits(bytes)?;
     let mut items = Vec::new();
     items
         .try_reserve_exact(size as usize)
-        .map_err(|_| refusal())?;
+        .map_err(|_| format!("an input of {bytes} bytes finds no room in memory"))?;
     Ok(items)
+}
+
+/// Refuses what exceeds memory: Linux promises what it does not have, and kills whoever uses it.
+fn fits(bytes: u64) -> Result<(), String> {
+    let memory = memory_bytes();
+    let limit = cgroup::memory_limit().filter(|limit| *limit < memory);
+    let (whose, most) = match limit {
+        Some(limit) => ("the memory limit of its control group", limit),
+        None => ("the machine's memory", memory),
+    };
+    if bytes > most {
+        return Err(format!(
+            "an input of {bytes} bytes exceeds {whose} of {most} bytes"
+        ));
+    }
+    Ok(())
 }
 
 /// Uniform in [0, 1): the 53 bits that a double holds exactly.

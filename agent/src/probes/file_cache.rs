@@ -140,7 +140,7 @@ fn bound(round: &Round) -> (u64, String) {
             "half of what memory is available".to_string(),
         ));
     }
-    if let Some(limit) = group_limit() {
+    if let Some(limit) = cgroup::memory_limit() {
         // Beyond its own limit a group drives out nothing but its own pages.
         let beyond = limit.saturating_add(limit / 2);
         bounds.push((
@@ -158,20 +158,6 @@ fn available() -> Option<u64> {
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     kilobytes.checked_mul(1024)
-}
-
-/// Smallest memory limit of our control groups.
-fn group_limit() -> Option<u64> {
-    let places = cgroup::places("self");
-    let place = cgroup::with(&places, "memory").or_else(|| cgroup::unified(&places))?;
-    let limits = place.upwards().flat_map(|directory| {
-        ["memory.max", "memory.limit_in_bytes"].map(|file| {
-            let text = fs::read_to_string(directory.join(file)).ok()?;
-            text.trim().parse::<u64>().ok()
-        })
-    });
-    // Version 1 writes a number beyond all memory for no limit.
-    limits.flatten().filter(|limit| *limit < 1 << 60).min()
 }
 
 /// Whether the kernel counts what this file system reads from its disk: it must for a file that is

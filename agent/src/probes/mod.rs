@@ -32,7 +32,7 @@ mod network_bandwidth;
 mod network_connect;
 mod network_round_trip;
 mod noise;
-mod pages;
+pub mod pages;
 mod partner;
 mod pipe;
 mod process;
