@@ -37,7 +37,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KernelFiles:
 def held(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Held:
     found: Held = {}
 
-    def measure(experiment: Experiment, folder: Path, **other: Any) -> None:
+    def measure(experiment: Experiment, folder: Path, each_s: float, **other: Any) -> None:
         found[folder.name] = (server.read(GOVERNOR), server.read(TURBO))
         folder.mkdir(exist_ok=True)
         slow = 1.0 if "powersave" in folder.name else 0.0
@@ -57,7 +57,7 @@ def asked() -> Experiment:
 
 def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:
     values = calibrate_matrix.asked([words])
-    calibrate_matrix.begin(asked(), values, folder, None, as_root=False, kernel=kernel)
+    calibrate_matrix.begin(asked(), values, folder, None, 8.0, as_root=False, kernel=kernel)
     return matrix.read(folder)
 
 
@@ -141,7 +141,7 @@ def test_what_needs_a_start_waits_for_it(
 @pytest.fixture
 def failing(server: KernelFiles, monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
     def fail(error: Exception) -> None:
-        def measure(experiment: Experiment, folder: Path, **other: Any) -> None:
+        def measure(experiment: Experiment, folder: Path, each_s: float, **other: Any) -> None:
             raise error
 
         monkeypatch.setattr(calibrate_matrix, "measure", measure)

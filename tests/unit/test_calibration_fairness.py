@@ -21,7 +21,7 @@ def standings(**found: Calibration) -> tuple[Standing, ...]:
 
 
 def answered(rows: tuple[Standing, ...]) -> str:
-    made = Matrix(asked={}, experiment=None, combinations=(), standings=rows)  # type: ignore[arg-type]
+    made = Matrix(asked={}, experiment=None, each_s=1.0, combinations=(), standings=rows)  # type: ignore[arg-type]
     return fairness.answer(made)
 
 

@@ -71,6 +71,8 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     #: As asked: values by setting.
     asked: dict[str, tuple[str, ...]]
     experiment: Experiment
+    #: About how many seconds one window of each step takes.
+    each_s: float
     combinations: tuple[Combination, ...]
     #: Of those that were measured, the fairest first.
     standings: tuple[Standing, ...] = ()

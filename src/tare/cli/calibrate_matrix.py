@@ -49,6 +49,7 @@ def begin(
     values: dict[str, tuple[str, ...]],
     folder: Path,
     json: str | None,
+    each_s: float,
     *,
     as_root: bool,
     kernel: KernelFiles | None = None,
@@ -56,7 +57,7 @@ def begin(
     """Measure a sweep under every combination that can be had, and tell which is the fairest."""
     there = kernel or KernelFiles()
     some = look(matrix.combinations(values), there)
-    made = Matrix(asked=values, experiment=found, combinations=some)
+    made = Matrix(asked=values, experiment=found, each_s=each_s, combinations=some)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -109,7 +110,7 @@ def _go_on(
     for number, one in enumerate(made.combinations, 1):
         if one.state == "to do":
             output.err.print(f"\nSettings {one.label} ({number} of {len(made.combinations)})")
-            now = _one(made.experiment, one, folder, as_root=as_root, kernel=kernel)
+            now = _one(made, one, folder, as_root=as_root, kernel=kernel)
             made = matrix.with_one(made, now)
             matrix.write(made, folder)
     made = judged(made, folder)
@@ -127,7 +128,7 @@ def _go_on(
 
 
 def _one(
-    found: Experiment, one: Combination, folder: Path, *, as_root: bool, kernel: KernelFiles
+    made: Matrix, one: Combination, folder: Path, *, as_root: bool, kernel: KernelFiles
 ) -> Combination:
     """Hold the settings of one combination and sweep; what fails is told, and the rest goes on."""
     below = folder / one.folder
@@ -135,8 +136,9 @@ def _one(
     try:
         with settings.hold(running, kernel=kernel):
             measure(
-                found,
+                made.experiment,
                 below,
+                made.each_s,
                 resume=(below / "plan.json").exists(),
                 as_root=as_root,
                 settings=one.settings,

@@ -11,6 +11,7 @@ from tare.calibration import boot
 from tare.calibration.document import Interval
 from tare.calibration.matrix import FILE, Matrix, Standing
 from tare.calibration.rates import unit_for
+from tare.calibration.sweep import WINDOWS
 from tare.cli import output
 from tare.cli.calibrate_screen import aligned
 from tare.findings.phrasing import counted, significant
@@ -23,6 +24,9 @@ def announce(made: Matrix, folder: Path) -> None:
     done = states.count("measured")
     told = f"{states.count('to do')} to measure now"
     told += f", {done} measured already" if done else ""
+    if states.count("to do"):
+        windows = made.experiment.stopping.trials or WINDOWS
+        told += f", about {output.seconds(states.count('to do') * windows * made.each_s)}"
     waiting = states.count("waiting")
     told += f", {waiting} waiting for a start of the machine" if waiting else ""
     output.err.print(

@@ -13,16 +13,19 @@ class SweepBar(Live):
 
     Parameters
     ----------
-    trials : int
-        All windows of this session.
-    seconds_left : float
-        About how long they take; what was measured says it better.
+    steps : int
+        Windows in a block.
+    blocks : int
+        Blocks that are asked for, those of earlier sessions included.
+    block_s : float
+        About how long one takes; once each step was seen, what was measured says it better.
     """
 
-    def __init__(self, trials: int, seconds_left: float) -> None:
-        super().__init__(f"starting, about {seconds(seconds_left)} left")
-        self._trials = trials
-        self._guess_s = seconds_left
+    def __init__(self, steps: int, blocks: int, block_s: float) -> None:
+        super().__init__(f"starting, about {seconds(blocks * block_s)} at most")
+        self._steps = steps
+        self._trials = steps * blocks
+        self._left_s = blocks * block_s
 
     def note(self, message: str) -> None:
         """Tell something once, above the bar."""
@@ -36,11 +39,12 @@ class SweepBar(Live):
 
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a window is over."""
-        self._guess_s = max(0.0, self._guess_s - outcome.seconds)
-        # Before every step was seen, the first ones say little of the others.
-        early = seconds_left is None or done < min(self._trials, len(str(done)) + 20)
-        left_s = self._guess_s if early or seconds_left is None else seconds_left
-        self._advance(left_s)
+        self._left_s = max(0.0, self._left_s - outcome.seconds)
+        if seconds_left is not None and done >= self._steps:
+            self._left_s = seconds_left
+        self._advance(self._left_s)
         failed = f" failed: {outcome.reason}" if outcome.status != "ok" else ""
         where = f"{cell.quota:g} CPUs" if cell.quota is not None else cell.size
-        self._show(f"window {done} of {self._trials}, {seconds(left_s)} left · {where}{failed}")
+        self._show(
+            f"window {done} of {self._trials}, {seconds(self._left_s)} left · {where}{failed}"
+        )

@@ -60,11 +60,11 @@ def sweep(
         check_free(folder)
         if values:
             calibrate_matrix.check(values)
-    found = plan_windows(found, options, as_root=as_root, resume=resume)
+    found, each_s = plan_windows(found, options, as_root=as_root, resume=resume)
     if options.settings:
-        calibrate_matrix.begin(found, values, folder, json, as_root=as_root)
+        calibrate_matrix.begin(found, values, folder, json, each_s, as_root=as_root)
         return
-    told = measure(found, folder, resume=resume, as_root=as_root)
+    told = measure(found, folder, each_s, resume=resume, as_root=as_root)
     if json is not None:
         output.write_json(told.calibration, json)
     if json != "-":
@@ -108,8 +108,16 @@ def check_free(folder: Path) -> None:
         )
 
 
-def plan_windows(found: Experiment, options: Options, *, as_root: bool, resume: bool) -> Experiment:
-    """Try the rights and one execution; choose how many windows fit, and tell what is to come."""
+def plan_windows(
+    found: Experiment, options: Options, *, as_root: bool, resume: bool
+) -> tuple[Experiment, float]:
+    """Try the rights and one execution, choose how many windows fit, and tell what is to come.
+
+    Returns
+    -------
+    (Experiment, float)
+        With its windows, and about how many seconds one of each step takes.
+    """
     from tare.cli import calibrate_rights
     from tare.cli.calibrate_pilot import execution_s
     from tare.cli.calibrate_screen import plan_line
@@ -128,12 +136,13 @@ def plan_windows(found: Experiment, options: Options, *, as_root: bool, resume: 
                 soft_wrap=True,
             )
     output.err.print(plan_line(found, each_s, right, resume=resume), soft_wrap=True)
-    return found
+    return found, each_s
 
 
 def measure(
     found: Experiment,
     folder: Path,
+    each_s: float,
     *,
     resume: bool,
     as_root: bool,
@@ -146,6 +155,8 @@ def measure(
     ----------
     found : Experiment
     folder : Path
+    each_s : float
+        About how long one window of each step takes.
     resume : bool
         Whether the folder holds a part of it.
     as_root : bool
@@ -172,12 +183,9 @@ def measure(
         for name, value in (settings or {}).items()
     ]
     goes_on = f"tare calibrate --resume --out {again or folder}   (goes on)"
-    trials = len(prepared.cells) * (found.stopping.trials or sweeps.WINDOWS)
-    window = found.window
-    assert window is not None
-    guess_s = trials * window.periods * found.quota_period_s
+    windows = found.stopping.trials or sweeps.WINDOWS
     try:
-        with SweepBar(trials, guess_s) as bar:
+        with SweepBar(len(prepared.cells), windows, each_s) as bar:
             ended = conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
     except KeyboardInterrupt as error:
         raise InterruptError(

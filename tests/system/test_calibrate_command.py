@@ -1,0 +1,224 @@
+"""``tare calibrate`` against the real machine: tiny sweeps, of which nobody tests the speed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tare import platforms
+from tare.calibration.document import Calibration
+from tare.calibration.matrix import Matrix
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+NOBODY = 65534
+#: Four quotas, windows of 40 ms: seconds in all.
+QUOTAS = (0.2, 0.4, 0.6, 0.8)
+TINY = (
+    "--quotas", "0.2,0.4,0.6,0.8", "--period", "10 ms", "--periods", "4", "--windows", "3",
+    "--threads", "1", "--size", "200",
+)  # fmt: skip
+TINY_COMMAND = (*TINY[:-2], "--", "sh", "-c", "i=0; while [ $i -lt 500 ]; do i=$((i+1)); done")
+AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+may_limit = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root has control groups on every machine"
+)
+
+
+def calibrate(
+    *words: str, check: int | None = 0, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*TARE, "calibrate", *words],
+        capture_output=True, text=True, timeout=240, check=False, **options,
+    )  # fmt: skip
+    if check is not None:
+        assert done.returncode == check, done.stdout + done.stderr
+    return done
+
+
+def read(text: str | bytes) -> Calibration:
+    return msgspec.json.decode(text, type=Calibration)
+
+
+def trials(folder: Path) -> int:
+    return sum(
+        '"record":"ended"' in line
+        for file in (folder / "journal").glob("*.ndjson")
+        for line in file.read_text().splitlines()
+    )
+
+
+@may_limit
+@pytest.mark.parametrize("platform", ["bare", "docker"])
+def test_a_sweep_is_kept_told_and_gone_on_with(platform: str, tmp_path: Path) -> None:
+    found = platforms.availability(platform)
+    if not found.works:
+        pytest.skip(found.why or "")
+    out, file = tmp_path / "out", tmp_path / "machine.json"
+    done = calibrate(*TINY, "-p", platform, "--out", str(out), "--json", str(file))
+    one = read(file.read_text())
+    assert one.platform == platform
+    assert [point.cpus for point in one.points] == list(QUOTAS)
+    assert all(point.n == 3 and point.rate.value > 0 for point in one.points)
+    # Four times the CPU time is more work, however disturbed.
+    assert one.points[-1].rate.value > one.points[0].rate.value
+    assert read((out / "calibration.json").read_bytes()) == one
+    assert (out / "report.html").stat().st_size > 10_000
+    assert "4 quotas from 0.2 to 0.8 CPUs × 3 windows" in done.stderr
+    for word in ("slope", "intercept", "R²", "max", "Page", "Kept", "Next"):
+        assert f"\n{word}" in f"\n{done.stdout}"
+    assert one.asked.sentence in done.stdout
+    refused = calibrate(*TINY, "--out", str(out), check=14)
+    assert "--resume" in refused.stderr
+    done = calibrate("--resume", "--windows", "4", "--out", str(out), "--json", "-")
+    assert [point.n for point in read(done.stdout).points] == [4, 4, 4, 4]
+    assert len(list((out / "journal").iterdir())) == 2
+
+
+@may_limit
+def test_where_nothing_is_named_a_free_folder_is(tmp_path: Path) -> None:
+    (tmp_path / "calibration").mkdir()
+    (tmp_path / "calibration" / "mine").touch()
+    done = calibrate(*TINY[:-2], "--kernel", "qsort:size=4096", cwd=tmp_path)
+    assert (tmp_path / "calibration-2" / "report.html").exists()
+    assert "calibration-2" in done.stderr
+
+
+@may_limit
+def test_any_command_can_be_swept(tmp_path: Path) -> None:
+    done = calibrate("--out", str(tmp_path / "out"), "--json", "-", *TINY_COMMAND)
+    one = read(done.stdout)
+    assert one.work == "execution"
+    assert all(point.rate.value > 0 for point in one.points)
+
+
+@may_limit
+def test_memory_comes_with_cpu_time(tmp_path: Path) -> None:
+    words = ("--memory-sizes", "128,256,512,1024", *TINY[2:])
+    done = calibrate(*words, "--out", str(tmp_path / "out"), "--json", "-")
+    one = read(done.stdout)
+    assert one.by == "memory"
+    assert [point.memory_bytes for point in one.points] == [
+        mib << 20 for mib in (128, 256, 512, 1024)
+    ]
+
+
+@may_limit
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_was_measured(ending: signal.Signals, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["calibrate", *TINY, "--windows", "500", "--out", str(out)]
+    with subprocess.Popen([*TARE, *words], stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while trials(out) < 8 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(ending)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"tare calibrate --resume --out {out}" in said
+    kept = trials(out)
+    assert kept >= 8
+    done = calibrate("--resume", "--windows", "5", "--out", str(out), "--json", "-")
+    assert all(point.n >= 5 for point in read(done.stdout).points)
+
+
+@may_limit
+def test_a_wrong_result_stops_the_sweep_and_the_rest_is_kept(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--kernel", "linpack:size=200,most_residual=0", *TINY[:-2])
+    done = calibrate(*words, "--out", str(out), check=15)
+    assert "trial" in done.stderr
+    assert "residual" in done.stderr
+    assert trials(out) >= 1
+
+
+@pytest.fixture
+def autogroup() -> Iterator[str]:
+    if os.geteuid() != 0 or not AUTOGROUP.exists():
+        pytest.skip("this kernel has no autogroups, or this user may not change them")
+    before = AUTOGROUP.read_text()
+    yield before
+    assert AUTOGROUP.read_text() == before
+
+
+def test_settings_are_held_and_put_back(autogroup: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("--settings", "autogroup=on,off", *TINY, "--out", str(out), "--json")
+    done = calibrate(*words, str(tmp_path / "matrix.json"))
+    found = msgspec.json.decode((out / "matrix.json").read_bytes(), type=Matrix)
+    assert [one.state for one in found.combinations] == ["measured", "measured"]
+    assert len(found.standings) == 2
+    assert found.standings[0].fairest
+    for value in ("on", "off"):
+        one = read((out / f"autogroup={value}" / "calibration.json").read_bytes())
+        assert one.settings == {"autogroup": value}
+    assert json.loads((tmp_path / "matrix.json").read_text())["answer"] == found.answer
+    assert (found.answer or "?") in done.stdout
+    done = calibrate("--resume", "--out", str(out))
+    assert "2 measured already" in done.stderr
+
+
+def test_without_rights_it_says_what_it_needs(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    home = tmp_path / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *TARE]
+    environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.pop("XDG_RUNTIME_DIR", None)
+    tried = subprocess.run(
+        [*as_nobody, "--version"], env=environment, capture_output=True, check=False
+    )
+    if tried.returncode != 0:
+        pytest.skip("another user cannot read this Python or this checkout")
+    done = subprocess.run(
+        [*as_nobody, "calibrate", *TINY, "--out", str(home / "out")],
+        env=environment, cwd="/", capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 12, done.stdout + done.stderr
+    assert "try: sudo tare calibrate" in done.stderr
+    assert not (home / "out").exists()
+
+
+def test_without_docker_it_says_so(tmp_path: Path) -> None:
+    environment = {**os.environ, "DOCKER_HOST": f"unix://{tmp_path}/no.sock"}
+    out = tmp_path / "out"
+    words = (*TINY, "-p", "docker", "--out", str(out))
+    done = calibrate(*words, check=12, env=environment)
+    assert "docker is not available here" in done.stderr
+    assert "try: " in done.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--from", "0"), 11),
+        (("--to", "4096"), 11),
+        (("--kernel", "linpak"), 11),
+        (("--settings", "governr=a"), 11),
+        (("--by", "vcpus"), 11),
+        (("--size", "49999", "--threads", "1000"), 11),
+        (("--resume",), 11),
+        (("--resume", "--out", "nowhere"), 14),
+        (("--windows", "0"), 11),
+        (("--periods", "0"), 10),
+    ],
+)
+def test_what_makes_no_sweep_is_refused(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    done = calibrate(*words, check=code, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert "Traceback" not in done.stderr
