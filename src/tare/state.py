@@ -13,7 +13,7 @@ from tare.errors import StoreError
 
 #: What `tare selftest` found at last.
 SELFTEST = "selftest.json"
-#: What `tare calibrate` found of this machine, the newest of each workload and platform.
+#: What `tare calibrate` found of this machine, the newest of each workload on each platform.
 CALIBRATIONS = "calibrations.json"
 #: A document that is larger is none of tare's.
 _MOST_BYTES = 16 << 20

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tare.calibration.document import Calibration, Interval, Machine, Point
-from tare.calibration.mapping import Equal, mapping
+from tare.calibration.mapping import mapping
+from tare.calibration.mapping_document import Equal
 from tare.errors import ExperimentError
 from tare.statistics.scaling import scaling
 
@@ -71,7 +72,7 @@ def covers(found: Interval, truth: float) -> bool:
 def test_a_slower_machine_needs_more() -> None:
     found = mapping(swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert found.sentence.startswith("1 CPU on A = 1.6")
-    assert found.sentence.endswith("on B, by linpack (size 1000).")
+    assert found.sentence.endswith("], by linpack (size 1000).")
     assert len(found.equals) == 20
     assert all(one.on for one in found.equals[:12])
     assert found.pieces[0].slope == pytest.approx(28 / 17, rel=0.01)
@@ -86,8 +87,7 @@ def test_b_has_a_maximum() -> None:
     one = at(1.8, swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert not one.on
     assert one.why is not None
-    assert one.why.startswith("B cannot do 50")
-    assert "its maximum is 3" in one.why
+    assert one.why.startswith("B cannot be as fast: its maximum is 3")
 
 
 def test_the_end_of_the_same_machine_is_not_lost_to_noise() -> None:
@@ -117,7 +117,7 @@ def test_where_b_is_as_fast_with_less_both_are_told() -> None:
 def test_where_b_jumps_past_a_speed_there_is_none() -> None:
     """Between what 2.8 and 2.9 CPUs do there is no quota."""
     one = at(1.0, swept(lambda x: 70 * x), swept(jumping, 4.0, seed=2))
-    assert one.why == "no quota of B has just 69.9 GFLOPS: its speed jumps past it"
+    assert one.why == "no CPU on B is just as fast: its speed jumps past that"
 
 
 def test_a_ceiling_is_no_line() -> None:

@@ -15,66 +15,12 @@ import msgspec
 
 from tare.calibration.document import Calibration, Interval
 from tare.calibration.lines import FittedLine, fitted, quantile
-from tare.calibration.rates import unit_for
+from tare.calibration.mapping_document import Equal, Mapping, Piece, Side
+from tare.calibration.mapping_telling import caveats, outside, sentence, unreached
 from tare.errors import ExperimentError
 
-VERSION = 1
-
-
-class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two machines."""
-
-    name: str
-    cpu: str | None
-    platform: str
-    measured: str | None
-    #: Where more CPU is more speed along a straight line, and the rates at both ends.
-    linear: tuple[tuple[float, float], ...]
-    slowest: float
-    fastest: float
-    #: The quota that is fastest.
-    fastest_at: float
-
-
-class Equal(msgspec.Struct, frozen=True, kw_only=True):
-    """What on B is as fast as so many CPUs on A."""
-
-    cpus: float
-    #: The rate there, by A's line; None: outside of A's lines.
-    rate: float | None
-    #: CPUs on B with the same rate, the fewest first: several where B is faster with less.
-    on: tuple[Interval, ...] = ()
-    #: Why there are none.
-    why: str | None = None
-
-
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
-    """A straight piece of the mapping: CPUs on B = intercept + slope · CPUs on A."""
-
-    start: float
-    end: float
-    to_start: float
-    to_end: float
-    slope: float
-    intercept: float
-
-
-class Mapping(msgspec.Struct, frozen=True, kw_only=True):
-    """Which CPU on B is as fast as which on A."""
-
-    version: int = VERSION
-    #: The answer in one sentence.
-    sentence: str
-    workload: str
-    work: str
-    a: Side
-    b: Side
-    #: At each step of A, or where it was asked for.
-    equals: tuple[Equal, ...]
-    pieces: tuple[Piece, ...]
-    confidence: float = 0.95
-    #: What weakens it, each a sentence.
-    caveats: tuple[str, ...] = ()
+#: Relative error of CPUs that hundredths may bring: well within what intervals are wide.
+_COARSE = 0.005
 
 
 def mapping(
@@ -110,14 +56,14 @@ def mapping(
     steps = cpus or sorted(point.cpus for point in a.points)
     equals = tuple(_equal(x, lines, sides, a.work) for x in steps)
     return Mapping(
-        sentence=_sentence(equals, sides, a.workload),
+        sentence=sentence(equals, sides, a.workload),
         workload=a.workload,
         work=a.work,
         a=sides[0],
         b=sides[1],
         equals=equals,
         pieces=tuple(_pieces(*lines)),
-        caveats=tuple(_caveats(a, b, names)),
+        caveats=tuple(caveats(a, b, names)),
     )
 
 
@@ -150,6 +96,7 @@ def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> S
         cpu=calibration.machine.cpu,
         platform=calibration.platform,
         measured=calibration.measured,
+        by=calibration.by,
         linear=tuple((line.start, line.end) for line in lines if line.rises),
         slowest=min(p.rate.value for p in calibration.points),
         fastest=fastest.rate.value,
@@ -165,12 +112,25 @@ def _equal(
 ) -> Equal:
     on_a = next((line for line in lines[0] if line.holds(x)), None)
     if on_a is None or not on_a.rises:
-        return Equal(cpus=x, rate=None, why=_outside(x, lines[0], sides[0].name))
-    found = [as_fast(on_a, x, line) for line in lines[1] if line.rises]
-    some = sorted((one for one in found if one is not None), key=lambda one: one.value)
+        return Equal(cpus=x, rate=None, why=outside(x, lines[0], sides[0].name))
+    found = [(as_fast(on_a, x, line), line) for line in lines[1] if line.rises]
+    some = sorted(((y, line) for y, line in found if y is not None), key=lambda one: one[0].value)
     rate = on_a.at(x)
-    why = None if some else _unreached(rate, sides[1], work)
-    return Equal(cpus=x, rate=rate, on=tuple(some), why=why)
+    if not some:
+        return Equal(cpus=x, rate=rate, why=unreached(rate, sides[1], work))
+    told = Equal(cpus=x, rate=rate, on=tuple(y for y, _ in some))
+    if sides[1].by != "quota":
+        return told
+    flag = rounded(*some[0])
+    error = some[0][1].at(flag) / rate - 1
+    return msgspec.structs.replace(told, flag=f"--cpus={flag:g}", flag_error=error)
+
+
+def rounded(found: Interval, line: FittedLine) -> float:
+    """Round CPUs for ``--cpus``: to hundredths, where these are not too coarse."""
+    wanted = min(max(found.value, line.start), line.end)
+    places = next(p for p in (2, 3, 5) if abs(round(wanted, p) / wanted - 1) <= _COARSE or p == 5)
+    return round(wanted, places)
 
 
 def as_fast(a: FittedLine, x: float, b: FittedLine) -> Interval | None:
@@ -226,68 +186,3 @@ def _pieces(a: Sequence[FittedLine], b: Sequence[FittedLine]) -> Iterator[Piece]
                     slope=slope,
                     intercept=intercept,
                 )
-
-
-def _outside(x: float, lines: Sequence[FittedLine], name: str) -> str:
-    """Say why a number of CPUs is on none of A's lines."""
-    flat = next((line for line in lines if line.holds(x)), None)
-    if flat is not None:
-        return f"{name} does not get faster there with more CPU"
-    if x < lines[0].start or x > lines[-1].end:
-        return f"{name} was measured from {lines[0].start:.3g} to {lines[-1].end:.3g} CPU"
-    below = max(line.end for line in lines if line.end < x)
-    above = min(line.start for line in lines if line.start > x)
-    return f"{name} changes its speed between {below:.3g} and {above:.3g} CPU"
-
-
-def _unreached(rate: float, b: Side, work: str) -> str:
-    """Say why no quota of B has a rate."""
-    size, unit = unit_for(work, [b.fastest])
-    if rate > b.fastest:
-        return (
-            f"{b.name} cannot do {rate / size:.3g} {unit}: its maximum is {b.fastest / size:.3g} "
-            f"at {b.fastest_at:.3g} CPU"
-        )
-    if rate < b.slowest:
-        return f"{b.name} is faster with the least that was measured there"
-    return f"no quota of {b.name} has just {rate / size:.3g} {unit}: its speed jumps past it"
-
-
-def _sentence(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -> str:
-    a, b = sides
-    some = [one for one in equals if one.on]
-    if not some:
-        why = next((one.why for one in equals if one.why), None)
-        return f"No CPU on {b.name} is as fast as any asked for on {a.name}: {why}."
-    # One CPU is what people reckon in; where it has no equal, what is in the middle.
-    one = next((e for e in some if abs(e.cpus - 1) < 1e-6), some[len(some) // 2])
-    told = f"{one.cpus:.3g} CPU on {a.name} = {_told(one.on[0])} on {b.name}, by {workload}"
-    if len(one.on) > 1:
-        told += f" (and {', '.join(f'{other.value:.3g}' for other in one.on[1:])}, where it jumps)"
-    return f"{told}."
-
-
-def _told(found: Interval) -> str:
-    if found.low is None or found.high is None:
-        return f"{found.value:.3g} CPU (no interval)"
-    places = 2 if found.value >= 0.2 else 3
-    return f"{found.value:.{places}f} CPU [{found.low:.{places}f}, {found.high:.{places}f}]"
-
-
-def _caveats(a: Calibration, b: Calibration, names: tuple[str, str]) -> Iterator[str]:
-    yield (
-        "Intervals hold for the two sweeps as they were measured: by how much a machine differs "
-        "from one session to the next is not in them."
-    )
-    if abs(a.period_s - b.period_s) > 1e-9:
-        yield (
-            f"The quota's period is {1000 * a.period_s:.3g} ms on {names[0]} and "
-            f"{1000 * b.period_s:.3g} ms on {names[1]}, which matters at small quotas."
-        )
-    if a.by != b.by:
-        yield f"CPU is given by {a.by} on {names[0]}, and by {b.by} on {names[1]}."
-    if a.workers != b.workers:
-        yield (
-            f"{a.workers} worked at once on {names[0]}, {b.workers} on {names[1]}: what has fewer "
-            "threads uses no more CPUs than it has of them."
-        )

@@ -90,11 +90,15 @@ def remember(calibration: Calibration) -> bool:
         maximum=calibration.asked.line.maximum,
         machine=_identity(calibration.machine, calibration.settings),
     )
-    same = (new.workload, new.platform)
-    others = [one for one in kept() if (one.workload, one.platform) != same]
+    others = [one for one in kept() if _place(one) != _place(new)]
     newest = sorted((new, *others), key=lambda one: one.measured, reverse=True)
     state.write(state.CALIBRATIONS, _Kept(calibrations=tuple(newest[:_MOST])))
     return True
+
+
+def _place(one: Remembered) -> tuple[str, ...]:
+    """Tell apart what is kept beside each other: another governor makes another machine."""
+    return one.workload, one.platform, *(one.machine.get(name, "") for name in LASTING)
 
 
 def kept() -> tuple[Remembered, ...]:

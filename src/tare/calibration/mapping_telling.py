@@ -1,0 +1,84 @@
+"""The sentences of a mapping between two machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.calibration.document import Calibration, Interval
+from tare.calibration.lines import FittedLine
+from tare.calibration.mapping_document import Equal, Side
+from tare.calibration.rates import unit_for
+
+
+def outside(x: float, lines: Sequence[FittedLine], name: str) -> str:
+    """Say why a number of CPUs is on none of A's lines."""
+    flat = next((line for line in lines if line.holds(x)), None)
+    if flat is not None:
+        return f"{name} does not get faster there with more CPU"
+    if x < lines[0].start or x > lines[-1].end:
+        return f"{name} was measured from {lines[0].start:.3g} to {lines[-1].end:.3g} CPU"
+    below = max(line.end for line in lines if line.end < x)
+    above = min(line.start for line in lines if line.start > x)
+    return f"{name} changes its speed between {below:.3g} and {above:.3g} CPU"
+
+
+def unreached(rate: float, b: Side, work: str) -> str:
+    """Say why no quota of B has a rate."""
+    size, unit = unit_for(work, [b.fastest])
+    if rate > b.fastest:
+        return (
+            f"{b.name} cannot be as fast: its maximum is {b.fastest / size:.3g} {unit} at "
+            f"{b.fastest_at:.3g} CPU"
+        )
+    if rate < b.slowest:
+        return f"{b.name} is faster with the least that was measured there"
+    return f"no CPU on {b.name} is just as fast: its speed jumps past that"
+
+
+def sentence(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -> str:
+    """Say the answer at one place: asked for, or that people reckon in."""
+    a, b = sides
+    some = [one for one in equals if one.on]
+    if not some:
+        why = next((one.why for one in equals if one.why), None)
+        return f"No CPU on {b.name} is as fast as any asked for on {a.name}: {why}."
+    # One CPU is what people reckon in; where it has no equal, what is in the middle.
+    one = next((e for e in some if abs(e.cpus - 1) < 1e-6), some[len(some) // 2])
+    found = one.on[0]
+    said = f"{one.cpus:.3g} CPU on {a.name} = {cpus(found.value)} CPU on {b.name}{within(found)}"
+    if len(one.on) > 1:
+        said += f" (and {', '.join(cpus(other.value) for other in one.on[1:])}, where it jumps)"
+    return f"{said}, by {workload}."
+
+
+def cpus(value: float) -> str:
+    """Write CPUs: to hundredths, and few to thousandths."""
+    return f"{value:.{2 if abs(value) >= 0.2 else 3}f}"
+
+
+def within(found: Interval) -> str:
+    """Write an interval, to follow what it is of."""
+    if found.low is None or found.high is None:
+        return " (no interval)"
+    places = 2 if found.value >= 0.2 else 3
+    return f" [{found.low:.{places}f}, {found.high:.{places}f}]"
+
+
+def caveats(a: Calibration, b: Calibration, names: tuple[str, str]) -> Iterator[str]:
+    """Say what weakens a mapping."""
+    yield (
+        "Intervals hold for the two sweeps as they were measured: by how much a machine differs "
+        "from one session to the next is not in them."
+    )
+    if abs(a.period_s - b.period_s) > 1e-9:
+        yield (
+            f"The quota's period is {1000 * a.period_s:.3g} ms on {names[0]} and "
+            f"{1000 * b.period_s:.3g} ms on {names[1]}, which matters at small quotas."
+        )
+    if a.by != b.by:
+        yield f"CPU is given by {a.by} on {names[0]}, and by {b.by} on {names[1]}."
+    if a.workers != b.workers:
+        yield (
+            f"{a.workers} worked at once on {names[0]}, {b.workers} on {names[1]}: what has fewer "
+            "threads uses no more CPUs than it has of them."
+        )

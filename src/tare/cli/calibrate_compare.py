@@ -1,0 +1,194 @@
+"""``tare calibrate compare``: which CPU on one machine is as fast as which on another."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tare.calibration.rates import unit_for
+from tare.cli import output
+from tare.cli.calibrate_screen import aligned
+from tare.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from tare.calibration.mapping_document import Equal, Mapping, Side
+
+#: Rows of the table, and signs of the chart.
+_MOST_ROWS = 21
+_WIDTH, _HEIGHT = 56, 12
+_LONGEST_NAME = 24
+
+
+def compare(first: Path, second: Path, cpus: str | None, json: str | None) -> None:
+    """Say which CPU on the second machine is as fast as which on the first.
+
+    Parameters
+    ----------
+    first, second : Path
+        What ``tare calibrate --json`` wrote, or the folder of a calibration.
+    cpus : str, optional
+        CPUs on the first that are asked for, by commas.
+    json : str, optional
+        Where to write it as data, too.
+
+    Raises
+    ------
+    StoreError
+        If one of them is no calibration.
+    ExperimentError
+        If the two cannot be compared.
+    """
+    from tare.calibration import file
+    from tare.calibration.mapping import mapping
+
+    output.check_writable(json)
+    asked = _asked(cpus)
+    found = mapping(file.load(first), file.load(second), names(first, second), asked)
+    if json is not None:
+        output.write_json(found, json)
+    if json != "-":
+        show(found, (first, second))
+
+
+def _asked(text: str | None) -> list[float]:
+    if text is None:
+        return []
+    try:
+        values = [float(word) for word in text.split(",")]
+        if not all(0 < value < 1e6 for value in values):
+            raise ValueError
+    except ValueError:
+        raise ExperimentError(
+            f"--cpus: {text!r} is not possible; expected CPUs on the first machine", "--cpus 0.7"
+        ) from None
+    return values
+
+
+def names(first: Path, second: Path) -> tuple[str, str]:
+    """Call two files what tells them apart: by their names, their folders' names, or A and B."""
+    paths = first.absolute(), second.absolute()
+    for told in (
+        [path.stem if path.suffix == ".json" else path.name for path in paths],
+        [path.parent.name for path in paths],
+    ):
+        if all(told) and told[0] != told[1]:
+            a, b = (name[:_LONGEST_NAME] for name in told)
+            return (a, b) if a != b else ("A", "B")
+    return "A", "B"
+
+
+def show(found: Mapping, paths: tuple[Path, Path]) -> None:
+    """Print a mapping for a person."""
+    out = output.out
+    out.print(found.sentence, style="bold", soft_wrap=True)
+    out.print()
+    for side in (found.a, found.b):
+        out.print(_side(side), soft_wrap=True)
+    if len(found.equals) > 1:
+        for line in picture(found):
+            out.print(line, soft_wrap=True)
+    out.print()
+    for number, line in enumerate(_table(found)):
+        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
+    if errors and max(errors) > 0:
+        out.print(f"Rounded for --cpus: off by at most {100 * max(errors):.2g} % of the speed.")
+    out.print()
+    for caveat in found.caveats:
+        out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
+    out.print(f"Next    {_next(found, paths)}", soft_wrap=True)
+
+
+def _side(side: Side) -> str:
+    linear = ", ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
+    told = [side.cpu or "CPU not told", side.platform, (side.measured or "date not told")[:10]]
+    return f"{side.name}: {', '.join(told)}; linear from {linear} CPU"
+
+
+def _table(found: Mapping) -> list[str]:
+    """Return the rows of CPUs on A, each with what is as fast on B."""
+    rates = [one.rate for one in found.equals if one.rate is not None]
+    size, unit = unit_for(found.work, rates)
+    flags = any(one.flag for one in found.equals)
+    heads = [f"CPU on {found.a.name}", unit, f"CPU on {found.b.name}", "95 %"]
+    rows = [(*heads, "docker run" if flags else "")]
+    reasons: list[str] = []
+    for some in _rows(found.equals):
+        one = some[0]
+        label = f"{one.cpus:.3g}" + (f" to {some[-1].cpus:.3g}" if len(some) > 1 else "")
+        if one.on:
+            rows.append((label, *_equal(one, size)))
+        else:
+            rows.append((label, "", "–", "", ""))
+        reasons.append(one.why or _also(one))
+    lines = aligned(rows, left=0)
+    return [lines[0], *(f"{a}  {b}".rstrip() for a, b in zip(lines[1:], reasons, strict=True))]
+
+
+def _rows(equals: Sequence[Equal]) -> Iterator[list[Equal]]:
+    """Yield what is in one row: of many steps every second …; neighbours without equals as one."""
+    stride = -(-len(equals) // _MOST_ROWS)
+    # From where one CPU stays in: the numbers that are read are whole.
+    kept = [one for number, one in enumerate(equals, 1) if number % stride == 0 or not one.on]
+    for why, some in itertools.groupby(kept, key=lambda one: one.why):
+        if why is None:
+            yield from ([one] for one in some)
+        else:
+            yield list(some)
+
+
+def _equal(one: Equal, size: float) -> tuple[str, str, str, str]:
+    from tare.calibration.mapping_telling import cpus, within
+
+    found = one.on[0]
+    rate = "" if one.rate is None else f"{one.rate / size:.3g}"
+    return rate, cpus(found.value), within(found).strip(), one.flag or ""
+
+
+def _also(one: Equal) -> str:
+    from tare.calibration.mapping_telling import cpus
+
+    return f"also {', '.join(cpus(other.value) for other in one.on[1:])}" if one.on[1:] else ""
+
+
+def picture(found: Mapping) -> list[str]:
+    """Draw CPUs on B over CPUs on A, with the line on which both are alike."""
+    places = [(one.cpus, y.value) for one in found.equals for y in one.on]
+    if len(places) < 3:
+        return []
+    right = max(one.cpus for one in found.equals)
+    top = max(y for _, y in places)
+
+    def spot(x: float, y: float) -> tuple[int, int]:
+        row = round(max(y, 0) / top * (_HEIGHT - 1))
+        return row, round(x / right * (_WIDTH - 1))
+
+    grid = [[" "] * _WIDTH for _ in range(_HEIGHT)]
+    for column in range(_WIDTH):
+        alike = column / (_WIDTH - 1) * right
+        if alike <= top:
+            grid[spot(alike, alike)[0]][column] = "·"
+    for x, y in places:
+        row, column = spot(x, y)
+        grid[row][column] = "•"
+    lines = ["", f"CPU on {found.b.name}, by CPU on {found.a.name} (· both alike)"]
+    for number in range(_HEIGHT - 1, -1, -1):
+        label = f"{top:.3g}" if number == _HEIGHT - 1 else "0" if number == 0 else ""
+        lines.append(f"{label:>6} │{''.join(grid[number]).rstrip()}")
+    return [*lines, " " * 7 + "└" + "─" * _WIDTH, " " * 8 + "0" + f"{right:.3g}".rjust(_WIDTH - 1)]
+
+
+def _next(found: Mapping, paths: tuple[Path, Path]) -> str:
+    """Return the next command worth typing."""
+    flag = next((one.flag for one in found.equals if one.flag), None)
+    a, b = (shlex.quote(str(path)) for path in paths)
+    if len(found.equals) > 1:
+        return f"tare calibrate compare --cpus 0.7 {a} {b}   (one value)"
+    if flag is not None:
+        return f"docker run {flag} IMAGE   (on {found.b.name})"
+    return f"tare calibrate compare {a} {b}   (all of them)"
