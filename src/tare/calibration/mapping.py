@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from tare.calibration.document import Calibration, Interval
-from tare.calibration.lines import FittedLine, fitted, quantile
+from tare.calibration.lines import FittedLine, fitted, quantile, undivided
 from tare.calibration.mapping_document import Equal, Mapping, Piece, Side
 from tare.calibration.mapping_telling import caveats, outside, sentence, unreached
 from tare.errors import ExperimentError
@@ -51,10 +52,10 @@ def mapping(
         If the two cannot be compared.
     """
     _check(a, b, names)
-    lines = fitted(a), fitted(b)
-    sides = _side(a, lines[0], names[0]), _side(b, lines[1], names[1])
+    on_a, on_b = _lines(a), _lines(b)
+    sides = _side(a, on_a.pieces, names[0]), _side(b, on_b.pieces, names[1])
     steps = cpus or sorted(point.cpus for point in a.points)
-    equals = tuple(_equal(x, lines, sides, a.work) for x in steps)
+    equals = tuple(_equal(x, on_a, on_b, sides, a.work) for x in steps)
     return Mapping(
         sentence=sentence(equals, sides, a.workload),
         workload=a.workload,
@@ -62,7 +63,7 @@ def mapping(
         a=sides[0],
         b=sides[1],
         equals=equals,
-        pieces=tuple(_pieces(*lines)),
+        pieces=tuple(_pieces(on_a.pieces, on_b.pieces)),
         caveats=tuple(caveats(a, b, names)),
     )
 
@@ -89,6 +90,18 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
             )
 
 
+@dataclass(frozen=True)
+class _Lines:
+    pieces: tuple[FittedLine, ...]
+    #: What might be the truth instead.
+    also: tuple[FittedLine, ...]
+
+
+def _lines(calibration: Calibration) -> _Lines:
+    one = undivided(calibration)
+    return _Lines(fitted(calibration), () if one is None else (one,))
+
+
 def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> Side:
     fastest = max(calibration.points, key=lambda p: p.rate.value)
     return Side(
@@ -104,18 +117,19 @@ def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> S
     )
 
 
-def _equal(
-    x: float,
-    lines: tuple[Sequence[FittedLine], Sequence[FittedLine]],
-    sides: tuple[Side, Side],
-    work: str,
-) -> Equal:
-    on_a = next((line for line in lines[0] if line.holds(x)), None)
+def _equal(x: float, a: _Lines, b: _Lines, sides: tuple[Side, Side], work: str) -> Equal:
+    on_a = next((line for line in a.pieces if line.holds(x)), None)
     if on_a is None or not on_a.rises:
-        return Equal(cpus=x, rate=None, why=outside(x, lines[0], sides[0].name))
-    found = [(as_fast(on_a, x, line), line) for line in lines[1] if line.rises]
-    some = sorted(((y, line) for y, line in found if y is not None), key=lambda one: one[0].value)
+        return Equal(cpus=x, rate=None, why=outside(x, a.pieces, sides[0].name))
     rate = on_a.at(x)
+    some = sorted(
+        (
+            (found, line)
+            for line in b.pieces
+            if line.rises and (found := as_fast((on_a, *a.also), x, (line, *b.also))) is not None
+        ),
+        key=lambda one: one[0].value,
+    )
     if not some:
         return Equal(cpus=x, rate=rate, why=unreached(rate, sides[1], work))
     told = Equal(cpus=x, rate=rate, on=tuple(y for y, _ in some))
@@ -133,24 +147,30 @@ def rounded(found: Interval, line: FittedLine) -> float:
     return round(wanted, places)
 
 
-def as_fast(a: FittedLine, x: float, b: FittedLine) -> Interval | None:
-    """Return the CPUs of line B that are as fast as x of line A; None: outside of what B covers."""
-    value = (a.at(x) - b.intercept) / b.slope
-    low, high = _fieller(a, x, b, value)
+def as_fast(a: Sequence[FittedLine], x: float, b: Sequence[FittedLine]) -> Interval | None:
+    """Return the CPUs on B that are as fast as x on A; None: outside of what B's line covers.
+
+    The first line of each is what holds; the interval spans those of others that might.
+    """
+    value = (a[0].at(x) - b[0].intercept) / b[0].slope
+    bounds = [_fieller(one, x, other) for one in a for other in b]
+    if any(bound is None for bound in bounds):
+        low = high = None
+    else:
+        low = min(bound[0] for bound in bounds if bound)
+        high = max(bound[1] for bound in bounds if bound)
     # Two measurements of one machine do not end at the very same rate.
-    if (high if high is not None else value) < b.start or (
-        low if low is not None else value
-    ) > b.end:
+    below = (value if high is None else high) < b[0].start
+    if below or (value if low is None else low) > b[0].end:
         return None
     return Interval(value=value, low=low, high=high)
 
 
-def _fieller(
-    a: FittedLine, x: float, b: FittedLine, value: float
-) -> tuple[float | None, float | None]:
-    """Return the y at which |a(x) − b(y)| is no more than t standard errors."""
-    if a.errors is None or b.errors is None:
-        return None, None
+def _fieller(a: FittedLine, x: float, b: FittedLine) -> tuple[float, float] | None:
+    """Return the y at which |a(x) − b(y)| is no more than t standard errors; None: no bounds."""
+    if a.errors is None or b.errors is None or b.slope <= 0:
+        return None
+    value = (a.at(x) - b.intercept) / b.slope
     own, other = a.variance(x), b.variance(value)
     if own + other <= 0:
         return value, value
@@ -160,11 +180,11 @@ def _fieller(
     # (c − b₁y)² = t² (own + first + 2 both y + second y²)
     square = b.slope**2 - t * t * second
     if square <= 0:
-        return None, None
+        return None
     half = c * b.slope + t * t * both
     root = half * half - square * (c * c - t * t * (own + first))
     if root < 0:
-        return None, None
+        return None
     return (half - math.sqrt(root)) / square, (half + math.sqrt(root)) / square
 
 
