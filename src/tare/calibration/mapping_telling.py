@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from tare.calibration.document import Calibration, Interval
@@ -45,23 +46,29 @@ def sentence(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -
     # One CPU is what people reckon in; where it has no equal, what is in the middle.
     one = next((e for e in some if abs(e.cpus - 1) < 1e-6), some[len(some) // 2])
     found = one.on[0]
-    said = f"{one.cpus:.3g} CPU on {a.name} = {cpus(found.value)} CPU on {b.name}{within(found)}"
+    said = f"{one.cpus:.3g} CPU on {a.name} = {cpus(found)} CPU on {b.name}{within(found)}"
     if len(one.on) > 1:
-        said += f" (and {', '.join(cpus(other.value) for other in one.on[1:])}, where it jumps)"
+        said += f" (and {', '.join(cpus(other) for other in one.on[1:])}, where it jumps)"
     return f"{said}, by {workload}."
 
 
-def cpus(value: float) -> str:
-    """Write CPUs: to hundredths, and few to thousandths."""
-    return f"{value:.{2 if abs(value) >= 0.2 else 3}f}"
+def cpus(found: Interval) -> str:
+    """Write CPUs as exactly as they are known."""
+    return f"{found.value:.{_places(found)}f}"
 
 
 def within(found: Interval) -> str:
-    """Write an interval, to follow what it is of."""
+    """Write an interval of CPUs, to follow what it is of."""
     if found.low is None or found.high is None:
         return " (no interval)"
-    places = 2 if found.value >= 0.2 else 3
+    places = _places(found)
     return f" [{found.low:.{places}f}, {found.high:.{places}f}]"
+
+
+def _places(found: Interval) -> int:
+    if found.low is None or found.high is None or found.high <= found.low:
+        return 2
+    return min(4, max(2, -math.floor(math.log10((found.high - found.low) / 2))))
 
 
 def caveats(a: Calibration, b: Calibration, names: tuple[str, str]) -> Iterator[str]:

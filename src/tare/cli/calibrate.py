@@ -157,7 +157,7 @@ def sweep(
 
     LINPACK at quotas from 0.1 to all CPUs, in windows of whole periods: a straight line or several,
     where more CPU time gives no more, and why. `tare calibrate fit FILE.csv` judges others' sweeps,
-    `tare calibrate compare A B` tells what CPU time on B is worth on A.
+    `tare calibrate compare A B` tells what CPU time on A is worth on B.
     Example: tare calibrate --step 0.2
     """
     from tare.cli import calibrate_sweep
@@ -172,3 +172,27 @@ def sweep(
         command=tuple(command or ()),
     )  # fmt: skip
     calibrate_sweep.sweep(options, out, json, resume=resume, as_root=as_root)
+
+
+@app.command()
+def compare(
+    first: Annotated[
+        Path, typer.Argument(help="What --json FILE wrote, or the folder of --out.", metavar="A")
+    ],
+    second: Annotated[Path, typer.Argument(help="The same, of another machine.", metavar="B")],
+    cpus: Annotated[
+        str | None,
+        typer.Option(help="CPUs on A that are asked for, such as 0.7,1.  [default: A's steps]"),
+    ] = None,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
+    ] = None,
+) -> None:
+    """Tell which CPU time on B is as fast as which on A, for `docker run --cpus`.
+
+    Example: tare calibrate compare laptop.json server.json
+    """
+    from tare.cli import calibrate_compare
+
+    calibrate_compare.compare(first, second, cpus, json)

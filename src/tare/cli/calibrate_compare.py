@@ -16,6 +16,7 @@ from tare.cli.calibrate_screen import aligned
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
+    from tare.calibration.document import Calibration
     from tare.calibration.mapping_document import Equal, Mapping, Side
 
 #: Rows of the table, and signs of the chart.
@@ -48,7 +49,8 @@ def compare(first: Path, second: Path, cpus: str | None, json: str | None) -> No
 
     output.check_writable(json)
     asked = _asked(cpus)
-    found = mapping(file.load(first), file.load(second), names(first, second), asked)
+    a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
+    found = mapping(a, b, names(first, second), asked)
     if json is not None:
         output.write_json(found, json)
     if json != "-":
@@ -67,6 +69,21 @@ def _asked(text: str | None) -> list[float]:
             f"--cpus: {text!r} is not possible; expected CPUs on the first machine", "--cpus 0.7"
         ) from None
     return values
+
+
+def pick(
+    first: Sequence[Calibration], second: Sequence[Calibration], *, alike: bool
+) -> tuple[Calibration, Calibration]:
+    """Choose of several calibrations two that belong together.
+
+    With ``alike`` the same platform goes first; without, as for two of one folder, another one.
+    """
+
+    def fits(pair: tuple[Calibration, Calibration]) -> tuple[bool, ...]:
+        a, b = pair
+        return a.workload == b.workload, (a.platform == b.platform) == alike, a.levels == b.levels
+
+    return max(itertools.product(first, second), key=fits)
 
 
 def names(first: Path, second: Path) -> tuple[str, str]:
@@ -147,13 +164,13 @@ def _equal(one: Equal, size: float) -> tuple[str, str, str, str]:
 
     found = one.on[0]
     rate = "" if one.rate is None else f"{one.rate / size:.3g}"
-    return rate, cpus(found.value), within(found).strip(), one.flag or ""
+    return rate, cpus(found), within(found).strip(), one.flag or ""
 
 
 def _also(one: Equal) -> str:
     from tare.calibration.mapping_telling import cpus
 
-    return f"also {', '.join(cpus(other.value) for other in one.on[1:])}" if one.on[1:] else ""
+    return f"also {', '.join(cpus(other) for other in one.on[1:])}" if one.on[1:] else ""
 
 
 def picture(found: Mapping) -> list[str]:
@@ -185,10 +202,11 @@ def picture(found: Mapping) -> list[str]:
 
 def _next(found: Mapping, paths: tuple[Path, Path]) -> str:
     """Return the next command worth typing."""
-    flag = next((one.flag for one in found.equals if one.flag), None)
+    some = [one for one in found.equals if one.on]
+    flag = some[0].flag if some else None
     a, b = (shlex.quote(str(path)) for path in paths)
-    if len(found.equals) > 1:
-        return f"tare calibrate compare --cpus 0.7 {a} {b}   (one value)"
+    if len(found.equals) > 1 and some:
+        return f"tare calibrate compare --cpus {some[len(some) // 2].cpus:g} {a} {b}   (one value)"
     if flag is not None:
         return f"docker run {flag} IMAGE   (on {found.b.name})"
     return f"tare calibrate compare {a} {b}   (all of them)"

@@ -1,0 +1,120 @@
+"""``tare calibrate compare``: what is typed, what is printed, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_calibration_mapping import jumping, swept
+from typer.testing import CliRunner
+
+from tare.calibration import file
+from tare.cli import calibrate_compare as command
+from tare.cli.app import app
+from tare.errors import ExperimentError, StoreError
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> dict[str, Path]:
+    made = {
+        "laptop": swept(lambda x: 28 * x),
+        "server": swept(lambda x: 17 * x, seed=2),
+        "h90": swept(jumping, 4.0, seed=3),
+        "triad": swept(lambda x: 17 * x, workload="triad", work="byte"),
+    }
+    for name, one in made.items():
+        file.write((one,), tmp_path / f"{name}.json")
+    return {name: tmp_path / f"{name}.json" for name in made}
+
+
+def printed(capsys: pytest.CaptureFixture[str], *given: Any) -> list[str]:
+    command.compare(*given)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_answer_comes_first(
+    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, written["laptop"], written["server"], None, None)
+    assert lines[0].startswith("1 CPU on laptop = 1.6")
+    assert any(line.endswith("--cpus=0.66") for line in lines)
+    assert any("1.3 to 2" in line and "its maximum is 34 GFLOPS at 2 CPU" in line for line in lines)
+    assert sum("•" in line for line in lines) > 8
+    assert any(line.startswith("Note    Intervals hold for the two sweeps") for line in lines)
+    assert lines[-1].startswith("Next    tare calibrate compare --cpus ")
+
+
+def test_one_value_is_asked_for(
+    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, written["laptop"], written["server"], "0.7", None)
+    assert lines[0].startswith("0.7 CPU on laptop = 1.15")
+    assert lines[-1] == "Next    docker run --cpus=1.15 IMAGE   (on server)"
+    assert not any("•" in line for line in lines)
+
+
+def test_many_steps_are_thinned_and_other_equals_told(
+    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, written["h90"], written["laptop"], None, None)
+    assert sum("--cpus=" in line for line in lines) <= 21
+    back = printed(capsys, written["laptop"], written["h90"], None, None)
+    assert sum("  also " in line for line in back) >= 5
+
+
+def test_it_is_written_as_json(written: dict[str, Path], tmp_path: Path) -> None:
+    destination = tmp_path / "mapping.json"
+    command.compare(written["laptop"], written["server"], "0.7,1.9", str(destination))
+    found = json.loads(destination.read_text())
+    assert [one["flag"] for one in found["equals"]] == ["--cpus=1.15", None]
+    assert abs(found["equals"][0]["flag_error"]) < 0.005
+    assert found["equals"][1]["on"] == []
+
+
+@pytest.mark.parametrize("asked", ["", "x", "0.7,", "-1", "0", "nan", "1e9"])
+def test_cpus_that_cannot_be_are_refused(written: dict[str, Path], asked: str) -> None:
+    with pytest.raises(ExperimentError, match="expected CPUs on the first machine"):
+        command.compare(written["laptop"], written["server"], asked, None)
+
+
+def test_what_cannot_be_compared_ends_with_a_code_of_its_own(written: dict[str, Path]) -> None:
+    done = CliRunner().invoke(
+        app, ["calibrate", "compare", str(written["laptop"]), str(written["triad"])]
+    )
+    assert isinstance(done.exception, ExperimentError)
+    assert "workload is linpack (size 1000) on laptop, and triad on triad" in str(done.exception)
+    assert done.exception.exit_code >= 10
+
+
+def test_a_file_that_is_no_calibration_is_refused(written: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"version": 1}')
+    with pytest.raises(StoreError, match="is no calibration"):
+        command.compare(written["laptop"], tmp_path / "other.json", None, None)
+
+
+def test_of_several_those_that_belong_together_are_compared() -> None:
+    bare, triad = swept(lambda x: 28 * x), swept(lambda x: 3 * x, workload="triad")
+    docker = swept(lambda x: 27 * x, platform="docker", seed=2)
+    several = (triad, bare, docker)
+    assert command.pick(several, (docker,), alike=True) == (docker, docker)
+    assert command.pick(several, (swept(lambda x: x, platform="vm"),), alike=True)[0] in (
+        bare, docker,
+    )  # fmt: skip
+    a, b = command.pick(several, several, alike=False)
+    assert {a.platform, b.platform} == {"bare", "docker"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("/a/laptop.json", "/b/server.json", ("laptop", "server")),
+        ("/a/calibration", "/b/calibration", ("a", "b")),
+        ("/a/x.json", "/a/x.json", ("A", "B")),
+        ("/v1.2", "/v1.3", ("v1.2", "v1.3")),
+        ("/a/" + 30 * "n" + "1", "/a/" + 30 * "n" + "2", ("A", "B")),
+    ],
+)
+def test_names_tell_the_two_apart(first: str, second: str, told: tuple[str, str]) -> None:
+    assert command.names(Path(first), Path(second)) == told
