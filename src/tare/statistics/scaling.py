@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+import math
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from tare.registry import Description
+from tare.statistics import scaling_words as words
 from tare.statistics.regression import Line, line
 from tare.statistics.segments import Model, Pieces
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import percent
+from tare.statistics.steps import Steps, gather
 
 #: What can be said of a sweep.
 Verdict = Literal["linear", "piecewise", "saturating", "too noisy to say"]
 
 #: Relative error of one line that matters.
 MATTERS = 0.03
-#: Fewest steps from which anything is concluded.
+#: Largest error of one line that may go unseen where it is called linear.
+UNSEEN = 0.10
+#: Fewest steps from which anything is concluded, and most that there may be.
 FEWEST = 5
-#: Steps of the grid that the interval of a bend is read from.
+MOST = 1000
+#: Weight of a parameter, in units of what Schwarz's criterion takes.
+_WEIGHT = 1.5
+#: Scatter that does not grow with y, beside the scatter that does: shares of the largest y. The
+#: first is next to none, so that a y of zero does not decide alone.
+_CONSTANT = (0.001, 0.03, 0.1, 0.3, 1.0)
+#: Points of the grid that the interval of a bend is read from.
 _GRID = 1000
 
 
@@ -55,27 +63,33 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     saturates_high: float | None = None
     #: Largest relative error of the single line at any x (of its mean).
     largest_error: float | None = None
+    #: Least error of the single line, by a jump in the middle, that as likely as not would be seen.
+    would_see: float | None = None
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """One value at each x, and how many were measured there."""
-
-    x: FloatArray
-    y: FloatArray
-    counts: NDArray[np.int64]
+class _Fit(NamedTuple):
+    pieces: Pieces
+    model: Model
+    #: Less is better.
+    criterion: float
 
 
 def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Scaling:
     """Tell whether y follows x along one line.
 
+    Each step has one value, its mean without outliers. Models are one to three lines, the last of
+    which may bend into a flat top, or jump onto one; errors grow with y, beside a part that does
+    not. Chosen is the best by 1.5 times Schwarz's criterion, corrected for few steps; then the
+    simplest that is everywhere within 3 % of it. Linear is what is linear where a jump by which
+    the line errs by 10 % would have been seen, or where every step is within 3 % of it.
+
     Parameters
     ----------
     x, y : array, shape (n,)
-        Points in any order, repeated ones as they are; x above 0.
+        Points in any order, repeated ones as they are; x above 0, at most 1,000 different.
     steps : array, shape (n,), optional
         What each point was measured at, where x is itself measured (CPU time delivered): x and y
-        are then averaged over each step.
+        are then averaged over each step, and steps whose x are not apart are one.
 
     Returns
     -------
@@ -84,124 +98,166 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
     Raises
     ------
     ValueError
-        If there are no points, some are not finite, or an x is not above 0.
+        If there are no points or too many steps, some are not finite, or an x is not above 0.
     """
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     whole = line(x, y)
     if x.min() <= 0:
         raise ValueError("x is to be above 0")
-    at = _steps(x, y, x if steps is None else np.asarray(steps, dtype=float))
+    labels = x if steps is None else np.asarray(steps, dtype=float)
+    if len(np.unique(labels)) > MOST:
+        raise ValueError(f"more than {MOST} steps")
+    at = gather(x, y, labels)
     if len(at.x) < FEWEST:
-        return _few(at, whole)
-    pieces = Pieces(at.x, at.y, 1 / at.x**2)
-    models = pieces.best()
-    best = min(models, key=lambda model: model.criterion)
-    error = _largest_error(pieces)
-    if best is not models[0] and error <= MATTERS:
-        best = models[0]
-    return _told(pieces, best, whole, error)
+        return _unsaid(at, whole, words.too_few(len(at.x), FEWEST))
+    if not at.level.any():
+        return _unsaid(at, whole, "All values are zero: nothing can be said of them.")
+    fits = _fits(at)
+    chosen = _simplest(fits)
+    straight = chosen if chosen.model.parameters == 2 else fits[0]
+    error = _largest(straight.pieces.values(straight.model), at.y)
+    if chosen.model.parameters > 2:
+        return _told(chosen, whole, error)
+    scatter = _scatter(straight, at)
+    sees = _would_see(scatter, len(at.x))
+    if sees > UNSEEN and (error is None or error > MATTERS):
+        sentence = words.too_noisy(at, error, scatter, (sees, UNSEEN))
+        return _unsaid(at, whole, sentence, error, sees)
+    return _told(straight, whole, error, sees)
 
 
-def _steps(x: FloatArray, y: FloatArray, steps: FloatArray) -> _Steps:
-    _, where, counts = np.unique(steps, return_inverse=True, return_counts=True)
-    mean_x = np.bincount(where, weights=x) / counts
-    mean_y = np.bincount(where, weights=y) / counts
-    order = np.argsort(mean_x)
-    return _Steps(mean_x[order], mean_y[order], counts[order])
+def _fits(at: Steps) -> list[_Fit]:
+    """Fit every kind of model under every kind of scatter."""
+    n, largest = len(at.x), float(np.abs(at.level).max())
+    found = []
+    for constant in _CONSTANT:
+        pieces = Pieces(at.x, at.y, 1 / (at.level**2 + (constant * largest) ** 2))
+        for model in pieces.best():
+            free = n - model.parameters - 1
+            if free > 0:
+                paid = model.parameters * n / free + (constant > _CONSTANT[0])
+                criterion = pieces.unlikely(model) + _WEIGHT * math.log(n) * paid
+                found.append(_Fit(pieces, model, criterion))
+    return found
 
 
-def _largest_error(pieces: Pieces) -> float:
-    slope, intercept = pieces.fit(0, pieces.n)
+def _criterion(fit: _Fit) -> float:
+    return fit.criterion
+
+
+def _simplest(fits: list[_Fit]) -> _Fit:
+    """Return the simplest fit that is everywhere within what matters of the best one."""
+    best = min(fits, key=_criterion)
+    said = best.pieces.values(best.model)
+    for fit in sorted(fits, key=lambda fit: (fit.model.parameters, fit.criterion)):
+        apart = _largest(fit.pieces.values(fit.model), said)
+        if apart is not None and apart <= MATTERS:
+            return fit
+    return best
+
+
+def _largest(said: FloatArray, true: FloatArray) -> float | None:
+    """Largest relative error; None where nothing can be related."""
     with np.errstate(all="ignore"):
-        errors = np.abs((slope * pieces.x + intercept) / pieces.y - 1)
-    return float(np.nanmax(errors))
+        errors = np.abs(said / true - 1)
+    return None if not np.isfinite(errors).any() else float(errors[np.isfinite(errors)].max())
 
 
-def _told(pieces: Pieces, model: Model, whole: Line, error: float) -> Scaling:
+def _scatter(straight: _Fit, at: Steps) -> float:
+    """Relative scatter of steps about the line; robust, since few may hold a bend."""
+    n = len(at.x)
+    with np.errstate(all="ignore"):
+        off = np.abs((at.y - straight.pieces.values(straight.model)) / at.level)
+    off = off[np.isfinite(off)]
+    return 1.4826 * float(np.median(off)) * math.sqrt(n / (n - 2)) if len(off) else math.inf
+
+
+def _would_see(scatter: float, n: int) -> float:
+    """Least error of the line, by a jump in the middle, that is chosen as likely as not.
+
+    A line through a jump errs by half of it there, and leaves a sixteenth of its square.
+    """
+    if n <= 6:
+        return math.inf
+    price = _WEIGHT * math.log(n) * (5 * n / (n - 6) - 2 * n / (n - 3))
+    return 2 * scatter * math.sqrt(math.expm1(price / n) * (n - 5) / n)
+
+
+def _told(fit: _Fit, whole: Line, error: float | None, sees: float | None = None) -> Scaling:
+    pieces, model, _ = fit
+    breaks = [i for i in model.starts[1:] if model.end != "flat" or i != model.starts[-1]]
     segments = _segments(pieces, model)
-    tops = model.end != "line"
-    breaks = tuple(
-        round(float(pieces.x[i - 1] + pieces.x[i]) / 2, 12)
-        for i in (model.starts[1:-1] if model.end == "flat" else model.starts[1:])
-    )
-    at = low = high = None
-    if model.end == "bend":
-        at = model.bend
-        low, high = _bend_interval(pieces, model)
-    elif model.end == "flat":
-        low, high = (float(v) for v in pieces.x[model.starts[-1] - 1 : model.starts[-1] + 1])
-        at = (low + high) / 2
-    verdict: Verdict = "piecewise" if breaks else "saturating" if tops else "linear"
+    at, low, high = _ceiling(pieces, model, segments)
+    verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
     return Scaling(
         verdict=verdict,
-        sentence=_sentence(verdict, segments, error, at),
-        breaks=breaks,
+        sentence=words.told(verdict, segments, error, (at, low, high), sees),
+        breaks=tuple(round(float(pieces.x[i - 1] + pieces.x[i]) / 2, 9) for i in breaks),
         segments=segments,
         line=whole,
         saturates_at=at,
         saturates_low=low,
         saturates_high=high,
         largest_error=error,
+        would_see=sees,
     )
 
 
 def _segments(pieces: Pieces, model: Model) -> tuple[Segment, ...]:
     found = []
     for i, j in zip(model.starts, (*model.starts[1:], pieces.n), strict=True):
-        last = j == pieces.n
         start, end = float(pieces.x[i]), float(pieces.x[j - 1])
-        if last and model.end == "flat":
-            found.append(_flat(pieces, i, start))
-        elif last and model.bend is not None:
-            slope, intercept = pieces.bent_line(i, model.bend)
+        if j == pieces.n and model.end == "flat":
+            slope, intercept = 0.0, pieces.level(i)
+        elif j == pieces.n and model.bend is not None:
+            slope, intercept = (float(v[0]) for v in pieces.bent(i, np.array([model.bend]))[:2])
             found.append(Segment(start=start, end=model.bend, slope=slope, intercept=intercept))
-            level = intercept + slope * model.bend
-            found.append(Segment(start=model.bend, end=end, slope=0.0, intercept=level))
+            start, slope, intercept = model.bend, 0.0, intercept + slope * model.bend
         else:
             slope, intercept = (float(v) for v in pieces.fit(i, j))
-            found.append(Segment(start=start, end=end, slope=slope, intercept=intercept))
+        found.append(Segment(start=start, end=end, slope=slope, intercept=intercept))
     return tuple(found)
 
 
-def _flat(pieces: Pieces, i: int, start: float) -> Segment:
-    level = float(np.average(pieces.y[i:], weights=pieces.w[i:]))
-    return Segment(start=start, end=float(pieces.x[-1]), slope=0.0, intercept=level)
+def _ceiling(
+    pieces: Pieces, model: Model, segments: tuple[Segment, ...]
+) -> tuple[float | None, float | None, float | None]:
+    """Where more begins to give nothing, and the interval of that."""
+    if model.end == "flat":
+        low, high = (float(v) for v in pieces.x[model.starts[-1] - 1 : model.starts[-1] + 1])
+        return round((low + high) / 2, 9), low, high
+    if model.bend is not None:
+        return (model.bend, *_bend_interval(pieces, model))
+    only = segments[0]
+    rise = abs(only.slope * (only.end - only.start))
+    flat = rise <= MATTERS * abs(only.intercept + only.slope * only.end)
+    if len(segments) == 1 and flat and only.end >= 1.5 * only.start:
+        return only.start, None, only.start
+    return None, None, None
 
 
 def _bend_interval(pieces: Pieces, model: Model) -> tuple[float, float]:
     """Read the bend's interval from the profile of its likelihood."""
-    i = model.starts[-1]
+    i, at = model.starts[-1], model.bend or 0.0
     grid = np.linspace(pieces.x[i + 1], pieces.x[-2], _GRID)
     free = max(1, pieces.n - model.parameters)
     limit = model.rss * (1 + float(special.fdtri(1, free, 0.95)) / free)
-    inside = grid[pieces.bent(i, grid) <= limit]
-    at = model.bend or 0.0
-    return float(min(at, *inside[:1])), float(max(at, *inside[-1:]))
+    inside = np.append(grid[pieces.bent(i, grid)[2] <= limit], at)
+    return float(inside.min()), float(inside.max())
 
 
-def _few(at: _Steps, whole: Line) -> Scaling:
+def _unsaid(
+    at: Steps, whole: Line, sentence: str, error: float | None = None, sees: float | None = None
+) -> Scaling:
     start, end = float(at.x[0]), float(at.x[-1])
     return Scaling(
         verdict="too noisy to say",
-        sentence=f"{len(at.x)} steps are too few to tell a line from a bend: at least {FEWEST}.",
+        sentence=sentence,
         breaks=(),
         segments=(Segment(start=start, end=end, slope=whole.slope, intercept=whole.intercept),),
         line=whole,
-    )
-
-
-def _sentence(
-    verdict: Verdict, segments: tuple[Segment, ...], error: float, saturates: float | None
-) -> str:
-    ranges = [f"{s.start:g} to {s.end:g}" for s in segments if s.slope != 0]
-    if verdict == "linear":
-        return f"Linear from {ranges[0]}: one line is off by at most {percent(error)}."
-    ceiling = "" if saturates is None else f", flat from {saturates:.3g} on"
-    if verdict == "saturating":
-        return f"Linear from {ranges[0]}{ceiling}: more gives nothing."
-    return (
-        f"Not one line but {len(ranges)}: {', '.join(ranges)}{ceiling}. "
-        f"A single line is off by up to {percent(error)}."
+        largest_error=error,
+        would_see=None if sees is None or not math.isfinite(sees) else sees,
     )
 
 
@@ -209,8 +265,8 @@ UNIT = Statistic(
     description=Description(
         name="scaling",
         title="One line, several, or a ceiling",
-        question="Does twice the x give twice the y everywhere?",
-        source="Schwarz 1978 (BIC); weight of a parameter and margin by simulation",
+        question="Does twice the x give twice as much more y everywhere?",
+        source="Schwarz 1978 (BIC); Hurvich and Tsai 1989 (few values); by simulation otherwise",
     ),
     methods=(scaling,),
 )

@@ -1,0 +1,126 @@
+"""One value for each step of a sweep, on which a neighbour's burst has no hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from tare.statistics.statistic import FloatArray
+
+#: Robust SDs from the median of its step at which a value is left out.
+_FAR = 4.0
+#: The same of a step from its neighbours, where it is drawn in to.
+_FAR_STEP = 4.0
+#: Steps on either side that a step is held against.
+_BESIDE = 2
+#: SD of normal values over the median distance of two of them, and over that of a value from the
+#: running median of five that it is not itself.
+_PAIRS = 1.4826 / 2**0.5
+_RUNNING = 1.46
+
+
+#: Share of a step's width by which x must follow it.
+_FOLLOWS = 0.5
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What was measured at each step, by rising x.
+
+    Attributes
+    ----------
+    x, y : array, shape (steps,)
+        Mean x; mean y without values far from the others of the step, drawn in to the neighbours.
+    level : array, shape (steps,)
+        Running median of y over x, times x: how large y is there, without its noise.
+    counts : array of int, shape (steps,)
+    scatter : float or None
+        Relative SD of values within a step; None where each has one.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    level: FloatArray
+    counts: NDArray[np.int64]
+    scatter: float | None
+
+
+def gather(x: FloatArray, y: FloatArray, labels: FloatArray) -> Steps:
+    """Reduce points to steps.
+
+    Parameters
+    ----------
+    x, y : array, shape (n,)
+        Points; x above 0.
+    labels : array, shape (n,)
+        The step that each was measured at, as a number in the unit of x.
+
+    Returns
+    -------
+    Steps
+    """
+    order = np.argsort(labels, kind="stable")
+    x, y, labels = x[order], y[order], labels[order]
+    bounds = _apart(x, labels)
+    parts = [slice(a, b) for a, b in pairwise(bounds)]
+    middles = np.array([np.median(y[part]) for part in parts])
+    scatter = _scatter([y[part] for part in parts], middles)
+    means = np.array([_mean(y[p], m, scatter) for p, m in zip(parts, middles, strict=True)])
+    at = np.array([x[part].mean() for part in parts])
+    counts = np.diff(bounds)
+    by_x = np.argsort(at, kind="stable")
+    at, means, counts = at[by_x], means[by_x], counts[by_x]
+    level = _running(means / at) * at
+    return Steps(at, _drawn_in(means, level), level, counts, scatter)
+
+
+def _apart(x: FloatArray, labels: FloatArray) -> NDArray[np.intp]:
+    """Part points into steps; neighbours are one where x follows by less than half of the label."""
+    bounds = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1, [len(labels)]])
+    at = np.add.reduceat(x, bounds[:-1]) / np.diff(bounds)
+    further = np.diff(at) >= _FOLLOWS * np.diff(labels[bounds[:-1]])
+    return np.asarray(bounds[np.concatenate([[True], further, [True]])])
+
+
+def _scatter(values: list[FloatArray], middles: FloatArray) -> float | None:
+    """Relative SD within steps, from the distances of all pairs."""
+    apart = []
+    for one, middle in zip(values, middles, strict=True):
+        if len(one) > 1 and middle != 0:
+            i, j = np.triu_indices(len(one), 1)
+            apart.append(np.abs(one[i] - one[j]) / abs(middle))
+    return _PAIRS * float(np.median(np.concatenate(apart))) if apart else None
+
+
+def _mean(values: FloatArray, middle: float, scatter: float | None) -> float:
+    if len(values) < 3 or not scatter:
+        return float(values.mean())
+    near = np.abs(values - middle) <= _FAR * scatter * abs(middle)
+    return float(values[near].mean()) if near.any() else middle
+
+
+def _running(values: FloatArray) -> FloatArray:
+    """Median of each with two neighbours on either side; at the ends, with those that are there."""
+    if len(values) <= 2 * _BESIDE:
+        return values
+    inner = np.median(sliding_window_view(values, 2 * _BESIDE + 1), axis=1)
+    first = [np.median(values[: i + _BESIDE + 1]) for i in range(_BESIDE)]
+    last = [np.median(values[i - _BESIDE :]) for i in range(len(values) - _BESIDE, len(values))]
+    return np.concatenate([first, inner, last])
+
+
+def _drawn_in(y: FloatArray, level: FloatArray) -> FloatArray:
+    """Draw single steps in that are far from both neighbours; a jump has neighbours on its side."""
+    off = y - level
+    off[:_BESIDE] = off[-_BESIDE:] = 0
+    with np.errstate(all="ignore"):
+        relative = np.abs(off / level)
+    relative = relative[np.isfinite(relative) & (relative > 0)]
+    if len(relative) < 2 * _BESIDE + 1:
+        return y
+    most = _FAR_STEP * _RUNNING * float(np.median(relative)) * np.abs(level)
+    return np.where(np.abs(off) > most, level, y)
