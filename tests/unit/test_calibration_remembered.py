@@ -31,6 +31,10 @@ def calibrated(**more: Any) -> Calibration:
     return msgspec.structs.replace(swept(lambda x: 28 * x), machine=machine, **more)
 
 
+def remember(one: Calibration) -> bool:
+    return remembered.remember(one, periods=20)
+
+
 def told(here: Mapping[str, Any] = HERE, *platforms: str) -> dict[str, Any]:
     now = [MachineFact(name=name, value=value, source="made up") for name, value in here.items()]
     return {f.name: f.value for f in remembered.facts(now, platforms or ("bare",))}
@@ -41,7 +45,7 @@ def test_nothing_is_told_of_a_machine_that_nobody_calibrated() -> None:
 
 
 def test_a_session_cites_the_calibration() -> None:
-    assert remembered.remember(calibrated())
+    assert remember(calibrated())
     found = told()
     assert found.pop("calibration_r_squared") > 0.99
     assert found == {
@@ -63,35 +67,35 @@ def test_a_session_cites_the_calibration() -> None:
     ],
 )
 def test_another_machine_is_said(change: dict[str, Any], said: str) -> None:
-    remembered.remember(calibrated())
+    remember(calibrated())
     found = told({**HERE, **change})
     assert found["calibration_changed"] == said
     assert "calibration_changed_kernel" not in found
 
 
 def test_what_is_no_longer_told_has_changed() -> None:
-    remembered.remember(calibrated())
+    remember(calibrated())
     without = {name: value for name, value in HERE.items() if name != "governor"}
     assert told(without)["calibration_changed"] == "governor from performance to unknown"
 
 
 def test_another_kernel_only_weakens_it() -> None:
-    remembered.remember(calibrated())
+    remember(calibrated())
     found = told({**HERE, "kernel": "6.2"})
     assert found["calibration_changed_kernel"] == "kernel from 6.1 to 6.2"
     assert "calibration_changed" not in found
 
 
 def test_a_setting_that_was_held_is_what_was_calibrated() -> None:
-    remembered.remember(calibrated(settings={"governor": "powersave"}))
+    remember(calibrated(settings={"governor": "powersave"}))
     assert told()["calibration_changed"] == "governor from powersave to performance"
 
 
 def test_of_several_the_one_of_this_platform_and_machine_is_cited() -> None:
-    remembered.remember(calibrated(measured="2026-05-01T10:00:00+00:00"))
-    remembered.remember(calibrated(measured="2026-05-02T10:00:00+00:00", platform="docker"))
+    remember(calibrated(measured="2026-05-01T10:00:00+00:00"))
+    remember(calibrated(measured="2026-05-02T10:00:00+00:00", platform="docker"))
     held = {"governor": "powersave"}
-    remembered.remember(
+    remember(
         calibrated(measured="2026-05-03T10:00:00+00:00", settings=held, workload="triad")
     )
     assert told()["calibration_workload"] == "linpack (size 1000)"
@@ -101,28 +105,39 @@ def test_of_several_the_one_of_this_platform_and_machine_is_cited() -> None:
 
 def test_the_newest_of_a_workload_on_a_platform_is_kept(folder: Path) -> None:
     for day in range(1, 10):
-        remembered.remember(calibrated(measured=f"2026-05-0{day}T10:00:00+00:00"))
+        remember(calibrated(measured=f"2026-05-0{day}T10:00:00+00:00"))
     assert [one.measured[:10] for one in remembered.kept()] == ["2026-05-09"]
     for number in range(50):
-        remembered.remember(calibrated(workload=f"kernel {number}"))
+        remember(calibrated(workload=f"kernel {number}"))
     assert len(remembered.kept()) == 32
     assert (folder / state.CALIBRATIONS).stat().st_size < 32 << 10
 
 
 def test_what_was_measured_under_a_load_is_not_the_machine() -> None:
-    assert not remembered.remember(calibrated(levels={"load": "memcpy"}))
+    assert not remember(calibrated(levels={"load": "memcpy"}))
     assert told() == {}
+
+
+def test_what_was_only_tried_is_not_cited() -> None:
+    assert not remembered.remember(calibrated(), periods=4)
+    assert told() == {}
+
+
+def test_all_cpus_speak_for_the_machine() -> None:
+    remember(calibrated(measured="2026-05-01T10:00:00+00:00"))
+    remember(calibrated(measured="2026-05-02T10:00:00+00:00", workers=1))
+    assert told()["calibration_date"] == "2026-05-01 10:00"
 
 
 def test_too_noisy_a_sweep_is_linear_nowhere() -> None:
     one = calibrated()
     noisy = msgspec.structs.replace(one.asked, verdict="too noisy to say")
-    remembered.remember(msgspec.structs.replace(one, asked=noisy))
+    remember(msgspec.structs.replace(one, asked=noisy))
     assert told()["calibration_linear"] == "nowhere"
 
 
 def test_names_of_any_alphabet_are_kept() -> None:
-    remembered.remember(calibrated(workload="prüfe\n" + 200 * "x"))
+    remember(calibrated(workload="prüfe\n" + 200 * "x"))
     assert told()["calibration_workload"].startswith("pr\\xfcfe\\nx")
 
 
@@ -142,10 +157,11 @@ def test_names_of_any_alphabet_are_kept() -> None:
         {"machine": {"cpu": ["x"]}},
         {"machine": {f"n{i}": "x" for i in range(100)}},
         {"platform": None},
+        {"workers": 0},
     ],
 )
 def test_what_tare_did_not_write_goes_into_no_result(change: dict[str, Any]) -> None:
-    remembered.remember(calibrated())
+    remember(calibrated())
     found = state.read(state.CALIBRATIONS)
     assert found is not None
     state.write(state.CALIBRATIONS, {"calibrations": [{**found["calibrations"][0], **change}]})
@@ -155,5 +171,5 @@ def test_what_tare_did_not_write_goes_into_no_result(change: dict[str, Any]) -> 
 def test_a_damaged_file_is_replaced(folder: Path) -> None:
     (folder / state.CALIBRATIONS).write_text('{"calibrations": {')
     assert told() == {}
-    remembered.remember(calibrated())
+    remember(calibrated())
     assert told()["calibration_verdict"] == "linear"

@@ -25,6 +25,8 @@ SOURCE = "tare calibrate"
 #: Workloads and platforms that are kept, the newest.
 _MOST = 32
 _LONGEST = 100
+#: Shorter windows err at small quotas, of which one period more or less is a large part.
+_FEWEST_PERIODS = 20
 #: The kernel that speaks for CPU time in general.
 _FIRST = "linpack"
 
@@ -43,6 +45,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     workload: _Words
     work: _Words
     platform: _Words
+    workers: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
     verdict: _Verdict
     #: Where more CPU is more speed along one straight line: from, to.
     linear: Annotated[tuple[tuple[_Cpus, _Cpus], ...], msgspec.Meta(max_length=8)]
@@ -58,31 +61,35 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True):
     calibrations: Annotated[tuple[Remembered, ...], msgspec.Meta(max_length=_MOST)] = ()
 
 
-def remember(calibration: Calibration) -> bool:
+def remember(calibration: Calibration, periods: int) -> bool:
     """Keep a calibration of this machine for its later sessions.
 
     Parameters
     ----------
     calibration : Calibration
         Measured here, just now.
+    periods : int
+        Whole periods of the quota in each window.
 
     Returns
     -------
     bool
-        False where it is about more than the CPU, such as under a load, and was not kept.
+        False where it was not kept: it is about more than the CPU, such as under a load, or was
+        only tried, in short windows.
 
     Raises
     ------
     StoreError
         If it cannot be written.
     """
-    if calibration.levels or calibration.measured is None:
+    if calibration.levels or calibration.measured is None or periods < _FEWEST_PERIODS:
         return False
     new = Remembered(
         measured=calibration.measured[:25],
         workload=_plain(calibration.workload),
         work=_plain(calibration.work),
         platform=_plain(calibration.platform),
+        workers=calibration.workers,
         verdict=calibration.asked.verdict,
         linear=_linear(calibration),
         r2=calibration.asked.line.r2,
@@ -96,9 +103,9 @@ def remember(calibration: Calibration) -> bool:
     return True
 
 
-def _place(one: Remembered) -> tuple[str, ...]:
+def _place(one: Remembered) -> tuple[str | int, ...]:
     """Tell apart what is kept beside each other: another governor makes another machine."""
-    return one.workload, one.platform, *(one.machine.get(name, "") for name in LASTING)
+    return one.workload, one.platform, one.workers, *(one.machine.get(name, "") for name in LASTING)
 
 
 def kept() -> tuple[Remembered, ...]:
@@ -129,9 +136,10 @@ def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> 
     now = {fact.name: str(fact.value) for fact in here if fact.platform is None}
     asked = {str(one) for one in platforms}
 
-    def fits(one: Remembered) -> tuple[bool, bool, bool, str]:
+    def fits(one: Remembered) -> tuple[bool | int | str, ...]:
         same = not changes(one.machine, now, LASTING)
-        return one.platform in asked, same, one.workload.startswith(_FIRST), one.measured
+        first = one.workload.startswith(_FIRST)
+        return one.platform in asked, same, first, one.workers, one.measured
 
     best = max(kept(), key=fits, default=None)
     return [] if best is None else _told(best, now)

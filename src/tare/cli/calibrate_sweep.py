@@ -195,7 +195,19 @@ def measure(
         raise TrialError(
             f"{error.message}; what was measured is kept in {folder}", error.hint or goes_on
         ) from error
-    return conclusion(folder, ended)
+    told = conclusion(folder, ended)
+    _remember(told.calibration, found)
+    return told
+
+
+def _remember(found: Calibration, asked: Experiment) -> None:
+    """Let later sessions cite it; that they cannot is no reason to lose it."""
+    from tare.calibration import remembered
+
+    try:
+        remembered.remember(found, asked.window.periods if asked.window else 0)
+    except StoreError as error:
+        output.err.print(f"Note    later sessions cannot cite it: {error}", soft_wrap=True)
 
 
 def conclusion(folder: Path, ended: str) -> Told:
