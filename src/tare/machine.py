@@ -77,6 +77,8 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
         ),
         "governor": (read(f"{_FREQUENCY}/scaling_governor"), None, "sysfs"),
         "driver": (read(f"{_FREQUENCY}/scaling_driver"), None, "sysfs"),
+        "driver_mode": (_driver_mode(), None, "sysfs"),
+        "hwp": (_hwp(), None, "/proc/cpuinfo"),
         "turbo": (_turbo(), None, "sysfs"),
         "turbo_off": (read("/sys/devices/system/cpu/intel_pstate/no_turbo"), None, "sysfs"),
         "smt": (read("/sys/devices/system/cpu/smt/control"), None, "sysfs"),
@@ -121,6 +123,22 @@ def _os_release() -> str | None:
         if line.startswith("PRETTY_NAME="):
             return line.partition("=")[2].strip('"')
     return None
+
+
+def _driver_mode() -> str | None:
+    """Return how the vendor's driver works: active, passive or guided."""
+    folders = (f"/sys/devices/system/cpu/{name}" for name in ("intel_pstate", "amd_pstate"))
+    return next((mode for folder in folders if (mode := _HERE.read(f"{folder}/status"))), None)
+
+
+def _hwp() -> str | None:
+    """Return whether the processor chooses its frequency by itself; only where one is to be seen.
+
+    The kernel shows the flag whether it uses it or not: only an active driver does.
+    """
+    if _HERE.read(f"{_FREQUENCY}/scaling_driver") != "intel_pstate":
+        return None
+    return "on" if "hwp" in (_HERE.field("/proc/cpuinfo", "flags") or "").split() else "off"
 
 
 def _turbo() -> str | None:

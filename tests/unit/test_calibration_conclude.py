@@ -52,7 +52,7 @@ def test_one_thread_ends_at_one_cpu_and_the_count_is_checked():
     top = found.regimes[-1]
     assert top.cause == "saturated"
     assert "1 thread" in top.evidence
-    assert "the count is right" in top.evidence
+    assert "it must end there" in top.evidence
     assert found.delivered.line.r2 > 0.99 > found.asked.line.r2
 
 

@@ -58,7 +58,7 @@ def test_a_ceiling_where_threads_end_is_as_linear_as_can_be():
     found = UNIT.find(sweeps.make(workers=1))
     assert found.verdict == "yes"
     assert "from 1 CPU on, more gives nothing" in found.summary
-    assert "the count is right" in found.answer
+    assert "it must end there" in found.answer
     assert "no more can be used" in found.answer
     early = UNIT.find(sweeps.make(Sweep(usable=1.2)))
     assert early.verdict == "no"
@@ -92,6 +92,23 @@ def test_periods_are_compared():
     assert "Beside a period of 100 ms, one of 5 ms gives" in found.answer
     assert "less at 0." in found.answer
     assert "CPUs arrived" in found.answer
+
+
+def test_periods_that_change_nothing_are_said_to():
+    results = sweeps.make(extra={"period": ("0.1", "0.02")})
+    found = UNIT.find(results)
+    assert "Beside a period of 100 ms" in found.answer
+
+
+def test_platforms_are_compared_over_all_steps():
+    results = sweeps.make(
+        {("bare",): Sweep(), ("docker",): Sweep(speed=28e9 * 0.95)}, platforms=("bare", "docker")
+    )
+    found = UNIT.find(results)
+    told = next(s for s in found.answer.split(". ") if s.startswith("Beside bare"))
+    assert "docker differs by −5." in told or "docker differs by −4." in told
+    assert "over 20 steps" in told
+    assert "linpack (size 1000), 2 workers, on docker" in found.summary
 
 
 @pytest.mark.parametrize("trials", [1, 7])

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tare.calibration import ceiling
 from tare.calibration.document import Cause, Machine, Point, Regime
-from tare.calibration.numbers import clock, cpus, span
+from tare.calibration.numbers import clock, span
 from tare.statistics.scaling import Scaling, Segment
 from tare.statistics.telling import percent
 
@@ -25,28 +26,6 @@ AS_FAST = 0.03
 _EXPLAINS = 0.5
 #: Stolen time has steps of 10 ms: less than this of the CPU time asked for says nothing.
 _LEAST_STEAL = 0.01
-
-
-@dataclass(frozen=True)
-class Usable:
-    """What there is to be used.
-
-    Attributes
-    ----------
-    threads : int or None
-        Threads that worked side by side; None: a command, which may have any number.
-    cpus : int or None
-        CPUs that tare may use on the machine.
-    """
-
-    threads: int | None
-    cpus: int | None
-
-    @property
-    def most(self) -> int | None:
-        """CPUs that could be busy at once; None: not known."""
-        known = [n for n in (self.threads, self.cpus) if n is not None]
-        return min(known, default=None)
 
 
 @dataclass(frozen=True)
@@ -94,7 +73,7 @@ class _Range:
 
 
 def regimes(
-    points: Sequence[Point], asked: Scaling, machine: Machine, usable: Usable
+    points: Sequence[Point], asked: Scaling, machine: Machine, usable: ceiling.Usable
 ) -> tuple[Regime, ...]:
     """Name the ranges of a sweep, how fast each is, and why.
 
@@ -120,7 +99,7 @@ def regimes(
         expected = None
         if _flat(one.segment, asked):
             cause: Cause = "saturated"
-            expected, evidence = _saturated(asked, usable)
+            expected, evidence = ceiling.told(asked, usable)
         elif one is fastest or relative > 1 - AS_FAST:
             cause, evidence = "none", _as_fast(one, fastest, len(ranges))
         else:
@@ -156,39 +135,6 @@ def _at(cpus: float, points: Sequence[Point]) -> float:
 
 def _flat(segment: Segment, asked: Scaling) -> bool:
     return asked.saturates_at is not None and segment.slope == 0
-
-
-def _saturated(asked: Scaling, usable: Usable) -> tuple[bool | None, str]:
-    """Say where the line ends, and whether that is where it must."""
-    place = asked.saturates_at or 0.0
-    interval = ""
-    if asked.saturates_low is not None and asked.saturates_high is not None:
-        interval = f" [{asked.saturates_low:.2f}, {asked.saturates_high:.2f}]"
-    told = f"More CPU gives nothing from {place:.2f}{interval} CPUs on"
-    most = usable.most
-    if most is None:
-        return None, f"{told}; how many could be used is not known."
-    low = min(asked.saturates_low or place, 0.95 * place)
-    high = max(asked.saturates_high or place, 1.05 * place)
-    who = (
-        f"{most} thread{'s' * (most != 1)} can use"
-        if most == usable.threads
-        else f"there {'is' if most == 1 else 'are'} to be used"
-    )
-    if low <= most <= high:
-        return True, f"{told}, as {cpus(most)} {_be(most)} what {who}: the count is right."
-    if place < most:
-        return False, (
-            f"{told}, although {cpus(most)} {_be(most)} what {who}: something else ends it, such "
-            "as waiting for each other, memory, or CPUs that are promised twice."
-        )
-    return False, (
-        f"{told}, although only {cpus(most)} {_be(most)} what {who}: look whether the quota held."
-    )
-
-
-def _be(n: int) -> str:
-    return "is" if n == 1 else "are"
 
 
 def _as_fast(one: _Range, fastest: _Range, ranges: int) -> str:
@@ -254,15 +200,19 @@ def _governed(machine: Machine) -> str:
         return "; who set it cannot be seen here" + (
             ", in a virtual machine" if _virtual(machine) else ""
         )
+    modes = [machine.driver_mode, "HWP" if machine.hwp == "on" else None]
+    mode = ", ".join(word for word in modes if word)
+    driver = f"driver {machine.driver}{f' ({mode})' if mode else ''}"
     named = [
-        f"driver {machine.driver}" if machine.driver else "",
+        driver if machine.driver else "",
         f"governor {machine.governor}" if machine.governor else "",
         f"turbo {machine.turbo}" if machine.turbo else "",
     ]
     told = ", ".join(word for word in named if word)
-    by_load = (machine.driver or "").startswith(("intel_pstate", "amd-pstate"))
-    like = ": it follows the load, as on CALIBRATE's H90" if by_load else ""
-    return f" ({told}{like})"
+    by_load = machine.governor in ("powersave", "schedutil", "ondemand", "conservative")
+    follows = ": the frequency follows the load" if by_load else ""
+    like = ", as CALIBRATE saw it on H90" if by_load and machine.driver == "intel_pstate" else ""
+    return f", under {told}{follows}{like}"
 
 
 def _unseen(one: _Range, fastest: _Range, machine: Machine) -> str:

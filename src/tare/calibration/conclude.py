@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tare.calibration import causes
+from tare.calibration import causes, ceiling
 from tare.calibration.caveats import caveats
 from tare.calibration.document import Calibration, Interval, Machine, Point
 from tare.calibration.trials import FEWEST_STEPS, Sweep, sweeps, why_not
@@ -19,6 +19,11 @@ from tare.statistics.scaling import Scaling, scaling
 
 #: Facts of a session that tell what a setting was held at: ``held.governor``.
 HELD = "held."
+#: What of a machine decides about its speed, by the names that facts have, too.
+_FACTS = (
+    "cpu", "kernel", "hypervisor", "governor", "driver", "driver_mode", "hwp", "turbo", "smt",
+    "cgroup",
+)  # fmt: skip
 
 
 def calibrations(results: Results) -> tuple[Calibration, ...]:
@@ -79,7 +84,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
     spec = _workload(results, sweep)
     workers = int(sweep.levels.get("workers", 1))
     threads = _threads(spec, workers)
-    usable = causes.Usable(threads=threads, cpus=machine.cpus)
+    usable = ceiling.Usable(threads=threads, cpus=machine.cpus)
     return Calibration(
         measured=None if sessions.empty else str(sessions["started"].iloc[0]),
         by=sweep.by,
@@ -183,11 +188,7 @@ def _further(results: Results, sweep: Sweep) -> dict[str, str]:
 def _machine(results: Results) -> Machine:
     facts = results.facts[results.facts["platform"].isna()]
     known = dict(zip(facts["name"], facts["value"], strict=True))
-    told = {
-        name: str(known[name])
-        for name in ("cpu", "kernel", "hypervisor", "governor", "driver", "turbo", "smt", "cgroup")
-        if known.get(name) is not None
-    }
+    told = {name: str(known[name]) for name in _FACTS if known.get(name) is not None}
     cpus = known.get("cpus")
     boot = None if results.sessions.empty else results.sessions["boot_id"].iloc[-1]
     return Machine(

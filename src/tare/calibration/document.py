@@ -84,6 +84,10 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     hypervisor: str | None = None
     governor: str | None = None
     driver: str | None = None
+    #: Of the vendor's driver: ``active``, ``passive``, ``guided``; and whether the processor
+    #: chooses its frequency by itself (HWP): ``on`` or ``off``.
+    driver_mode: str | None = None
+    hwp: str | None = None
     turbo: str | None = None
     smt: str | None = None
     boot_id: str | None = None

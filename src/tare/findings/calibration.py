@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from tare.calibration import conclude, telling, trials
 from tare.calibration.document import Calibration
+from tare.findings.calibration_beside import beside
 from tare.findings.calibration_tables import models_table, points_table, regimes_table
 from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
-from tare.findings.phrasing import listing, percent
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.regression import Line
@@ -21,8 +21,6 @@ _DESCRIPTION = Description(
 )
 _CHARTS: tuple[str, ...] = ()
 _METHOD = "ordinary least squares, HC3 errors"
-#: Effects of a period that are less are not told.
-_LEAST_EFFECT = 0.01
 
 
 def find(results: Results) -> Finding | None:
@@ -34,13 +32,13 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, f"That is not answered: {conclude.refusal(results)}.")
     several = len(found) > 1
     told = [_told(one, several=several) for one in found]
-    periods = list(_periods(found))
+    others = list(beside(found))
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=" ".join([*told, *periods]),
+        answer=" ".join([*told, *others]),
         verdict=_verdict(found),
-        summary=" ".join([*(_summary(one, several=several) for one in found), *periods]),
+        summary=" ".join([*(_summary(one, several=several) for one in found), *others]),
         basis=f"throughput ({'self' if _of_kernels(results) else 'around'})",
         estimates=tuple(e for one in found for e in _estimates(one)),
         tables=tuple(
@@ -90,55 +88,6 @@ def _summary(found: Calibration, *, several: bool) -> str:
 def _verdict(found: Sequence[Calibration]) -> Verdict:
     answers = {telling.answer(one) for one in found}
     return "no" if "no" in answers else "undecided" if "undecided" in answers else "yes"
-
-
-def _periods(found: Sequence[Calibration]) -> Iterator[str]:
-    """Say what the period of the quota does, where several were tried."""
-    groups: dict[tuple[object, ...], list[Calibration]] = {}
-    for one in found:
-        groups.setdefault((one.workload, one.platform, one.workers), []).append(one)
-    for some in groups.values():
-        if len({one.period_s for one in some}) < 2:
-            continue
-        longest = max(some, key=lambda one: one.period_s)
-        effects = [
-            effect
-            for one in some
-            if one.period_s != longest.period_s
-            if (effect := _effect(one, longest)) is not None
-        ]
-        where = f" ({longest.workload} on {longest.platform})" if len(groups) > 1 else ""
-        beside = f"Beside a period of {1000 * longest.period_s:g} ms{where}, "
-        if effects:
-            yield f"{beside}{listing(effects)}."
-        else:
-            yield f"{beside}the shorter ones change nothing by more than {percent(_LEAST_EFFECT)}."
-
-
-def _effect(one: Calibration, other: Calibration) -> str | None:
-    """Compare step by step; tell the largest change of what arrived."""
-    known = {p.cpus: p for p in other.points}
-    changes = [
-        (p.rate.value / q.rate.value - 1, p)
-        for p in one.points
-        if (q := known.get(p.cpus)) is not None and q.rate.value > 0
-    ]
-    if not changes:
-        return None
-    change, point = max(changes, key=lambda c: abs(c[0]))
-    if abs(change) < _LEAST_EFFECT:
-        return None
-    beside = known[point.cpus]
-    arrived = (
-        f" ({point.delivered.value:.3g} CPUs arrived, {beside.delivered.value:.3g} there)"
-        if point.delivered is not None and beside.delivered is not None
-        else ""
-    )
-    word = "more" if change > 0 else "less"
-    return (
-        f"one of {1000 * one.period_s:g} ms gives {percent(abs(change))} {word} at "
-        f"{point.cpus:g} CPUs, where it matters most{arrived}"
-    )
 
 
 def _estimates(found: Calibration) -> Iterator[Estimate]:
