@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::kernels::{self, Execution};
+use crate::kernels::{self, Execution, Wrong};
 use crate::launch::{MEETING_FD, PAGE_FD};
 use crate::page::{Page, Slot, Stamp};
 use crate::record::Window;
@@ -54,12 +55,24 @@ pub fn run() -> ExitCode {
         }
     };
     first.note(&page.head().first);
-    let outcome = perform(&page);
+    let outcome = told(&page);
     if let Err(complaint) = &outcome {
         page.complain(complaint);
     }
     Moment::closing().note(&page.head().last);
     ExitCode::from(u8::from(outcome.is_err()))
+}
+
+/// Performs, and tells a wrong result from what prevented one.
+fn told(page: &Page) -> Result<(), String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| perform(page)));
+    outcome.unwrap_or_else(|unwound| match unwound.downcast::<Wrong>() {
+        Ok(wrong) => {
+            page.head().wrong.store(1, Release);
+            Err(wrong.0)
+        }
+        Err(other) => resume_unwind(other),
+    })
 }
 
 fn perform(page: &Page) -> Result<(), String> {

@@ -13,6 +13,7 @@ mod linpack;
 mod null;
 mod qsort;
 mod steps;
+mod triad;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -36,6 +37,7 @@ pub const KERNELS: &[&Kernel] = &[
     &linpack::KERNEL,
     &null::KERNEL,
     &qsort::KERNEL,
+    &triad::KERNEL,
 ];
 
 /// A built-in workload, as it describes itself.
@@ -90,7 +92,6 @@ pub struct Parameter {
 pub type Execution = Box<dyn FnMut(u64) -> u64>;
 
 /// What an execution that came to a wrong result unwinds with: what is wrong, and its figures.
-#[allow(dead_code)] // until what unwinds is caught
 pub struct Wrong(pub String);
 
 /// The kernel of that name.

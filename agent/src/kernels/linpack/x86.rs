@@ -3,83 +3,47 @@
 
 use std::arch::asm;
 
-use super::{COLUMNS, ROWS};
+use super::loops::{COLUMNS, ROWS};
 
 /// Loads or stores three vectors of one column of C, and goes on to the next column.
+#[rustfmt::skip]
 macro_rules! load {
     ($second:literal, $third:literal; $c0:literal, $c1:literal, $c2:literal) => {
         concat!(
-            "vmovupd ",
-            $c0,
-            ", [{place}]\n",
-            "vmovupd ",
-            $c1,
-            ", [{place} + ",
-            $second,
-            "]\n",
-            "vmovupd ",
-            $c2,
-            ", [{place} + ",
-            $third,
-            "]\n",
+            "vmovupd ", $c0, ", [{place}]\n",
+            "vmovupd ", $c1, ", [{place} + ", $second, "]\n",
+            "vmovupd ", $c2, ", [{place} + ", $third, "]\n",
             "add {place}, {c_stride}\n",
         )
     };
 }
+#[rustfmt::skip]
 macro_rules! store {
     ($second:literal, $third:literal; $c0:literal, $c1:literal, $c2:literal) => {
         concat!(
-            "vmovupd [{place}], ",
-            $c0,
-            "\n",
-            "vmovupd [{place} + ",
-            $second,
-            "], ",
-            $c1,
-            "\n",
-            "vmovupd [{place} + ",
-            $third,
-            "], ",
-            $c2,
-            "\n",
+            "vmovupd [{place}], ", $c0, "\n",
+            "vmovupd [{place} + ", $second, "], ", $c1, "\n",
+            "vmovupd [{place} + ", $third, "], ", $c2, "\n",
             "add {place}, {c_stride}\n",
-        )
-    };
-}
-/// Takes the product of a column of A and one number of B from a column of C.
-macro_rules! take {
-    ($at:literal, $a0:literal, $a1:literal, $a2:literal, $b:literal, $c0:literal, $c1:literal, $c2:literal) => {
-        concat!(
-            "vbroadcastsd ",
-            $b,
-            ", qword ptr [{b} + ",
-            $at,
-            "]\n",
-            "vfnmadd231pd ",
-            $c0,
-            ", ",
-            $a0,
-            ", ",
-            $b,
-            "\n",
-            "vfnmadd231pd ",
-            $c1,
-            ", ",
-            $a1,
-            ", ",
-            $b,
-            "\n",
-            "vfnmadd231pd ",
-            $c2,
-            ", ",
-            $a2,
-            ", ",
-            $b,
-            "\n",
         )
     };
 }
 
+/// Takes the product of a column of A and one number of B out of a column of C.
+#[rustfmt::skip]
+macro_rules! take {
+    ($at:literal, $a0:literal, $a1:literal, $a2:literal, $b:literal,
+     $c0:literal, $c1:literal, $c2:literal) => {
+        concat!(
+            "vbroadcastsd ", $b, ", qword ptr [{b} + ", $at, "]\n",
+            "vfnmadd231pd ", $c0, ", ", $a0, ", ", $b, "\n",
+            "vfnmadd231pd ", $c1, ", ", $a1, ", ", $b, "\n",
+            "vfnmadd231pd ", $c2, ", ", $a2, ", ", $b, "\n",
+        )
+    };
+}
+
+/// Twenty-four rows are three vectors, eight columns of them 24 registers.
 pub unsafe fn multiply_avx512(
     depth: usize,
     a: *const f64,
@@ -143,6 +107,7 @@ pub unsafe fn multiply_avx512(
     );
 }
 
+/// Four tiles of twelve rows and four columns, each in twelve registers.
 pub unsafe fn multiply_avx2(
     depth: usize,
     a: *const f64,
@@ -195,21 +160,15 @@ pub unsafe fn multiply_avx2(
     }
 }
 
-/// Takes the product of a number of L and a row from another row.
+/// Takes the product of a number of L and a row out of another row.
+#[rustfmt::skip]
 macro_rules! reduce {
     ($row:literal, $at:literal, $by:literal) => {
-        concat!(
-            "vfnmadd231pd ",
-            $row,
-            ", ",
-            $by,
-            ", qword ptr [{l} + ",
-            $at,
-            "]{{1to8}}\n"
-        )
+        concat!("vfnmadd231pd ", $row, ", ", $by, ", qword ptr [{l} + ", $at, "]{{1to8}}\n")
     };
 }
 
+/// Eight rows at a time: first by the rows above them, then by one another.
 pub unsafe fn solve_avx512(depth: usize, l: *const f64, stride: usize, strip: *mut f64) {
     for row in (0..depth).step_by(8) {
         asm!(

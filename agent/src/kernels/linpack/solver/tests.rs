@@ -1,5 +1,9 @@
+use rand_pcg::rand_core::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
 use super::*;
-use crate::kernels::unit;
+use crate::kernels::linpack::{loops, KERNEL};
+use crate::kernels::{unit, Wrong};
 
 /// Small, one less, one more than tiles and panels; several panels.
 const SIZES: [usize; 12] = [1, 2, 3, 7, 8, 9, 24, 63, 64, 65, 100, 257];
