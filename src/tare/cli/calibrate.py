@@ -196,3 +196,25 @@ def compare(
     from tare.cli import calibrate_compare
 
     calibrate_compare.compare(first, second, cpus, json)
+
+
+@app.command()
+def fit(
+    file: Annotated[
+        Path, typer.Argument(help="A table with columns quota and gflops.", metavar="FILE.csv")
+    ],
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
+    ] = None,
+    quota: Annotated[str, typer.Option(help="Column of what was given.")] = "quota",
+    value: Annotated[str, typer.Option(help="Column of what it achieved.")] = "gflops",
+) -> None:
+    """Tell whether speeds that others measured follow the quota along one line.
+
+    One line, several, or a ceiling; with the slope, intercept, R² and p that CALIBRATE has.
+    Example: tare calibrate fit sweep.csv
+    """
+    from tare.cli import calibrate_fit
+
+    calibrate_fit.fit(file, json, quota, value)

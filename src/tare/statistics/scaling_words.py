@@ -45,7 +45,7 @@ def told(
 
 
 def _unseen(sees: float) -> str:
-    return f", and jumps by which it erred by {percent(sees)} would be seen"
+    return f"; a jump that made it err by {percent(sees)} would have been seen"
 
 
 def too_few(steps: int, fewest: int) -> str:
@@ -67,7 +67,7 @@ def too_noisy(at: Steps, error: float | None, scatter: float, sees: tuple[float,
     text = f"Too noisy to say: one line errs by up to {errs} at the {n} steps, "
     if not math.isfinite(sees[0]):
         return f"{text}and so few cannot tell whether by chance: measure at 10 or more."
-    text += f"and jumps by which it erred by {percent(sees[0])} could be overlooked. "
+    text += f"and a jump that made it err by {percent(sees[0])} could be overlooked. "
     if at.scatter is not None and scatter > 2 * at.scatter / math.sqrt(windows):
         return text + (
             "More windows would not help, since steps differ by more than their windows explain: "

@@ -1,0 +1,164 @@
+"""``tare calibrate fit``: how the speed in others' sweeps follows the quota."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from tare.calibration import sweep_file
+from tare.cli import output
+from tare.cli.calibrate_picture import picture
+from tare.cli.calibrate_screen import aligned
+from tare.findings.phrasing import significant
+from tare.report.calibration_charts import fitted
+from tare.statistics.regression import Line
+from tare.statistics.scaling import Scaling, Verdict, scaling
+
+#: What R prints for a p below what it can tell from 0.
+_LEAST_P = 2.2e-16
+
+
+class _Piece(msgspec.Struct, frozen=True, kw_only=True):
+    start: float = msgspec.field(name="from")
+    end: float = msgspec.field(name="to")
+    slope: float
+    intercept: float
+
+
+class Fitted(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``--json`` writes. Slope, intercept, r2 and p are those of one line through all."""
+
+    verdict: Verdict
+    sentence: str
+    breaks: tuple[float, ...]
+    segments: tuple[_Piece, ...]
+    r2: float | None
+    slope: float
+    slope_interval: tuple[float, float] | None
+    intercept: float
+    intercept_interval: tuple[float, float] | None
+    p: float | None
+    max_gflops: float
+    saturates_at: float | None
+    saturates_interval: tuple[float | None, float | None] | None
+    #: Of one line with relative errors, at any quota.
+    largest_error: float | None
+    #: Error of one line, by a jump, that as likely as not would have been seen.
+    would_see: float | None
+    quotas: int
+    n: int
+
+
+def fit(file: Path, json: str | None, quota: str, value: str) -> None:
+    """Judge a sweep that somebody else measured.
+
+    Raises
+    ------
+    InputError
+        If the file is no sweep; names the line.
+    """
+    output.check_writable(json)
+    read = sweep_file.read(file, quota, value)
+    found = scaling(read.quotas, read.values)
+    if json is not None:
+        output.write_json(_document(found, len(np.unique(read.quotas))), json)
+    if json != "-":
+        _show(found, read, (file, json, value))
+
+
+def _document(found: Scaling, quotas: int) -> Fitted:
+    line = found.line
+    return Fitted(
+        verdict=found.verdict,
+        sentence=found.sentence,
+        breaks=found.breaks,
+        segments=tuple(
+            _Piece(start=s.start, end=s.end, slope=s.slope, intercept=s.intercept)
+            for s in found.segments
+        ),
+        r2=line.r2,
+        slope=line.slope,
+        slope_interval=_interval(line.slope_low, line.slope_high),
+        intercept=line.intercept,
+        intercept_interval=_interval(line.intercept_low, line.intercept_high),
+        p=line.p,
+        max_gflops=line.maximum,
+        saturates_at=found.saturates_at,
+        saturates_interval=None
+        if found.saturates_at is None
+        else (found.saturates_low, found.saturates_high),
+        largest_error=found.largest_error,
+        would_see=found.would_see,
+        quotas=quotas,
+        n=line.n,
+    )
+
+
+def _interval(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
+
+
+def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | None, str]) -> None:
+    file, json, value = asked
+    out = output.out
+    out.print(found.sentence, style="bold", soft_wrap=True)
+    unit = "GFLOPS" if value == sweep_file.VALUE else value
+    for text in _drawn(found, read, unit):
+        out.print(text, soft_wrap=True)
+    out.print()
+    for text in [*_pieces(found, unit), "", *_line(found.line, unit)]:
+        out.print(text, soft_wrap=True)
+    out.print()
+    out.print(f"Next    {_next(found, file, json)}", soft_wrap=True)
+
+
+def _drawn(found: Scaling, read: sweep_file.SweepFile, unit: str) -> list[str]:
+    sweep = fitted(read.quotas.tolist(), read.values.tolist(), found, work="value")
+    # Values are in the unit of the file, whatever it is.
+    return picture(replace(sweep, unit=unit)) if sweep.scale == 1 else picture(sweep)
+
+
+def _pieces(found: Scaling, unit: str) -> list[str]:
+    rows: list[tuple[str, ...]] = [("from", "to", f"slope, {unit} a CPU", f"intercept, {unit}")]
+    rows += [
+        (f"{s.start:.4g}", f"{s.end:.4g}", significant(s.slope), significant(s.intercept))
+        for s in found.segments
+    ]
+    return aligned(rows, left=0)
+
+
+def _line(line: Line, unit: str) -> list[str]:
+    """CALIBRATE's table: one line through all points."""
+    p = "–" if line.p is None else f"< {_LEAST_P}" if line.p < _LEAST_P else f"{line.p:.2g}"
+    return aligned(
+        [
+            ("one line through all", ""),
+            ("slope", _within(line.slope, line.slope_low, line.slope_high)),
+            ("intercept", _within(line.intercept, line.intercept_low, line.intercept_high)),
+            ("R²", "–" if line.r2 is None else f"{line.r2:.4f}"),
+            ("p", p),
+            (f"max, {unit}", significant(line.maximum)),
+        ],
+        left=1,
+    )
+
+
+def _within(value: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return f"{significant(value)} (no interval)"
+    return f"{significant(value)} [{significant(low)}, {significant(high)}]"
+
+
+def _next(found: Scaling, file: Path, json: str | None) -> str:
+    """Return the next command worth typing."""
+    if json is None:
+        return (
+            f"tare calibrate fit {shlex.quote(str(file))} --json fit.json   (the same as figures)"
+        )
+    if found.verdict == "linear":
+        return "tare calibrate   (and this machine?)"
+    return "tare calibrate   (this machine's, with the cause of each range where it can be seen)"
