@@ -57,8 +57,8 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[Segment, ...]
     #: One straight line through all points, as CALIBRATE fits it.
     line: Line
-    #: The x from which more gives nothing, with its 95 % interval; None: there is none. Flat from the first
-    #: on: ``saturates_low`` is None.
+    #: The x from which more gives nothing, with its 95 % interval; None: there is none. Where it is
+    #: flat from the first x on, nothing bounds it from below.
     saturates_at: float | None = None
     saturates_low: float | None = None
     saturates_high: float | None = None
