@@ -2,10 +2,12 @@
 //! and reads the counters of the host.
 
 mod host;
+mod machine;
 mod recorder;
 mod tracker;
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +18,7 @@ use crate::record::{
 use crate::stream::{fact, refusal, Jobs, Records};
 
 use host::Host;
+use machine::Machine;
 use recorder::Recorder;
 use tracker::Course;
 
@@ -35,7 +38,8 @@ struct Observer {
     records: Records,
     /// Or why the kernel does not let us.
     recorder: Result<Arc<Mutex<Recorder>>, String>,
-    host: Option<Host>,
+    machine: Machine,
+    watched: Option<(Host, machine::Watched)>,
 }
 
 impl Observer {
@@ -44,7 +48,8 @@ impl Observer {
             jobs: Jobs::default(),
             records: Records::new(),
             recorder: Recorder::start(teardown),
-            host: None,
+            machine: Machine::of(Path::new("/proc"), Path::new("/sys")),
+            watched: None,
         }
     }
 
@@ -103,13 +108,14 @@ impl Observer {
             let mut recorder = recorder.lock().expect("the recorder does not panic");
             recorder.begin(watch.nonce);
         }
-        self.host = Some(Host::watch(watch));
+        self.watched = Some((Host::watch(watch), self.machine.watch()));
     }
 
     fn collect(&mut self, id: u64, trial: u64) {
         // The counters first: reading the records takes the host's CPUs as well.
-        if let Some(host) = self.host.take() {
-            for (worker, metric, source, value) in host.collect() {
+        if let Some((host, machine)) = self.watched.take() {
+            let counted = self.machine.collect(machine).into_iter();
+            for (worker, metric, source, value) in counted.chain(host.collect()) {
                 let sample = sample(
                     id,
                     trial,

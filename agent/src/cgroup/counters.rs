@@ -72,6 +72,9 @@ fn number(text: &[u8], word: &[u8], place: usize) -> Option<i64> {
 pub struct Reading {
     pub cpu_ns: Option<i64>,
     pub throttled_ns: Option<i64>,
+    /// Those of a quota, and those of them in which it was used up.
+    pub periods: Option<i64>,
+    pub throttled_periods: Option<i64>,
     pub pressure_ns: Option<i64>,
     pub oom_kills: Option<i64>,
 }
@@ -82,6 +85,8 @@ pub struct Counters {
     cpu: Option<Counter>,
     /// A quota may stand at any group around.
     throttled: Vec<Counter>,
+    periods: Vec<Counter>,
+    throttled_periods: Vec<Counter>,
     pressure: Option<Counter>,
     oom_kills: Option<Counter>,
 }
@@ -98,6 +103,9 @@ impl Counters {
         let own = Self::of(own);
         Self {
             throttled: limits.throttled,
+            // Nobody asks for these around a launch.
+            periods: Vec::new(),
+            throttled_periods: Vec::new(),
             oom_kills: own.oom_kills.or(limits.oom_kills),
             ..own
         }
@@ -113,9 +121,12 @@ impl Counters {
         let oom_kills = v1("memory")
             .and_then(|group| Counter::open(group.join("memory.oom_control"), "oom_kill ", 1))
             .or_else(|| Counter::open(v2?.join("memory.events"), "oom_kill ", 1));
+        let (periods, throttled) = (("nr_periods ", 1), ("nr_throttled ", 1));
         Self {
             cpu,
-            throttled: throttled(places),
+            throttled: of_quotas(places, ("throttled_time ", 1), ("throttled_usec ", 1000)),
+            periods: of_quotas(places, periods, periods),
+            throttled_periods: of_quotas(places, throttled, throttled),
             pressure: v2
                 .and_then(|group| Counter::open(group.join("cpu.pressure"), "total=", 1000)),
             oom_kills,
@@ -124,10 +135,15 @@ impl Counters {
 
     pub fn read(&self) -> Reading {
         let read = |counter: &Option<Counter>| counter.as_ref().and_then(Counter::read);
-        let throttled = self.throttled.iter().filter_map(Counter::read);
+        let sum = |counters: &[Counter]| {
+            let read = counters.iter().filter_map(Counter::read);
+            read.reduce(|sum, one| sum + one)
+        };
         Reading {
             cpu_ns: read(&self.cpu),
-            throttled_ns: throttled.reduce(|sum, one| sum + one),
+            throttled_ns: sum(&self.throttled),
+            periods: sum(&self.periods),
+            throttled_periods: sum(&self.throttled_periods),
             pressure_ns: read(&self.pressure),
             oom_kills: read(&self.oom_kills),
         }
@@ -141,20 +157,23 @@ impl Reading {
         Self {
             cpu_ns: less(self.cpu_ns, before.cpu_ns),
             throttled_ns: less(self.throttled_ns, before.throttled_ns),
+            periods: less(self.periods, before.periods),
+            throttled_periods: less(self.throttled_periods, before.throttled_periods),
             pressure_ns: less(self.pressure_ns, before.pressure_ns),
             oom_kills: less(self.oom_kills, before.oom_kills),
         }
     }
 }
 
-fn throttled(places: &[Place]) -> Vec<Counter> {
+/// A number of cpu.stat, with its unit: of the group and of those around it.
+fn of_quotas(places: &[Place], v1: (&'static str, i64), v2: (&'static str, i64)) -> Vec<Counter> {
     let controlled = with(places, "cpu").or_else(|| unified(places));
     let Some(place) = controlled else {
         return Vec::new();
     };
     let (word, unit) = match place.version {
-        Version::V1 => ("throttled_time ", 1),
-        Version::V2 => ("throttled_usec ", 1000),
+        Version::V1 => v1,
+        Version::V2 => v2,
     };
     place
         .upwards()

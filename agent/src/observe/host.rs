@@ -1,16 +1,14 @@
-//! The host's counters over a trial: the groups of platforms, steal, pressure.
+//! The host's counters of the groups of platforms over a trial.
 
-use crate::cgroup::{self, places, Counter, Counters, Peak, Place};
+use crate::cgroup::{self, places, Counters, Peak, Place};
 use crate::record::Watch;
 
 /// Worker, metric, source, value.
 pub type Figure = (Option<u32>, &'static str, &'static str, i64);
 
-/// Everything that is differenced over one trial, as it was at its start.
+/// The groups of a trial's platforms, as they were at its start.
 pub struct Host {
     groups: Vec<Watched>,
-    /// Steal and pressure: the counter, how it is called, and what it said.
-    machine: Vec<(Counter, &'static str, &'static str, i64)>,
 }
 
 struct Watched {
@@ -31,34 +29,13 @@ impl Host {
                 .collect();
             Watched::new(group.worker, own)
         });
-        let groups = groups.collect();
-        // SAFETY: no preconditions.
-        let tick = 1_000_000_000 / unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1);
-        let machine = [
-            (steal(tick), "steal_ns", "stat"),
-            (pressure(), "cpu_pressure_ns", "system"),
-        ];
-        let machine = machine.into_iter().filter_map(|(counter, metric, source)| {
-            let counter = counter?;
-            let before = counter.read()?;
-            Some((counter, metric, source, before))
-        });
         Self {
-            machine: machine.collect(),
-            groups,
+            groups: groups.collect(),
         }
     }
 
     pub fn collect(&self) -> Vec<Figure> {
-        let machine = self
-            .machine
-            .iter()
-            .filter_map(|(counter, metric, source, before)| {
-                Some((None, *metric, *source, counter.read()? - before))
-            });
-        machine
-            .chain(self.groups.iter().flat_map(Watched::collect))
-            .collect()
+        self.groups.iter().flat_map(Watched::collect).collect()
     }
 }
 
@@ -79,9 +56,13 @@ impl Watched {
 
     fn collect(&self) -> Vec<Figure> {
         let counted = self.counters.read().since(&self.before);
+        // Without a quota there are no periods, and none of them was cut short.
+        let quota = counted.periods.filter(|periods| *periods > 0);
         let figures = [
             ("cpu_ns", counted.cpu_ns),
             ("throttled_ns", counted.throttled_ns),
+            ("throttled_periods", quota.and(counted.throttled_periods)),
+            ("periods", quota),
             ("memory_bytes", self.peak.as_ref().and_then(Peak::read)),
         ];
         figures
@@ -94,13 +75,4 @@ impl Watched {
 /// Whether the group is not the platform's: the observer lives in it, or everybody does.
 fn shared(place: &Place, here: &[Place]) -> bool {
     place.directory == place.mount || here.iter().any(|own| own.directory == place.directory)
-}
-
-/// The eighth number of /proc/stat's first line.
-fn steal(tick_ns: i64) -> Option<Counter> {
-    Counter::nth("/proc/stat", "cpu ", 7, tick_ns)
-}
-
-fn pressure() -> Option<Counter> {
-    Counter::open("/proc/pressure/cpu", "total=", 1000)
 }
