@@ -48,7 +48,7 @@ class StoreError(TareError):
 
 
 class TrialError(TareError):
-    """Every trial that was asked for failed, so there is nothing to conclude."""
+    """Every trial that was asked for failed, or one came to a wrong result."""
 
     exit_code = 15
 

@@ -13,7 +13,7 @@ from tare.errors import AgentError, PlatformError
 from tare.platforms import Instance, Place
 
 #: From a trial's job and the worker to the value of each (metric, source); an exception is a
-#: stream that breaks; a string is a fault.
+#: stream that breaks; a string is a fault, in which a wrong result is one of its own kind.
 Behaviour = Callable[[record.Trial, int], "dict[tuple[str, str], float] | str | None"]
 
 
@@ -50,7 +50,8 @@ class ScriptedChannel:
                 said.append(
                     record.Fault(
                         id=job.id, trial=job.trial, worker=worker.worker, iteration=0,
-                        kind="exit", message=values, evidence=None,
+                        kind="check" if "wrong result" in values else "exit",
+                        message=values, evidence=None,
                     )
                 )  # fmt: skip
                 continue

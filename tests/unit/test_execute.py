@@ -200,6 +200,22 @@ def test_an_experiment_in_which_all_fails_is_an_error_that_says_why(session: Any
         session(experiment(), broken=("bare", "unshare"))
 
 
+def test_a_wrong_result_ends_the_session_and_what_was_measured_stays(
+    session: Any, tmp_path: Path
+) -> None:
+    def once(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        return "wrong result: 2 + 2 = 5" if job.trial == 3 else steady(job, worker)
+
+    with pytest.raises(TrialError, match=r"trial 3 \(.*(platform|workers) .*\): wrong result"):
+        session(experiment(), once)
+    lines = list(journal.read(tmp_path / "results/journal/1.ndjson"))
+    assert [end.status for end in ends(lines)] == ["ok", "ok", "failed"]
+    assert any(isinstance(line, record.Fault) and line.kind == "check" for line in lines)
+    last = lines[-1]
+    assert isinstance(last, journal.SessionEnd)
+    assert last.reason == "failed"
+
+
 def test_resuming_runs_what_is_missing_in_a_new_session(session: Any, tmp_path: Path) -> None:
     session(experiment(stopping=Stopping(trials=2, budget_s=None)))
     first = tmp_path / "results/journal/1.ndjson"

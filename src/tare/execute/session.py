@@ -44,7 +44,7 @@ def conduct(request: Request) -> str:
     Raises
     ------
     TrialError
-        If every trial failed.
+        If every trial failed, or one came to a wrong result.
     StoreError
         If the journal cannot be written; what was synced is kept.
     KeyboardInterrupt
@@ -266,6 +266,9 @@ class _Session:
                 self.tally.done,
                 self.tally.seconds_left(cells, self.experiment, budget),
             )
+            if outcome.wrong:
+                where = self.tally.where(number)
+                raise TrialError(f"trial {self.number} ({where}): {outcome.reason}")
         return True
 
     def _next_number(self) -> int:

@@ -54,6 +54,12 @@ class Tally:
             self._failures[cell] += 1
             self.last_failure = outcome.reason
 
+    def where(self, cell: int) -> str:
+        """Return the levels of a cell that are not the same in all cells."""
+        given = self._cells[cell].levels()
+        varied = {f for c in self._cells for f, v in c.levels().items() if given.get(f) != v}
+        return ", ".join(f"{f} {v}" for f, v in given.items() if f in varied) or given["workload"]
+
     def wanting(self, cells: list[int], fixed: int | None) -> list[int]:
         """Return the cells that are to go on."""
         return [

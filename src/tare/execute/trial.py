@@ -34,6 +34,8 @@ class Outcome:
     values: dict[str, float] = field(default_factory=dict)
     #: The same of the further metrics that the stopping rule is about.
     also: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: It came to a wrong result: the machine is not to be trusted with more.
+    wrong: bool = False
 
 
 @dataclass
@@ -121,7 +123,12 @@ class Conductor:
         self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
         seconds = (ended - began) / 1e9
         return Outcome(
-            status, failure, seconds, values.means(metric), {m: values.means(m) for m in also}
+            status,
+            failure,
+            seconds,
+            values.means(metric),
+            {m: values.means(m) for m in also},
+            values.wrong,
         )
 
     def _job(
@@ -235,6 +242,7 @@ class Conductor:
                 values.add(got)
             elif isinstance(got, record.Fault):
                 self.write(got)
+                values.wrong |= got.kind == "check"
                 if got.kind != "warning":
                     failure = failure or got.message
         return failure
@@ -252,10 +260,11 @@ def _limit_s(job: record.Trial) -> float | None:
 
 
 class _Values:
-    """Sums of metrics by source, over measured iterations and workers."""
+    """Sums of metrics by source, over measured iterations and workers; whether all is right."""
 
     def __init__(self, metrics: tuple[str, ...]) -> None:
         self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
+        self.wrong = False
 
     def add(self, sample: record.Sample) -> None:
         sums = self._sums.get(sample.metric)
