@@ -83,7 +83,8 @@ fn perform(page: &Page) -> Result<(), String> {
     if let Some(plan) = &script.window {
         let mut steps = kernel.steps(&script.parameters, script.seed)?;
         let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;
-        return window::perform(&mut *steps, plan, meeting.as_ref(), page);
+        window::perform(&mut *steps, plan, meeting.as_ref(), page);
+        return Ok(());
     }
     let mut execute = (kernel.prepare)(&script.parameters, script.seed)?;
     let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;

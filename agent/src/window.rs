@@ -10,10 +10,11 @@ mod edges;
 mod launches;
 mod pulse;
 
+use std::panic::resume_unwind;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::clock;
-use crate::kernels::Steps;
+use crate::kernels::{Steps, Wrong};
 use crate::page::{self, Page};
 use crate::record::Window;
 use crate::rendezvous::Rendezvous;
@@ -21,6 +22,9 @@ use crate::rendezvous::Rendezvous;
 use edges::{Edges, Mark};
 pub use launches::Launches;
 use pulse::Pulse;
+
+/// Time between two stamps, of which one takes half a microsecond.
+const EVERY_NS: i64 = 500_000;
 
 /// What was done from one moment to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,47 +50,34 @@ impl Stretch {
 }
 
 /// Meets the others, works through a window, and keeps the load on until theirs have ended too.
-/// A wrong result ends it at once.
-pub fn perform(
-    steps: &mut dyn Steps,
-    plan: &Window,
-    meeting: Option<&Rendezvous>,
-    page: &Page,
-) -> Result<(), String> {
+/// A wrong result ends it at once, by unwinding.
+pub fn perform(steps: &mut dyn Steps, plan: &Window, meeting: Option<&Rendezvous>, page: &Page) {
     if let Some(meeting) = meeting {
         meeting.meet(1);
     }
-    let mut course = Course::new(steps);
-    let outcome = course.follow(plan, meeting, page);
-    note(&page.head().window.residual, course.steps.residual());
-    let outcome = outcome.and_then(|()| course.keep_the_load_on(meeting));
-    if outcome.is_err() {
-        page.head().wrong.store(1, Release);
-    }
-    outcome
+    let mut course = Course::new(steps, &page.head().window);
+    course.follow(plan, meeting);
+    course.keep_the_load_on(meeting);
 }
 
 struct Course<'a> {
     steps: &'a mut dyn Steps,
     work: f64,
     completed: i64,
+    found: &'a page::Window,
 }
 
 impl<'a> Course<'a> {
-    fn new(steps: &'a mut dyn Steps) -> Self {
+    fn new(steps: &'a mut dyn Steps, found: &'a page::Window) -> Self {
         Self {
             steps,
+            found,
             work: 0.0,
             completed: 0,
         }
     }
 
-    fn follow(
-        &mut self,
-        plan: &Window,
-        meeting: Option<&Rendezvous>,
-        page: &Page,
-    ) -> Result<(), String> {
+    fn follow(&mut self, plan: &Window, meeting: Option<&Rendezvous>) {
         let mut alone = None;
         let mut agree = |proposed: Option<i64>| match meeting {
             Some(meeting) => meeting.agree(proposed),
@@ -97,8 +88,9 @@ impl<'a> Course<'a> {
         };
         let mut pulse = Pulse::new();
         let mut edges = Edges::new(plan, self.mark());
+        let every_ns = EVERY_NS.min(plan.period_ns as i64 / 100);
         let stretch = loop {
-            self.step()?;
+            self.steps_for(every_ns);
             let now = self.mark();
             let found = edges.pass(now, &mut agree).or_else(|| {
                 let felt = edges.begun() && pulse.feel(now.wall_ns);
@@ -109,15 +101,27 @@ impl<'a> Course<'a> {
                 break stretch;
             }
         };
-        tell(&page.head().window, &stretch, &mut pulse);
-        Ok(())
+        tell(self.found, &stretch, &mut pulse);
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    fn steps_for(&mut self, nanoseconds: i64) {
+        let begin = clock::monotonic();
+        self.step();
+        while clock::monotonic() - begin < nanoseconds {
+            self.step();
+        }
+    }
+
+    fn step(&mut self) {
         let step = self.steps.step();
         self.work += step.work;
         self.completed += step.completed as i64;
-        step.wrong.map_or(Ok(()), Err)
+        if step.completed > 0 {
+            note(&self.found.residual, self.steps.residual());
+        }
+        if let Some(wrong) = step.wrong {
+            resume_unwind(Box::new(Wrong(wrong)));
+        }
     }
 
     fn mark(&self) -> Mark {
@@ -130,15 +134,14 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn keep_the_load_on(&mut self, meeting: Option<&Rendezvous>) -> Result<(), String> {
+    fn keep_the_load_on(&mut self, meeting: Option<&Rendezvous>) {
         let Some(meeting) = meeting else {
-            return Ok(());
+            return;
         };
         meeting.finish();
         while !meeting.all_finished() {
-            self.step()?;
+            self.step();
         }
-        Ok(())
     }
 }
 

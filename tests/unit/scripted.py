@@ -50,7 +50,7 @@ class ScriptedChannel:
                 said.append(
                     record.Fault(
                         id=job.id, trial=job.trial, worker=worker.worker, iteration=0,
-                        kind="check" if "wrong result" in values else "exit",
+                        kind="check" if values.startswith("wrong") else "exit",
                         message=values, evidence=None,
                     )
                 )  # fmt: skip

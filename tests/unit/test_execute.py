@@ -204,7 +204,7 @@ def test_a_wrong_result_ends_the_session_and_what_was_measured_stays(
     session: Any, tmp_path: Path
 ) -> None:
     def once(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
-        return "wrong result: 2 + 2 = 5" if job.trial == 3 else steady(job, worker)
+        return "wrong: 2 + 2 = 5" if job.trial == 3 else steady(job, worker)
 
     with pytest.raises(TrialError, match=r"trial 3 \(.*(platform|workers) .*\): wrong result"):
         session(experiment(), once)

@@ -7,3 +7,4 @@ mod launching;
 mod meeting;
 mod observing;
 mod session;
+mod windows;

@@ -268,7 +268,7 @@ class _Session:
             )
             if outcome.wrong:
                 where = self.tally.where(number)
-                raise TrialError(f"trial {self.number} ({where}): {outcome.reason}")
+                raise TrialError(f"trial {self.number} ({where}): wrong result: {outcome.reason}")
         return True
 
     def _next_number(self) -> int:
