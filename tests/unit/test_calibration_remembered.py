@@ -95,9 +95,7 @@ def test_of_several_the_one_of_this_platform_and_machine_is_cited() -> None:
     remember(calibrated(measured="2026-05-01T10:00:00+00:00"))
     remember(calibrated(measured="2026-05-02T10:00:00+00:00", platform="docker"))
     held = {"governor": "powersave"}
-    remember(
-        calibrated(measured="2026-05-03T10:00:00+00:00", settings=held, workload="triad")
-    )
+    remember(calibrated(measured="2026-05-03T10:00:00+00:00", settings=held, workload="triad"))
     assert told()["calibration_workload"] == "linpack (size 1000)"
     assert told(HERE, "docker")["calibration_date"] == "2026-05-02 10:00"
     assert told({**HERE, **held})["calibration_workload"] == "triad"

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tare.experiment_file.kinds import quantile_name
+from tare.findings.calibrated import sentence
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
@@ -158,7 +159,9 @@ def machine_tables(results: Results) -> list[Table]:
                     Column(key="source", title="source"),
                 ),
                 rows=tuple(_facts(own)),
-                note=" ".join(filter(None, [_instrument(results), _changed(results)])),
+                note=" ".join(
+                    filter(None, [_instrument(results), sentence(results.fact), _changed(results)])
+                ),
             )
         )
     per = facts[facts["platform"].notna()]

@@ -1,0 +1,144 @@
+"""Other experiments cite the machine's calibration, and say whether their CPU shares fit it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pytest
+from synthetic import make
+
+from tare.experiment import SizeSpec
+from tare.findings import all_findings
+from tare.findings.calibrated import find, sentence
+from tare.report.backing import machine_tables
+from tare.results import Results
+
+FACTS = {
+    "calibration_date": "2026-05-01 10:00",
+    "calibration_workload": "linpack (size 1000)",
+    "calibration_platform": "bare",
+    "calibration_verdict": "linear",
+    "calibration_linear": "0.1 to 2",
+    "calibration_r_squared": 0.99951,
+}
+THREE = {"calibration_verdict": "piecewise", "calibration_linear": "0.1 to 0.5, 0.6 to 2.8"}
+
+
+def shared(
+    *quotas: float, facts: dict[str, Any] | None = None, own: bool = False, **more: Any
+) -> Results:
+    """Cells of bare with one or two workers; the trials of each are spread over some quotas."""
+    found = make(**{"platforms": ("bare",), "workers": (1, 2), "trials": 10, **more})
+    trials = found.trial_table
+    levels = [f"{quotas[i % len(quotas)]:g}" for i in range(len(trials))] if quotas else None
+    if levels:
+        trials = trials.assign(quota=levels)
+    known = [
+        {"session": 0, "instance": None, "platform": None, "name": name, "value": value,
+         "unit": None, "source": "tare calibrate"}
+        for name, value in (FACTS if facts is None else facts).items()
+    ]  # fmt: skip
+    return dataclasses.replace(
+        found,
+        experiment=msgspec.structs.replace(
+            found.experiment, instances="own" if own else "shared"
+        ),
+        trial_table=trials,
+        facts=pd.concat([found.facts, pd.DataFrame(known)], ignore_index=True),
+    )  # fmt: skip
+
+
+def test_nothing_is_asked_where_cpu_is_not_given_in_shares() -> None:
+    assert find(shared()) is None
+
+
+def test_shares_of_one_range_are_comparable() -> None:
+    found = find(shared(0.5, 1.0))
+    assert found is not None
+    assert found.verdict == "yes"
+    assert found.answer == (
+        "This machine was calibrated on 2026-05-01 10:00 (by linpack (size 1000) on bare): linear, "
+        "R² 0.9995, linear from 0.1 to 2 CPUs. All shares given here lie in 0.1 to 2 CPUs."
+    )
+    assert [row["level"] for row in found.tables[0].rows] == ["quota 0.5", "quota 1"]
+    assert found.summary is None
+
+
+def test_instances_of_their_own_take_a_quota_each() -> None:
+    found = find(shared(1.0, 1.5, own=True))
+    assert found is not None
+    assert found.verdict == "no"
+    assert "3 CPU lies outside" in found.answer
+    assert {row["level"] for row in found.tables[0].rows} >= {"quota 1.5", "quota 1.5 × 2"}
+
+
+def test_shares_of_two_ranges_are_not_comparable() -> None:
+    found = find(shared(0.4, 1.0, facts={**FACTS, **THREE}))
+    assert found is not None
+    assert found.verdict == "no"
+    assert "0.1 to 0.5 CPUs and 0.6 to 2.8 CPUs" in found.answer
+    assert "half of the CPU is not half of the speed" in found.answer
+
+
+def test_between_two_ranges_nothing_follows() -> None:
+    found = find(shared(0.4, 0.55, facts={**FACTS, **THREE}))
+    assert found is not None
+    assert (found.verdict, "0.55 CPU lies outside" in found.answer) == ("no", True)
+
+
+def test_ends_of_a_range_are_in_it() -> None:
+    found = find(shared(0.1, 2.0))
+    assert found is not None
+    assert found.verdict == "yes"
+
+
+def test_sizes_give_shares_too() -> None:
+    results = shared()
+    results.trial_table["size"] = "half"
+    sized = msgspec.structs.replace(results.experiment, sizes={"half": SizeSpec(cores=0.5)})
+    found = find(dataclasses.replace(results, experiment=sized))
+    assert found is not None
+    assert (found.verdict, found.tables[0].rows[0]["level"]) == ("yes", "half")
+
+
+def test_a_machine_that_nobody_calibrated_decides_nothing() -> None:
+    found = find(shared(0.5, facts={}))
+    assert found is not None
+    assert found.verdict == "undecided"
+    assert "tare calibrate" in found.answer
+
+
+def test_a_machine_that_has_changed_decides_nothing() -> None:
+    changed = {**FACTS, "calibration_changed": "governor from performance to powersave"}
+    found = find(shared(0.5, facts=changed))
+    assert found is not None
+    assert found.verdict == "undecided"
+    assert found.answer.endswith(
+        "but it has changed since, governor from performance to powersave: calibrate it again "
+        "(tare calibrate)."
+    )
+
+
+def test_what_weakens_it_is_told() -> None:
+    kernel = {**FACTS, "calibration_changed_kernel": "kernel from 6.1 to 6.2"}
+    found = find(shared(0.5, facts=kernel, platforms=("bare", "docker")))
+    assert found is not None
+    assert "docker scales so" in found.caveats[1]
+    assert "kernel from 6.1 to 6.2" in found.caveats[2]
+
+
+@pytest.mark.parametrize("linear", ["nowhere", "", 5, "0.1 to", "e to -", "x to y"])
+def test_ranges_that_are_none_decide_nothing(linear: Any) -> None:
+    found = find(shared(0.5, facts={**FACTS, "calibration_linear": linear}))
+    assert found is not None
+    assert found.verdict == "undecided"
+
+
+def test_other_experiments_have_it_in_one_sentence_beside_the_facts() -> None:
+    results = shared()
+    assert "calibrated" not in [found.name for found in all_findings(results)]
+    assert sentence(results.fact) in (machine_tables(results)[0].note or "")
+    assert sentence({}.get) is None
