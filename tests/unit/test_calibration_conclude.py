@@ -57,7 +57,7 @@ def test_one_thread_ends_at_one_cpu_and_the_count_is_checked():
 
 
 def test_a_ceiling_below_what_is_there_is_told():
-    found = conclude.calibration(sweeps.make(Sweep(usable=1.3)))
+    found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda q: min(1, 1.3 / q))))
     assert found.regimes[-1].cause == "saturated"
     assert "something else ends it" in found.regimes[-1].evidence
 
@@ -189,3 +189,13 @@ def test_an_experiment_without_windows_is_no_calibration():
     made = synthetic.make()
     assert conclude.calibrations(made) == ()
     assert "windows" in conclude.refusal(made)
+
+
+def test_a_busy_machine_is_no_ceiling_of_its_own():
+    busy = Sweep(withheld=lambda q: max(0.0, 1 - 0.4 / min(q, 2)))
+    found = conclude.calibration(sweeps.make(busy))
+    top = found.regimes[-1]
+    assert top.cause == "quota"
+    assert top.expected is False
+    assert "CPUs that could be used arrived" in top.evidence
+    assert any("other work had it" in told for told in found.caveats)

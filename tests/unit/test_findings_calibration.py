@@ -137,3 +137,15 @@ def test_the_range_that_others_may_cite():
     assert telling.linear_range(conclude.calibration(sweeps.make())) == pytest.approx((0.1, 2.0))
     h90 = conclude.calibration(sweeps.make(sweeps.h90(), quotas=FOUR_CPUS, workers=4))
     assert telling.linear_range(h90) == pytest.approx((0.6, 2.8))
+
+
+def test_what_never_rises_is_said_so():
+    flat = Sweep(efficiency=lambda q: 0.1 / q, noise=0.003)
+    found = UNIT.find(sweeps.make(flat))
+    assert found.verdict == "no"
+    assert "More CPU gives nothing, at any step" in found.summary
+
+
+def test_noise_is_no_unfairness():
+    found = UNIT.find(sweeps.make(Sweep(noise=0.15), trials=3))
+    assert "is not half the speed" not in found.answer

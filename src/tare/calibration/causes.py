@@ -89,17 +89,17 @@ def regimes(
         What could be busy, to check the place of saturation by.
     """
     ranges = list(_ranges(points, asked))
-    rising = [r for r in ranges if not _flat(r.segment, asked)] or ranges
+    rising = [r for r in ranges if not ceiling.is_flat(asked, r.segment)] or ranges
     if not rising:
         return ()
     fastest = max(rising, key=lambda r: r.speed)
     found = []
     for one in ranges:
         relative = one.speed / fastest.speed
-        expected = None
-        if _flat(one.segment, asked):
-            cause: Cause = "saturated"
-            expected, evidence = ceiling.told(asked, usable)
+        expected: bool | None = None
+        cause: Cause
+        if ceiling.is_flat(asked, one.segment):
+            cause, expected, evidence = ceiling.told(asked, usable, one.points)
         elif one is fastest or relative > 1 - AS_FAST:
             cause, evidence = "none", _as_fast(one, fastest, len(ranges))
         else:
@@ -131,10 +131,6 @@ def _ranges(points: Sequence[Point], asked: Scaling) -> Iterator[_Range]:
 def _at(cpus: float, points: Sequence[Point]) -> float:
     """Return the step at a place, where there is one: fits bring rounding with them."""
     return next((p.cpus for p in points if math.isclose(p.cpus, cpus)), cpus)
-
-
-def _flat(segment: Segment, asked: Scaling) -> bool:
-    return asked.saturates_at is not None and segment.slope == 0
 
 
 def _as_fast(one: _Range, fastest: _Range, ranges: int) -> str:

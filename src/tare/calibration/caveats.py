@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from tare.calibration.ceiling import Usable
 from tare.calibration.document import Point
 from tare.calibration.numbers import cpus
 from tare.calibration.trials import Sweep
@@ -14,6 +15,8 @@ from tare.statistics.telling import percent
 
 #: More CPU time than was asked for, by this share, is more than a window's edges explain.
 _TOO_MUCH = 0.05
+#: Less of the CPU time asked for, by this share, is told.
+_SHORT = 0.05
 #: Share of the CPU time asked for that others may take before it is told.
 _STEAL = 0.02
 #: Steps that one sentence names.
@@ -21,7 +24,7 @@ _MOST_NAMED = 5
 
 
 def caveats(
-    results: Results, sweep: Sweep, points: Sequence[Point], threads: int | None
+    results: Results, sweep: Sweep, points: Sequence[Point], usable: Usable
 ) -> Iterator[str]:
     """Yield what is to be told with a calibration, the gravest first."""
     wrong = results.faults[results.faults["kind"] == "check"]
@@ -34,7 +37,7 @@ def caveats(
     if any(p.n == 1 for p in points):
         yield f"No interval at {_named([p.cpus for p in points if p.n == 1])}: one trial has none."
     yield from _sessions(sweep)
-    yield from _delivery(points, threads)
+    yield from _delivery(points, usable)
     steal = [p.steal_cpus / p.cpus for p in points if p.steal_cpus is not None]
     if steal and np.mean(steal) > _STEAL:
         yield (
@@ -84,7 +87,7 @@ def _sessions(sweep: Sweep) -> Iterator[str]:
         yield f"{count}; means are over all of them."
 
 
-def _delivery(points: Sequence[Point], threads: int | None) -> Iterator[str]:
+def _delivery(points: Sequence[Point], usable: Usable) -> Iterator[str]:
     if any(p.delivered is None for p in points):
         yield (
             "The CPU time that arrived was not measured at every step, so that a quota that did "
@@ -95,10 +98,17 @@ def _delivery(points: Sequence[Point], threads: int | None) -> Iterator[str]:
         for p in points
         if p.delivered is not None
         and p.delivered.value > (1 + _TOO_MUCH) * p.cpus
-        and (threads is None or p.cpus < threads)
+        and usable.of(p) == p.cpus
     ]
     if over:
         yield (
             f"More CPU time arrived than was asked for at {_named(over)}: look for a burst "
             "(cpu.max.burst, cpu.cfs_burst_us), or a quota that did not hold."
+        )
+    shares = [p.delivered.value / usable.of(p) for p in points if p.delivered is not None]
+    if usable.threads is not None and shares and np.mean(shares) < 1 - _SHORT:
+        yield (
+            f"{percent(1 - float(np.mean(shares)))} of the CPU time that was asked for and could "
+            "be used did not arrive: other work had it. Sweep again on a quiet machine: "
+            "tare doctor says what disturbs."
         )

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from tare.calibration.document import Cause, Point
 from tare.calibration.numbers import cpus
-from tare.statistics.scaling import Scaling
+from tare.statistics.scaling import Scaling, Segment
 
 #: A ceiling within this of what can be used is where it must be, however sure its place is.
 _NEAR = 0.05
+#: Less of what could be used is no rounding: others had it.
+_ARRIVES = 0.9
+#: Share of periods below which the quota stopped as good as nobody.
+_STOPPED = 0.05
 
 
 @dataclass(frozen=True)
@@ -32,9 +40,33 @@ class Usable:
         known = [n for n in (self.threads, self.cpus) if n is not None]
         return min(known, default=None)
 
+    def of(self, point: Point) -> float:
+        """CPUs that could be busy at a step."""
+        return point.cpus if self.most is None else min(point.cpus, self.most)
 
-def told(asked: Scaling, usable: Usable) -> tuple[bool | None, str]:
-    """Say where the line ends, and whether that is where it must."""
+
+def is_flat(asked: Scaling, segment: Segment) -> bool:
+    """Tell whether a piece is the one in which more CPU gives nothing."""
+    at = asked.saturates_at
+    return at is not None and (segment.slope == 0 or at <= segment.start)
+
+
+def told(asked: Scaling, usable: Usable, points: Sequence[Point]) -> tuple[Cause, bool | None, str]:
+    """Say where the line ends, and whether that is where it must.
+
+    Parameters
+    ----------
+    asked : Scaling
+        Has a ceiling.
+    usable : Usable
+    points : sequence of Point
+        Those below the ceiling's flat piece.
+
+    Returns
+    -------
+    (str, bool or None, str)
+        The cause, whether it was to be expected (None: not known), and a sentence.
+    """
     place = asked.saturates_at or 0.0
     interval = ""
     if asked.saturates_low is not None and asked.saturates_high is not None:
@@ -42,7 +74,7 @@ def told(asked: Scaling, usable: Usable) -> tuple[bool | None, str]:
     text = f"More CPU gives nothing from {place:.2f}{interval} CPUs on"
     most = usable.most
     if most is None:
-        return None, f"{text}; how many could be used is not known."
+        return "saturated", None, f"{text}; how many could be used is not known."
     low = min(asked.saturates_low or place, (1 - _NEAR) * place)
     high = max(asked.saturates_high or place, (1 + _NEAR) * place)
     who = (
@@ -51,10 +83,38 @@ def told(asked: Scaling, usable: Usable) -> tuple[bool | None, str]:
         else f"tare may use {cpus(most)} here"
     )
     if low <= most <= high:
-        return True, f"{text}: {who}, so that it must end there."
+        return "saturated", True, f"{text}: {who}, so that it must end there."
+    if place < most and (short := shortage(points, usable)) is not None:
+        cause, why = short
+        return cause, False, f"{text}, although {who}: {why}."
     if place < most:
-        return False, (
-            f"{text}, although {who}: something else ends it, such as waiting for each other, "
-            "memory, or CPUs that were promised to others too."
+        return (
+            "saturated",
+            False,
+            (
+                f"{text}, although {who}: something else ends it, such as waiting for each other, "
+                "memory, or CPUs that were promised to others too."
+            ),
         )
-    return False, f"{text}, although {who} and no more: look whether the quota held."
+    return "saturated", False, f"{text}, although {who} and no more: look whether the quota held."
+
+
+def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, str] | None:
+    """Say who had the CPU time that did not arrive; None where it did, or nobody knows."""
+    known = [(p, p.delivered.value) for p in points if p.delivered is not None]
+    if not known or len(known) < len(points):
+        return None
+    could = float(np.mean([usable.of(p) for p, _ in known]))
+    got = float(np.mean([arrived for _, arrived in known]))
+    if got > _ARRIVES * could:
+        return None
+    arrived = f"only {got:.2g} of the {could:.2g} CPUs that could be used arrived"
+    steal = [p.steal_cpus for p in points if p.steal_cpus is not None]
+    if steal and np.mean(steal) >= (could - got) / 2:
+        return "steal", f"{arrived}, and the hypervisor gave {np.mean(steal):.2g} to others"
+    share = [p.throttled_share for p in points if p.throttled_share is not None]
+    if share and np.mean(share) < _STOPPED:
+        return "quota", (
+            f"{arrived}, though the quota stopped nobody: other work on this machine had them"
+        )
+    return "quota", arrived

@@ -83,8 +83,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
     machine = _machine(results)
     spec = _workload(results, sweep)
     workers = int(sweep.levels.get("workers", 1))
-    threads = _threads(spec, workers)
-    usable = ceiling.Usable(threads=threads, cpus=machine.cpus)
+    usable = ceiling.Usable(threads=_threads(spec, workers), cpus=machine.cpus)
     return Calibration(
         measured=None if sessions.empty else str(sessions["started"].iloc[0]),
         by=sweep.by,
@@ -100,7 +99,7 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         regimes=causes.regimes(points, asked, machine, usable),
         machine=machine,
         settings=_held(results),
-        caveats=tuple(caveats(results, sweep, points, threads)),
+        caveats=tuple(caveats(results, sweep, points, usable)),
     )
 
 

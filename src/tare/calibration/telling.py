@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from tare.calibration.document import Calibration, Point, Regime
+from tare.calibration.ceiling import is_flat
+from tare.calibration.document import Calibration, Interval, Point, Regime
 from tare.calibration.numbers import cpus, rate, span
-from tare.statistics.scaling import Segment
 from tare.statistics.telling import percent
 
 #: Half the CPU is called half the speed where it is within this.
@@ -17,14 +17,15 @@ _HIGH = 0.95
 _ALIKE = 0.005
 
 
-class Halves(NamedTuple):
-    """How far half the CPU is from half the speed, where it is farthest."""
+class Half(NamedTuple):
+    """A step beside the one of half its CPU."""
 
     #: Twice the speed at half the CPU, over the speed at all of it, less 1.
     error: float
-    #: All of it, in CPUs, and how many pairs of steps there are.
+    #: All of it, in CPUs.
     cpus: float
-    pairs: int
+    #: Whether the two differ by more than chance.
+    sure: bool
 
 
 def answer(found: Calibration) -> Literal["yes", "no", "undecided"]:
@@ -44,7 +45,7 @@ def answer(found: Calibration) -> Literal["yes", "no", "undecided"]:
 def verdict(found: Calibration) -> str:
     """Say in one sentence how the speed follows the CPU time."""
     asked = found.asked
-    rising = [s for s in asked.segments if not _is_ceiling(found, s)]
+    rising = [s for s in asked.segments if not is_flat(asked, s)]
     told = [span(s.start, s.end) for s in rising]
     if asked.verdict == "too noisy to say":
         return f"That is not decided: {asked.sentence[:1].lower()}{asked.sentence[1:]}"
@@ -53,6 +54,8 @@ def verdict(found: Calibration) -> str:
     most = fastest(found)
     reached = f"{rate(most.rate.value, found.work)} at {cpus(most.cpus)}"
     r2 = asked.line.r2
+    if not rising:
+        return f"More CPU gives nothing, at any step ({reached})."
     if len(rising) < 2:
         fit = "" if r2 is None or at is not None else f"R² = {r2:.4f}, "
         return f"From {', '.join(told)} the speed follows one line{top} ({fit}at most {reached})."
@@ -66,34 +69,40 @@ def verdict(found: Calibration) -> str:
 
 def comparability(found: Calibration) -> str | None:
     """Say what that means for comparisons; None where no step is half of another."""
-    worst = halves(found)
-    if worst is None:
+    pairs = halves(found)
+    if not pairs:
         return None
     up_to = "" if found.asked.saturates_at is None else "up to there, "
-    if abs(worst.error) <= FAIR:
+    sure = [pair for pair in pairs if pair.sure and abs(pair.error) > FAIR]
+    worst = max(sure or pairs, key=lambda pair: abs(pair.error))
+    if not sure:
+        finer = "" if abs(worst.error) <= FAIR else "; these trials cannot tell it finer"
         told = f"half the CPU is half the speed to within {percent(abs(worst.error))}"
-        return _begun(f"{up_to}{told} ({worst.pairs} pairs of steps).")
+        return _begun(f"{up_to}{told} ({len(pairs)} pairs of steps{finer}).")
     half, whole = cpus(worst.cpus / 2), cpus(worst.cpus)
-    share = (1 + worst.error) / 2
     return _begun(
-        f"{up_to}half the CPU is not half the speed: {half} do {percent(share)} of what {whole} "
-        "do, so that values measured with different shares of this machine are not comparable as "
-        "they stand."
+        f"{up_to}half the CPU is not half the speed: {half} do {percent((1 + worst.error) / 2)} "
+        f"of what {whole} do, so that values measured with different shares of this machine are "
+        "not comparable as they stand."
     )
 
 
-def halves(found: Calibration) -> Halves | None:
+def halves(found: Calibration) -> tuple[Half, ...]:
     """Compare each step with the one of half its CPU, up to where more gives nothing."""
     top = found.asked.saturates_at or float("inf")
     known = {round(p.cpus, 6): p for p in found.points if p.cpus <= top * (1 + 1e-9)}
-    pairs = [
-        (known[half], p) for c, p in known.items() if (half := round(c / 2, 6)) in known
-    ]  # fmt: skip
-    errors = [(2 * half.rate.value / p.rate.value - 1, p.cpus) for half, p in pairs if p.rate.value]
-    if not errors:
-        return None
-    error, at = max(errors, key=lambda one: abs(one[0]))
-    return Halves(error, at, len(errors))
+    return tuple(
+        Half(2 * half.rate.value / p.rate.value - 1, p.cpus, not _overlap(half.rate, p.rate))
+        for cpus, p in known.items()
+        if (half := known.get(round(cpus / 2, 6))) is not None and p.rate.value > 0
+    )
+
+
+def _overlap(half: Interval, whole: Interval) -> bool:
+    """Tell whether twice the one may be the other: both intervals are at 95 %."""
+    if half.low is None or half.high is None or whole.low is None or whole.high is None:
+        return True
+    return 2 * half.low <= whole.high and whole.low <= 2 * half.high
 
 
 def parted(found: Calibration) -> str | None:
@@ -108,7 +117,8 @@ def parted(found: Calibration) -> str | None:
             return f"{both}: what was asked for arrived, and was as fast throughout."
         return f"{both}: it arrived as asked for, so that what bends the line is a slower CPU."
     if delivered > asked:
-        if found.asked.saturates_at is not None:
+        top = ceiling(found)
+        if top is not None and top.expected:
             return f"{both}: beyond the ceiling no more arrives, since no more can be used."
         return f"{both}: the CPU is as fast throughout, but what was asked for did not arrive."
     return f"{both}: what arrived is no better guide, so that the speed of the CPU differs."
@@ -137,13 +147,9 @@ def linear_range(found: Calibration) -> tuple[float, float] | None:
     """Return the longest range in which one line holds; None where nothing can be said."""
     if found.asked.verdict == "too noisy to say":
         return None
-    rising = [s for s in found.asked.segments if not _is_ceiling(found, s)]
+    rising = [s for s in found.asked.segments if not is_flat(found.asked, s)]
     longest = max(rising, key=lambda s: s.end - s.start, default=None)
     return None if longest is None else (longest.start, longest.end)
-
-
-def _is_ceiling(found: Calibration, segment: Segment) -> bool:
-    return found.asked.saturates_at is not None and segment.slope == 0
 
 
 def fastest(found: Calibration) -> Point:
