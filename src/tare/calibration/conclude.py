@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import pandas as pd
 
@@ -26,6 +27,7 @@ _FACTS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=4)
 def calibrations(results: Results) -> tuple[Calibration, ...]:
     """Conclude every calibration that an experiment holds.
 
