@@ -1,4 +1,4 @@
-"""Which sources one and the same quantity has, and which of them is to be preferred."""
+"""Which sources one and the same quantity has, which to prefer, and which way is better."""
 
 from __future__ import annotations
 
@@ -16,3 +16,6 @@ SOURCES = (
     "around",
     "isolate",
 )
+
+#: Metrics of which more is better; of all others, which take time or room, less is.
+RATES = frozenset({"throughput"})

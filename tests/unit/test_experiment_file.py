@@ -52,7 +52,9 @@ def test_what_the_template_has_as_examples_is_an_experiment_too() -> None:
     asked = parse(text)
     assert asked.factors["input"] == ("a.txt", "b.txt")
     assert asked.loads["cpu"].kind == "stress-ng"
-    assert asked.sizes["small"] == SizeSpec(cores=1, memory_bytes=512 * 2**20)
+    assert asked.sizes["small"] == SizeSpec(cpuset=1, memory_bytes=512 * 2**20)
+    assert asked.factors["quota"] == (0.5, 1.0)
+    assert asked.window == WindowSpec(periods=20)
     assert asked.platforms == {"docker": {"image": "debian:12"}}
 
 
@@ -243,6 +245,7 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + "[sizes.small]\ncores = 1", "sizes.small: is no level", ""),
         (HEAD + KERNEL + "[sizes.small]", "sizes.small: gives nothing", ""),
         (HEAD + KERNEL + "[factors]\nquota = [0]", "factors.quota: 0 ", ""),
+        (HEAD + '[[workload]]\ncommand = "a {quota}"', "factor for the placeholder {quota}", ""),
         (HEAD + KERNEL + "[factors]\nquota = [-0.5]", "expected a number of CPUs above 0", ""),
         (HEAD + KERNEL + "[factors]\nquota = [nan]", "factors.quota: nan", ""),
         (HEAD + KERNEL + "[factors]\nquota = [inf]", "factors.quota: inf", ""),
@@ -288,6 +291,15 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
             "experiment.iterations: is to be 1",
             "re",
         ),
+        (
+            HEAD
+            + 'compare = "workers"\ngate = 0.1\n'
+            + KERNEL
+            + "[factors]\nworkers = [1, 2]\n[window]",
+            "experiment.gate: asks what takes longer",
+            "remove gate",
+        ),
+        (HEAD + KERNEL + "repetitions = 7\n[window]", "the repetitions of exp_float", "= 7"),
         (HEAD + "warmup = 1\n" + KERNEL + "[window]", "experiment.warmup: is to be 0", "remove"),
         (HEAD + 'process = "same"\n' + KERNEL + "[window]", "experiment.process: says", "remove"),
         (HEAD + KERNEL + '[sizes.small]\nmemory = "1 mb"', "sizes.small.memory: '1 mb'", ""),

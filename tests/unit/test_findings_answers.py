@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from typing import Any
 
 import msgspec
 import pytest
 from scipy import stats
 from synthetic import MS, Behaviour, make
 
+from tare.experiment import Stopping, WindowSpec
 from tare.findings import all_findings, headline
 from tare.findings.finding import Finding
 from tare.findings.phrasing import percent
@@ -281,6 +284,37 @@ def test_cost_has_its_interval_and_verdict() -> None:
         "Cost beside bare: docker +9.87 % [+9.44, +10.28] where it costs"
     )
     assert found.summary.endswith("and unshare less than 2.0 %.")
+
+
+def rates(**given: Any) -> Results:
+    """Results of windows: docker does a tenth less."""
+
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(mean_ns=1000 * (0.9 if levels["platform"] == "docker" else 1))
+
+    made = make(rule, workers=(1,), trials=60, window=WindowSpec(), **given)
+    samples = made.sample_table
+    samples = samples[samples["metric"] == "kernel_cpu_ns"].assign(metric="throughput")
+    return dataclasses.replace(made, sample_table=samples)
+
+
+def test_of_a_rate_less_is_slower() -> None:
+    found = ask("overhead", rates())
+    (row,) = found.tables[0].rows
+    assert row["verdict"] == "slower"
+    assert row["high"] < 1
+    assert "docker, beside bare, is slower" in found.answer
+    assert found.summary is not None
+    assert re.search(r"docker −10\S* % .* of throughput where it differs most", found.summary)
+    asked = ask("difference", rates(stopping=Stopping(trials=60, compare="platform")))
+    assert "docker is slower than bare: −10" in asked.answer
+    assert asked.tables[0].rows[-1]["verdict"] == "slower"
+
+
+def test_of_a_rate_nothing_is_asked_that_speaks_of_times() -> None:
+    asked = {found.name for found in all_findings(rates())}
+    assert {"stability", "overhead"} <= asked
+    assert not asked & {"parallelism", "pinning", "warmup", "causes", "as_stability_would_say"}
 
 
 def test_an_undecided_cost_is_told_with_its_estimate_and_interval() -> None:

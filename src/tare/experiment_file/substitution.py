@@ -18,7 +18,10 @@ def check(source: str, experiment: Experiment) -> None:
         If a placeholder stands for nothing, or a factor of the user's own is nobody's.
     """
     own = [name for name in experiment.factors if name not in KNOWN_FACTORS]
-    known = ("workload", *KNOWN_FACTORS, *own, placeholders.SEED)
+    # Without a quota there is no limit, and so no number to put in its place.
+    always = tuple(name for name in KNOWN_FACTORS if name != "quota")
+    quota = ("quota",) if "quota" in experiment.factors else ()
+    known = ("workload", *always, *quota, *own, placeholders.SEED)
     used: set[str] = set()
     for number, workload in enumerate(experiment.workloads, 1):
         used |= _used(Table(source, f"workload[{number}]", {}), workload, known)

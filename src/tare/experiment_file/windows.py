@@ -72,6 +72,12 @@ def _check_window(top: Table, experiment: Experiment) -> None:
             "executions",
             f"remove repetitions = {given.repetitions}",
         )
+    if experiment.stopping.gate is not None:
+        raise top.error(
+            "gate",
+            "asks what takes longer, and beside [window] more is better",
+            "remove gate: compare alone tells what is slower",
+        )
     if experiment.process == "same":
         raise top.error(
             "process",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tare.calibration.trials import swept
+from tare.findings.cells import answer_metric
 from tare.findings.finding import Finding
+from tare.metrics import RATES
 from tare.registry import scan
 from tare.results import Results
 
@@ -30,6 +32,8 @@ def all_findings(
     units = sorted(scan("findings").values(), key=lambda unit: unit.order)
     if swept(results) is not None:
         units = [unit for unit in units if unit.of_sweeps]
+    elif answer_metric(results) in RATES:
+        units = [unit for unit in units if unit.of_sweeps or unit.of_rates]
     answered = []
     for number, unit in enumerate(units):
         tell(number, len(units))

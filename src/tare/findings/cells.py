@@ -11,6 +11,7 @@ import pandas as pd
 
 from tare import plan
 from tare.findings.phrasing import listing, unit_of
+from tare.metrics import RATES
 from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.repetitions import interval_at_stop
@@ -238,6 +239,23 @@ def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pai
 def answer_metric(results: Results) -> str:
     """Metric that the answers are about: the experiment's own, or what follows from it."""
     return plan.metric(results.experiment)
+
+
+def directions(basis: Basis) -> tuple[str, str]:
+    """Return what larger and smaller values are called: a longer time is slower."""
+    if basis.metric in RATES:
+        return "faster", "slower"
+    return ("slower", "faster") if basis.unit == "ns" else ("larger", "smaller")
+
+
+def worded(verdict: str, basis: Basis) -> str:
+    """Return a verdict on times as one on this metric: of a rate, what is larger is faster."""
+    if basis.metric not in RATES:
+        return verdict
+    for word, other in (("slower", "faster"), ("faster", "slower")):
+        if verdict.startswith(word):
+            return other + verdict.removeprefix(word)
+    return verdict
 
 
 def basis_of(results: Results, metric: str | None = None) -> Basis | str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.findings.cells import cells_of
+from tare.findings.cells import cells_of, worded
 from tare.findings.evidence import cell_table
 from tare.findings.finding import (
     Column,
@@ -149,7 +149,7 @@ def _row(d: Difference) -> dict[str, Any]:
         "high": c.high,
         "median_ratio": c.median_ratio,
         "cliffs_delta": c.cliffs_delta,
-        "verdict": c.verdict,
+        "verdict": worded(c.verdict, d.basis),
         "more": c.more_pairs,
     }
 

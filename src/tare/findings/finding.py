@@ -122,12 +122,16 @@ class FindingUnit:
     of_sweeps : bool
         Whether it is asked where steps of CPU are swept: cells are then points of one line, with
         few trials each, and no conditions to be compared.
+    of_rates : bool
+        Whether it is asked where the metric is one of which more is better: what speaks of times
+        that grow would have it the wrong way round.
     """
 
     description: Description
     order: int
     find: Callable[[Results], Finding | None]
     of_sweeps: bool = False
+    of_rates: bool = False
 
 
 def uncompared(description: Description, why: str) -> Finding:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from tare.findings.cells import Basis, Pair, basis_of, cells_of
+from tare.findings.cells import Basis, Pair, basis_of, cells_of, directions
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import (
     at_levels,
@@ -99,7 +99,7 @@ class Difference:
     def sentence(self) -> str:
         """The verdict with its evidence in one sentence, without a full stop."""
         a, b, x = self.first, self.second, share(self.margin)
-        more, less = ("slower", "faster") if self.basis.unit == "ns" else ("larger", "smaller")
+        more, less = directions(self.basis)
         told = {
             "slower": f"{b} is {more} than {a}",
             "faster": f"{b} is {less} than {a}",
@@ -139,7 +139,7 @@ class Difference:
     @property
     def more(self) -> str:
         """What a larger value is called: a longer time is slower."""
-        return "slower" if self.basis.unit == "ns" else "larger"
+        return directions(self.basis)[0]
 
     def gate_sentence(self, x: float) -> str:
         """Answer a gate with its evidence in one sentence, without a full stop."""

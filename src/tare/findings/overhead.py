@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tare.findings.cells import Cells, basis_of, cells_of
+from tare.findings.cells import Cells, basis_of, cells_of, directions, worded
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.findings.finding import Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import change_interval, listing, percent
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
+from tare.metrics import RATES
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import compare_family
@@ -41,7 +42,10 @@ def find(results: Results) -> Finding | None:
     table = Table(
         title=f"Cost beside {reference}, {basis}",
         columns=comparison_columns(cells.varied, "ratio"),
-        rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
+        rows=tuple(
+            {**comparison_row(p, c, cells.varied), "verdict": worded(c.verdict, basis)}
+            for p, c in compared
+        ),
         note=f"Hodges–Lehmann median of the ratios within common blocks; “same”: within "
         f"{percent(margin)}; “slower” and “faster” after Holm over this table.",
     )
@@ -50,7 +54,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=f"{answer} n ≥ {min(c.n for _, c in compared)}. {smallest_detectable(compared)}",
         verdict="told",
-        summary=_summary(compared, margin),
+        summary=_summary(compared, margin, rate=basis.metric in RATES),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
         tables=(table,),
@@ -66,8 +70,8 @@ def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
 
 
 def location_telling(cells: Cells, margin: float) -> Telling:
-    """Tell verdicts of location: slower and faster for times, larger and smaller otherwise."""
-    more, less = ("slower", "faster") if cells.basis.unit == "ns" else ("larger", "smaller")
+    """Tell verdicts of location."""
+    more, less = directions(cells.basis)
     x = percent(margin)
     return Telling(
         words={
@@ -83,20 +87,25 @@ def location_telling(cells: Cells, margin: float) -> Telling:
     )
 
 
-def _summary(compared: Compared, margin: float) -> str:
+def _summary(compared: Compared, margin: float, *, rate: bool) -> str:
+    """Say the worst of each platform: the largest ratio, of rates the least."""
+    worst = -1 if rate else 1
+    of_rates = " of throughput" if rate else ""
+
     def one(name: str, some: Compared) -> str:
         shown = [c for _, c in some if c.verdict in ("slower", "faster")]
         if shown:
             c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
-            return f"{name} {change_interval(c.ratio or 1, c.low, c.high)} where it costs most"
+            change = change_interval(c.ratio or 1, c.low, c.high)
+            return f"{name} {change}{of_rates} where it {'differs' if rate else 'costs'} most"
         if any(c.verdict == "not decided" for _, c in some):
             known = [c for _, c in some if c.high is not None]
             if not known:
                 return f"{name} not decided"
-            most = max(known, key=lambda c: c.high or 0)
+            most = max(known, key=lambda c: worst * ((c.low if rate else c.high) or 0))
             where = " where it may cost most" if len(some) > 1 else ""
             ratio = change_interval(most.ratio or 1, most.low, most.high)
-            return f"{name} {ratio}{where} (not decided)"
+            return f"{name} {ratio}{of_rates}{where} (not decided)"
         return f"{name} less than {percent(margin)}"
 
     levels = dict.fromkeys(p.level for p, _ in compared)
@@ -104,4 +113,4 @@ def _summary(compared: Compared, margin: float) -> str:
     return f"Cost beside {compared[0][0].reference}: {listing(told)}."
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=3, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=3, find=find, of_rates=True)
