@@ -8,21 +8,37 @@ from typing import Any
 from tare.calibration.conclude import calibrations
 from tare.findings.finding import Finding
 from tare.registry import Description
-from tare.report.calibration_charts import asked, sweep_chart, tell_sweep
+from tare.report.calibration_charts import (
+    asked,
+    multiples,
+    names_of,
+    sweep_chart,
+    sweeps_of,
+    tell_multiples,
+    tell_sweep,
+)
 from tare.report.charts.chart import ChartUnit
 from tare.results import Results
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
-    """Draw rates, residuals, clock and throttling over one axis."""
+    """Draw rates, residuals, clock and throttling over one axis; of several sweeps the rates."""
     found = calibrations(results)
-    return sweep_chart(asked(found[0])) if len(found) == 1 else None
+    if not found:
+        return None
+    if len(found) == 1:
+        return sweep_chart(asked(found[0]))
+    return multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
 
 
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
     """Tell the line, the pieces, and what happened."""
     found = calibrations(results)
-    return tell_sweep(asked(found[0])) if found else "Nothing was swept."
+    if not found:
+        return "Nothing was swept."
+    if len(found) == 1:
+        return tell_sweep(asked(found[0]))
+    return tell_multiples(sweeps_of(dict(zip(names_of(found), found, strict=True))))
 
 
 UNIT = ChartUnit(

@@ -1,0 +1,45 @@
+"""Several sweeps of one experiment over each other: platforms, periods, workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tare.calibration.conclude import calibrations
+from tare.findings.finding import Finding
+from tare.registry import Description
+from tare.report.calibration_charts import Sweep, names_of, overlay, sweeps_of, tell_overlay
+from tare.report.charts.chart import ChartUnit
+from tare.results import Results
+
+
+def _sweeps(results: Results) -> Mapping[str, Sweep]:
+    """Bring them to one unit; what counts another kind of work stands on no common axis."""
+    found = calibrations(results)
+    if len(found) < 2 or len({one.work for one in found}) > 1:
+        return {}
+    return sweeps_of(dict(zip(names_of(found), found, strict=True)))
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw rates over each other, and rates for each CPU beneath."""
+    sweeps = _sweeps(results)
+    return overlay(sweeps) if sweeps else None
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the largest rate of each, and how much each CPU does."""
+    sweeps = _sweeps(results)
+    return tell_overlay(sweeps) if sweeps else "There is one sweep only."
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="calibration_several",
+        title="The sweeps over each other",
+        question="Do platforms and periods scale alike?",
+        source="measurement rules of tare",
+    ),
+    draw=draw,
+    alternative=alternative,
+)
