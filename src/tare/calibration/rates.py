@@ -9,7 +9,7 @@ _UNITS = {
     "flop": (("GFLOPS", 1e9), ("MFLOPS", 1e6), ("kFLOPS", 1e3)),
     "byte": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)),
 }
-_PREFIXES = (("million", 1e6), ("thousand", 1e3), ("", 1.0))
+_PREFIXES = (("billion", 1e9), ("million", 1e6), ("thousand", 1e3), ("", 1.0))
 
 
 def unit_for(work: str, rates: Iterable[float]) -> tuple[float, str]:

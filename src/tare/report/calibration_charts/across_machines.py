@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tare.calibration.mapping import Equal, Mapping
+from tare.calibration.mapping_document import Equal, Mapping
 from tare.drawing import GAP, colour, data, panel_width, styled
 from tare.findings.phrasing import listing, significant
 from tare.report.calibration_charts.axes import GUTTER, Across, rounded, upwards
@@ -62,7 +62,7 @@ def _same(across: Across, y: dict[str, Any], end: float) -> list[Any]:
         strokeWidth=1.4, strokeDash=[6, 4], color=colour("soft"), clip=True
     )
     word = alt.Chart(data([{"x": rounded(end), "y": rounded(end), "told": "as many"}])).mark_text(
-        align="right", dx=-2, dy=14, color=colour("soft")
+        align="left", dx=5, color=colour("soft")
     )
     x = across.channel("x:Q")
     return [

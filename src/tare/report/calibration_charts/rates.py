@@ -47,7 +47,8 @@ def rates(sweep: Sweep, across: Across, top: float | None = None, *, labels: boo
 
     most = top if top is not None else highest(sweep)
     lettered = len(sweep.pieces) > 1
-    y = upwards(sweep.unit, 0, most * (1 + (_HEAD if lettered else 0.04)), nice=not lettered)
+    head = _HEAD if lettered or top is not None else 0.04
+    y = upwards(sweep.unit, 0, most * (1 + head), nice=not lettered and top is None)
     layers = [
         *changes(sweep, across, named=lettered, labels=labels),
         _singles(sweep, across, y),

@@ -70,9 +70,9 @@ def overlay(sweeps: Mapping[str, Sweep]) -> Any:
     panels = [
         key([Entry(name, i) for i, name in enumerate(names)]),
         _panel(shown, across, upwards(first.unit, 0, 1.04 * top)).properties(height=_HEIGHT),
-        _panel(shown, across, upwards(None, 0, 1.08 * per_cpu, ticks=4), each=True).properties(
-            height=_PER_CPU, title=f"{first.unit} for each CPU: level is fair"
-        ),
+        _panel(
+            shown, across, upwards(first.unit, 0, 1.08 * per_cpu, ticks=4), each=True
+        ).properties(height=_PER_CPU, title="For each CPU: level is fair"),
     ]
     chart = alt.vconcat(*(p.properties(width=width) for p in panels), spacing=12)
     return styled(chart, gutter=GUTTER)
@@ -158,7 +158,7 @@ def tell_multiples(sweeps: Mapping[str, Sweep]) -> str:
         saturates = "" if level is None else f", saturates at {level:.3g}"
         told.append(f"{name}: {sweep.scaling.verdict}{fit}{breaks}{saturates}")
     text = (
-        "Each by itself on the same axes: trials faint, means with intervals, pieces by letter, "
+        "All on the same axes: trials faint, means with intervals, pieces by letter, "
         f"the one line dashed. {'; '.join(told)}."
     )
     return text + _left_out(list(sweeps)[MOST_PANELS:])
