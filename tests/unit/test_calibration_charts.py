@@ -21,6 +21,7 @@ from tare.report.calibration_charts import (
     tell_delivered,
     tell_sweep,
 )
+from tare.report.calibration_charts.residuals import residual
 from tare.statistics.scaling import scaling
 
 WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
@@ -118,7 +119,9 @@ def test_residuals_are_of_the_line_that_the_verdict_rests_on(jumping, linear):
         told = tell_sweep(asked(found))
         largest = found.asked.largest_error
         assert largest is not None
-        assert f"{100 * largest:.1f} %" in told
+        off = residual(asked(found))
+        assert max(map(abs, off.values())) == pytest.approx(100 * largest, rel=0.02)
+        assert f"{max(off.values(), key=abs):+.1f} %".replace("-", "−") in told
 
 
 def test_what_was_delivered(saturating, linear):

@@ -78,13 +78,21 @@ def compared(results, folder):
 @pytest.fixture(scope="module")
 def swept(folder):
     """Make the page of a calibration, whose charts no other experiment has."""
-    results = sweeps.make(sweeps.h90(), quotas=[0.1 * n for n in range(1, 41)], workers=4)
+    return _swept(folder, sweeps.make(sweeps.h90(), quotas=[0.1 * n for n in range(1, 41)]))
+
+
+@pytest.fixture(scope="module")
+def swept_twice(folder):
+    return _swept(folder, sweeps.make(platforms=("bare", "docker")))
+
+
+def _swept(folder, results):
     return page.make(results, all_findings(results), origin(folder, store.load(folder)))
 
 
 @pytest.fixture(scope="module")
-def every(made, compared, swept):
-    return (made, compared, swept)
+def every(made, compared, swept, swept_twice):
+    return (made, compared, swept, swept_twice)
 
 
 @pytest.fixture(scope="module")
@@ -326,3 +334,8 @@ def test_unknown_format_and_place(small, tmp_path):
 def test_the_same_results_give_the_same_page(small, tmp_path):
     one = report.write(small, "html", tmp_path / "1.html")[0].read_bytes()
     assert report.write(small, "html", tmp_path / "2.html")[0].read_bytes() == one
+
+
+def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):
+    assert [f.name for f in swept.figures] == ["calibration", "calibration_delivered"]
+    assert [f.name for f in swept_twice.figures] == ["calibration", "calibration_several"]

@@ -19,7 +19,7 @@ _DESCRIPTION = Description(
     question="Does this machine scale linearly with the CPU it is given?",
     source="CALIBRATE (Manner and Wirtz, 2021)",
 )
-_CHARTS: tuple[str, ...] = ()
+_CHARTS = ("calibration", "calibration_delivered", "calibration_several")
 _METHOD = "ordinary least squares, HC3 errors"
 
 

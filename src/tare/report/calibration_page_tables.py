@@ -78,11 +78,11 @@ def equals(found: Between) -> Laid:
 
 
 def _equal(one: Equal, scale: float) -> tuple[str, ...]:
-    also = ", ".join(cpus(other.value) for other in one.on[1:])
+    also = ", ".join(cpus(other) for other in one.on[1:])
     return (
         f"{one.cpus:.3g}",
         ABSENT if one.rate is None else significant(one.rate / scale),
-        f"{cpus(one.on[0].value)}{within(one.on[0])}" if one.on else ABSENT,
+        f"{cpus(one.on[0])}{within(one.on[0])}" if one.on else ABSENT,
         one.flag or ABSENT,
         one.why or (f"also {also}" if also else ABSENT),
     )

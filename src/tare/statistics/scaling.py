@@ -66,6 +66,8 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     largest_error: float | None = None
     #: Least error of the single line, by a jump in the middle, that as likely as not would be seen.
     would_see: float | None = None
+    #: That single line: the one that errs least in relative terms, unlike ``line``.
+    straight: Segment | None = None
 
 
 class _Fit(NamedTuple):
@@ -118,13 +120,13 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
     straight = chosen if chosen.model.parameters == 2 else fits[0]
     error = _largest(straight.pieces.values(straight.model), at.y)
     if chosen.model.parameters > 2:
-        return _told(chosen, whole, error)
+        return _told(chosen, straight, whole, error)
     scatter = _scatter(straight, at)
     sees = _would_see(scatter, len(at.x))
     if sees > UNSEEN and (error is None or error > MATTERS):
         sentence = words.too_noisy(at, error, scatter, (sees, UNSEEN))
-        return _unsaid(at, whole, sentence, error, sees)
-    return _told(straight, whole, error, sees)
+        return _unsaid(at, whole, sentence, error, sees, _line(straight))
+    return _told(straight, straight, whole, error, sees)
 
 
 def _fits(at: Steps) -> list[_Fit]:
@@ -184,7 +186,17 @@ def _would_see(scatter: float, n: int) -> float:
     return 2 * scatter * math.sqrt(math.expm1(price / n) * (n - 5) / n)
 
 
-def _told(fit: _Fit, whole: Line, error: float | None, sees: float | None = None) -> Scaling:
+def _line(straight: _Fit) -> Segment:
+    x = straight.pieces.x
+    slope, intercept = straight.pieces.fit(0, len(x))
+    return Segment(
+        start=float(x[0]), end=float(x[-1]), slope=float(slope), intercept=float(intercept)
+    )
+
+
+def _told(
+    fit: _Fit, straight: _Fit, whole: Line, error: float | None, sees: float | None = None
+) -> Scaling:
     pieces, model, _ = fit
     breaks = [i for i in model.starts[1:] if model.end != "flat" or i != model.starts[-1]]
     segments = _segments(pieces, model)
@@ -201,6 +213,7 @@ def _told(fit: _Fit, whole: Line, error: float | None, sees: float | None = None
         saturates_high=high,
         largest_error=error,
         would_see=sees,
+        straight=_line(straight),
     )
 
 
@@ -248,7 +261,12 @@ def _bend_interval(pieces: Pieces, model: Model) -> tuple[float, float]:
 
 
 def _unsaid(
-    at: Steps, whole: Line, sentence: str, error: float | None = None, sees: float | None = None
+    at: Steps,
+    whole: Line,
+    sentence: str,
+    error: float | None = None,
+    sees: float | None = None,
+    straight: Segment | None = None,
 ) -> Scaling:
     start, end = float(at.x[0]), float(at.x[-1])
     return Scaling(
@@ -259,6 +277,7 @@ def _unsaid(
         line=whole,
         largest_error=error,
         would_see=None if sees is None or not math.isfinite(sees) else sees,
+        straight=straight,
     )
 
 

@@ -9,7 +9,7 @@ from tare.report.calibration_charts.axes import GUTTER, Across, rounded, upwards
 from tare.report.calibration_charts.key import key_of
 from tare.report.calibration_charts.machine import machine
 from tare.report.calibration_charts.rates import rates
-from tare.report.calibration_charts.residuals import residuals
+from tare.report.calibration_charts.residuals import residual, residuals
 from tare.report.calibration_charts.sweep import Sweep
 
 _SMALL = 220
@@ -31,7 +31,8 @@ def sweep_chart(sweep: Sweep) -> Any:
 
     across = Across(sweep.x_title, sweep.steps[-1].x)
     rows = machine(sweep, across)
-    panels = [key_of(sweep), rates(sweep, across), residuals(sweep, across, labels=not rows), *rows]
+    off = [residuals(sweep, across, labels=not rows)] if residual(sweep) else []
+    panels = [key_of(sweep), rates(sweep, across), *off, *rows]
     width = panel_width(1, GUTTER)
     chart = alt.vconcat(*(p.properties(width=width) for p in panels), spacing=12)
     return styled(chart, gutter=GUTTER)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from tare.drawing import colour, data
 from tare.report.calibration_charts.axes import Across, rounded, upwards
 from tare.report.calibration_charts.rates import changes, shape, tint
 from tare.report.calibration_charts.sweep import Step, Sweep
 from tare.statistics.scaling import MATTERS
-from tare.statistics.statistic import FloatArray
 
 _HEIGHT = 96
 #: What lies beyond, in per cent, is drawn at the edge.
@@ -59,22 +55,17 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Any:
 def residual(sweep: Sweep) -> dict[Step, float]:
     """Tell how far each mean is from one line, in per cent of the mean.
 
-    The line is the one that errs least in relative terms, by which the verdict is found
-    (:mod:`tare.statistics.scaling`): what is least in absolute ones says nothing at small quotas.
+    The line is the one by which the verdict is found (:mod:`tare.statistics.scaling`): what errs
+    least in absolute terms says nothing at small quotas. Empty where there is none.
     """
+    line = sweep.scaling.straight
+    if line is None:
+        return {}
     good = [step for step in sweep.steps if step.y > 0]
-    x, y = (np.array([getattr(step, axis) for step in good]) for axis in "xy")
-    line = weighted(x, y)
-    return {step: 100 * (step.y - line(step.x)) / step.y for step in good}
-
-
-def weighted(x: FloatArray, y: FloatArray) -> Callable[[float], float]:
-    """Fit one line to means, each with the weight 1/x²."""
-    if len(x) < 2:
-        return lambda at: float(y.mean())
-    # Divided by x it is a plain line over 1/x.
-    slope, intercept = np.polynomial.polynomial.polyfit(1 / x, y / x, 1)
-    return lambda at: float(intercept + slope * at)
+    return {
+        step: 100 * (1 - (line.intercept + line.slope * step.x) / sweep.scale / step.y)
+        for step in good
+    }
 
 
 def _residual_record(step: Step, value: float, limit: float) -> dict[str, Any]:

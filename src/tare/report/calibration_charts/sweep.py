@@ -17,8 +17,6 @@ _SWEPT = {
     "memory": "CPUs that go with the memory",
 }
 _DELIVERED = "CPUs' time delivered"
-#: A ceiling has this little of the steepest piece's slope.
-_FLAT = 0.05
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,6 @@ def _sweep(
     causes: Sequence[tuple[float, float, str]],
 ) -> Sweep:
     some = sorted(scaling.segments, key=lambda segment: segment.start)
-    steepest = max((abs(segment.slope) for segment in some), default=0.0)
     pieces = tuple(
         Piece(
             letter=chr(ord("A") + i),
@@ -190,9 +187,7 @@ def _sweep(
             end=segment.end,
             slope=segment.slope / scale,
             intercept=segment.intercept / scale,
-            flat=scaling.saturates_at is not None
-            and segment is some[-1]
-            and abs(segment.slope) <= _FLAT * steepest,
+            flat=scaling.saturates_at is not None and segment.start >= scaling.saturates_at - 1e-9,
             cause=_cause(segment.start, segment.end, causes),
         )
         for i, segment in enumerate(some)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tare.calibration.conclude import refusal
 from tare.drawing import SERIES, SHAPES, colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.cells import Cell, Cells, basis_of
 from tare.findings.finding import Finding
@@ -50,7 +51,8 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     import altair as alt
 
     found = _cells(results)
-    if found is None or not found[1]:
+    # The cells of a sweep are points of one curve: they have charts of their own.
+    if found is None or not found[1] or refusal(results) is None:
         return None
     cells, some = found
     platforms = list(dict.fromkeys(c.levels["platform"] for c in some))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from tare.calibration.conclude import refusal
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.cells import Basis, Cells, basis_of, measured
 from tare.findings.finding import Finding
@@ -69,7 +70,8 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     import altair as alt
 
     basis = basis_of(results)
-    if isinstance(basis, str):
+    # The cells of a sweep are points of one curve: they have charts of their own.
+    if isinstance(basis, str) or refusal(results) is None:
         return None
     shown = _select(results, basis)
     platforms = shown.grid.platforms
