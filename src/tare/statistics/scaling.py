@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -198,14 +199,18 @@ def _told(
     fit: _Fit, straight: _Fit, whole: Line, error: float | None, sees: float | None = None
 ) -> Scaling:
     pieces, model, _ = fit
-    breaks = [i for i in model.starts[1:] if model.end != "flat" or i != model.starts[-1]]
+    places = [
+        round(float(pieces.x[a - 1] + pieces.x[b]) / 2, 9)
+        for (_, a), (b, _) in pairwise(model.parts)
+    ]
+    breaks = tuple(places[:-1] if model.end == "flat" else places)
     segments = _segments(pieces, model)
     at, low, high = _ceiling(pieces, model, segments)
     verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
     return Scaling(
         verdict=verdict,
         sentence=words.told(verdict, segments, error, (at, low, high), sees),
-        breaks=tuple(round(float(pieces.x[i - 1] + pieces.x[i]) / 2, 9) for i in breaks),
+        breaks=breaks,
         segments=segments,
         line=whole,
         saturates_at=at,
@@ -219,7 +224,7 @@ def _told(
 
 def _segments(pieces: Pieces, model: Model) -> tuple[Segment, ...]:
     found = []
-    for i, j in zip(model.starts, (*model.starts[1:], pieces.n), strict=True):
+    for i, j in model.parts:
         start, end = float(pieces.x[i]), float(pieces.x[j - 1])
         if j == pieces.n and model.end == "flat":
             slope, intercept = 0.0, pieces.level(i)
@@ -238,7 +243,7 @@ def _ceiling(
 ) -> tuple[float | None, float | None, float | None]:
     """Where more begins to give nothing, and the interval of that."""
     if model.end == "flat":
-        low, high = (float(v) for v in pieces.x[model.starts[-1] - 1 : model.starts[-1] + 1])
+        low, high = float(pieces.x[model.parts[-2][1] - 1]), float(pieces.x[model.last])
         return round((low + high) / 2, 9), low, high
     if model.bend is not None:
         return (model.bend, *_bend_interval(pieces, model))
@@ -252,7 +257,7 @@ def _ceiling(
 
 def _bend_interval(pieces: Pieces, model: Model) -> tuple[float, float]:
     """Read the bend's interval from the profile of its likelihood."""
-    i, at = model.starts[-1], model.bend or 0.0
+    i, at = model.last, model.bend or 0.0
     grid = np.linspace(pieces.x[i + 1], pieces.x[-2], _GRID)
     free = max(1, pieces.n - model.parameters)
     limit = model.rss * (1 + float(special.fdtri(1, free, 0.95)) / free)

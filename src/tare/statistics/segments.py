@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -26,12 +27,13 @@ End = Literal["line", "bend", "flat"]
 
 @dataclass(frozen=True)
 class Model:
-    """Lines through values: the indices at which another begins, and how the last one ends.
+    """Lines through values, each with its part of them, and how the last one ends.
 
     Attributes
     ----------
-    starts : tuple of int
-        Index of each piece's first value, the first 0. With ``flat``, the last is the top's.
+    parts : tuple of (int, int)
+        Index of each piece's first value and of the one after its last. A value between two parts
+        is on neither: the machine was in both in turn. With ``flat``, the last part is the top.
     end : str
     bend : float or None
         The x at which the last line becomes flat; only with ``bend``.
@@ -39,15 +41,24 @@ class Model:
         Weighted squares that are left.
     """
 
-    starts: tuple[int, ...]
+    parts: tuple[tuple[int, int], ...]
     end: End
     bend: float | None
     rss: float
 
     @property
     def parameters(self) -> int:
-        """Numbers that are fitted: two a line, one a place."""
-        return 3 * len(self.starts) - 1 + {"line": 0, "bend": 1, "flat": -1}[self.end]
+        """Numbers that are fitted: two a line, one a place, one a value on no line."""
+        alone = sum(after - before for (_, before), (after, _) in pairwise(self.parts))
+        return 3 * len(self.parts) - 1 + {"line": 0, "bend": 1, "flat": -1}[self.end] + alone
+
+    @property
+    def last(self) -> int:
+        """Index of the first value of the last piece."""
+        return self.parts[-1][0]
+
+
+_Before = tuple[FloatArray, list[tuple[tuple[int, int], ...]]]
 
 
 class Pieces:
@@ -143,26 +154,40 @@ class Pieces:
         lines, flats = self._lines, self._flats
         bends, places = self._bends()
         ends: dict[End, FloatArray] = {"line": lines[:, self.n], "bend": bends, "flat": flats}
-        cost = np.where(np.arange(self.n + 1) == 0, 0.0, np.inf)
-        trail: list[tuple[int, ...]] = [()] * (self.n + 1)
+        nothing = np.where(np.arange(self.n + 1) == 0, 0.0, np.inf)
+        #: By how many values are on no line: the least squares of all before a piece that begins at
+        #: each index, and the parts of that.
+        before: dict[int, _Before] = {0: (nothing, [()] * (self.n + 1))}
         found = []
         for pieces in range(MOST):
             if pieces:
-                every = cost[:, None] + lines
-                where = every.argmin(axis=0)
-                cost, trail = every.min(axis=0), [(*trail[i], int(i)) for i in where]
-            for end, last in ends.items():
-                total = cost + last
-                i = int(total.argmin())
-                if math.isfinite(total[i]) and (i or end != "flat"):
-                    bend = float(places[i]) if end == "bend" else None
-                    found.append(Model((*trail[i], i), end, bend, float(total[i])))
+                before = self._further(before)
+            for cost, parts in before.values():
+                for end, last in ends.items():
+                    total = cost + last
+                    i = int(total.argmin())
+                    if math.isfinite(total[i]) and (i or end != "flat"):
+                        bend = float(places[i]) if end == "bend" else None
+                        found.append(Model((*parts[i], (i, self.n)), end, bend, float(total[i])))
         return found
 
+    def _further(self, before: dict[int, _Before]) -> dict[int, _Before]:
+        """Add a line to all that came before, and a value on no line, or none, after it."""
+        after: dict[int, _Before] = {}
+        for alone, (cost, parts) in before.items():
+            every = cost[:, None] + self._lines
+            where = every.argmin(axis=0)
+            whole = every.min(axis=0)
+            trail = [(*parts[i], (int(i), j)) for j, i in enumerate(where)]
+            later = np.concatenate([[np.inf], whole[:-1]]), [(), *trail[:-1]]
+            for count, one in ((alone, (whole, trail)), (alone + 1, later)):
+                after[count] = _better(after[count], one) if count in after else one
+        return after
+
     def values(self, model: Model) -> FloatArray:
-        """Return what a model says at each x."""
-        said = np.empty(self.n)
-        for i, j in zip(model.starts, (*model.starts[1:], self.n), strict=True):
+        """Return what a model says at each x; NaN where that is on no line."""
+        said = np.full(self.n, np.nan)
+        for i, j in model.parts:
             if j == self.n and model.end == "flat":
                 said[i:] = self.level(i)
             elif j == self.n and model.bend is not None:
@@ -172,6 +197,13 @@ class Pieces:
                 slope, intercept = self.fit(i, j)
                 said[i:j] = intercept + slope * self.x[i:j]
         return said
+
+
+def _better(one: _Before, other: _Before) -> _Before:
+    """Take the lesser at each index."""
+    first = one[0] <= other[0]
+    parts = [a if b else c for a, b, c in zip(one[1], first, other[1], strict=True)]
+    return np.where(first, one[0], other[0]), parts
 
 
 def _left(

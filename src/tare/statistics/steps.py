@@ -13,16 +13,10 @@ from tare.statistics.statistic import FloatArray
 
 #: Robust SDs from the median of its step at which a value is left out.
 _FAR = 4.0
-#: The same of a step from its neighbours, where it is drawn in to.
-_FAR_STEP = 4.0
-#: Steps on either side that a step is held against.
+#: Steps on either side of which the median is how large y is.
 _BESIDE = 2
-#: SD of normal values over the median distance of two of them, and over that of a value from the
-#: running median of five that it is not itself.
+#: SD of normal values over the median distance of two of them.
 _PAIRS = 1.4826 / 2**0.5
-_RUNNING = 1.46
-
-
 #: Share of a step's width by which x must follow it.
 _FOLLOWS = 0.5
 
@@ -34,7 +28,7 @@ class Steps:
     Attributes
     ----------
     x, y : array, shape (steps,)
-        Mean x; mean y without values far from the others of the step, drawn in to the neighbours.
+        Mean x; mean y without values far from the others of the step.
     level : array, shape (steps,)
         Running median of y over x, times x: how large y is there, without its noise.
     counts : array of int, shape (steps,)
@@ -75,7 +69,7 @@ def gather(x: FloatArray, y: FloatArray, labels: FloatArray) -> Steps:
     by_x = np.argsort(at, kind="stable")
     at, means, counts = at[by_x], means[by_x], counts[by_x]
     level = _running(means / at) * at
-    return Steps(at, _drawn_in(means, level), level, counts, scatter)
+    return Steps(at, means, level, counts, scatter)
 
 
 def _apart(x: FloatArray, labels: FloatArray) -> NDArray[np.intp]:
@@ -111,16 +105,3 @@ def _running(values: FloatArray) -> FloatArray:
     first = [np.median(values[: i + _BESIDE + 1]) for i in range(_BESIDE)]
     last = [np.median(values[i - _BESIDE :]) for i in range(len(values) - _BESIDE, len(values))]
     return np.concatenate([first, inner, last])
-
-
-def _drawn_in(y: FloatArray, level: FloatArray) -> FloatArray:
-    """Draw single steps in that are far from both neighbours; a jump has neighbours on its side."""
-    off = y - level
-    off[:_BESIDE] = off[-_BESIDE:] = 0
-    with np.errstate(all="ignore"):
-        relative = np.abs(off / level)
-    relative = relative[np.isfinite(relative) & (relative > 0)]
-    if len(relative) < 2 * _BESIDE + 1:
-        return y
-    most = _FAR_STEP * _RUNNING * float(np.median(relative)) * np.abs(level)
-    return np.where(np.abs(off) > most, level, y)
