@@ -360,7 +360,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         name: "window_cpu_ns",
         unit: Some("ns"),
-        meaning: "CPU time that the worker got in its window",
+        meaning: "CPU time that the worker got in its window, with what launching a command took",
         absence: "the trial is no window",
         sources: WINDOW,
     },

@@ -15,7 +15,7 @@ use crate::worker::Worker;
 /// Tail iterations that are noted; there may be more.
 const TAIL_ENTRIES: usize = 10_000;
 /// The same of iterations in a window.
-pub const LAUNCHES: usize = 4096;
+pub const LAUNCHES: usize = 1000;
 
 /// One worker in one trial.
 pub struct Part<'a> {

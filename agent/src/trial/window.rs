@@ -4,7 +4,7 @@ use crate::ledger::{Entry, Figure};
 use crate::record::{Phase, Window};
 use crate::window::Launches;
 use crate::worker::Closed;
-use crate::{accounts, course, marker};
+use crate::{accounts, clock, course, marker};
 
 use super::part::LAUNCHES;
 use super::Part;
@@ -29,6 +29,7 @@ impl Part<'_> {
     pub(super) fn launch_through_window(&mut self, window: &Window) -> Result<bool, Closed> {
         let mut launches = Launches::new(window);
         let mut count = 0;
+        let mut used_ns = 0;
         loop {
             let phase = if count == 0 {
                 Phase::Warmup
@@ -44,14 +45,15 @@ impl Part<'_> {
                 return Ok(false);
             }
             let end_ns = entry.get(Figure::EndAround).unwrap_or_default();
-            let cpu = entry.get(Figure::CpuGroup).or(entry.get(Figure::CpuReaped));
+            let used = entry.get(Figure::CpuGroup).or(entry.get(Figure::CpuReaped));
+            used_ns += used.unwrap_or_default();
             // What more there is, is only counted.
             if (count as usize) < LAUNCHES {
                 self.worker.ledger.push(entry);
             }
             count += 1;
             self.next = iteration + 1;
-            if let Some(stretch) = launches.end(end_ns, cpu.unwrap_or_default()) {
+            if let Some(stretch) = launches.end(end_ns, used_ns + clock::process_cpu()) {
                 let mut whole = Entry::new(None, Phase::Measured);
                 accounts::launches(&mut whole, &stretch);
                 self.worker.ledger.push(whole);

@@ -184,11 +184,7 @@ impl Edges {
             own_ns: from.own_ns + done,
             cpu_ns: from.cpu_ns + ((to.cpu_ns - from.cpu_ns) as f64 * share) as i64,
             work: from.work + (to.work - from.work) * share,
-            completed: if after > 0 {
-                from.completed
-            } else {
-                to.completed
-            },
+            completed: from.completed + ((to.completed - from.completed) as f64 * share) as i64,
         }
     }
 
