@@ -198,4 +198,5 @@ def test_a_busy_machine_is_no_ceiling_of_its_own():
     assert top.cause == "quota"
     assert top.expected is False
     assert "CPUs that could be used arrived" in top.evidence
+    assert "other work on this machine had them" in top.evidence
     assert any("other work had it" in told for told in found.caveats)

@@ -112,9 +112,17 @@ def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, str] | Non
     steal = [p.steal_cpus for p in points if p.steal_cpus is not None]
     if steal and np.mean(steal) >= (could - got) / 2:
         return "steal", f"{arrived}, and the hypervisor gave {np.mean(steal):.2g} to others"
-    share = [p.throttled_share for p in points if p.throttled_share is not None]
-    if share and np.mean(share) < _STOPPED:
+    if stopped(points) is False:
         return "quota", (
             f"{arrived}, though the quota stopped nobody: other work on this machine had them"
         )
     return "quota", arrived
+
+
+def stopped(points: Sequence[Point]) -> bool | None:
+    """Tell whether the quota stopped the workers; None: not known."""
+    shares = [p.throttled_share for p in points if p.throttled_share is not None]
+    if shares:
+        return bool(np.mean(shares) >= _STOPPED)
+    seconds = [p.throttled_s for p in points if p.throttled_s is not None]
+    return bool(np.mean(seconds) > 0) if seconds else None

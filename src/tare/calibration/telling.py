@@ -159,6 +159,8 @@ def fastest(found: Calibration) -> Point:
 
 def because(slow: Regime) -> str:
     """Say why a range is slower."""
+    if slow.expected is not None:
+        return slow.evidence  # of a ceiling, which says its place itself
     return f"From {span(slow.start, slow.end)} {slow.evidence[:1].lower()}{slow.evidence[1:]}"
 
 

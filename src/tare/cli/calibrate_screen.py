@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from tare.calibration import sweep
+from tare.calibration import sweep, telling
 from tare.calibration.document import Calibration
 from tare.calibration.rates import unit_for
 from tare.cli import output
@@ -52,11 +52,15 @@ def show(told: Told, json: str | None) -> None:
     """Print a calibration for a person."""
     found, out = told.calibration, output.out
     out.print(found.asked.sentence, style="bold", soft_wrap=True)
+    if fair := telling.comparability(found):
+        out.print(fair, soft_wrap=True)
     for line in _picture(found):
         out.print(line, soft_wrap=True)
     out.print()
     for number, line in enumerate(_table(found)):
         out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    if parted := telling.parted(found):
+        out.print(parted, soft_wrap=True)
     out.print()
     for regime in found.regimes if len(found.regimes) > 1 else ():
         out.print(

@@ -68,7 +68,7 @@ def _told(found: Calibration, *, several: bool) -> str:
         telling.verdict(found),
         telling.comparability(found),
         None if slowest is None else telling.because(slowest),
-        None if ceiling is None else ceiling.evidence,
+        None if ceiling in (None, slowest) else ceiling.evidence,
         telling.parted(found),
     ]
     return " ".join(part for part in parts if part)
