@@ -1,7 +1,7 @@
 """The straight pieces of a calibration with what is known of them: covariances, degrees of freedom.
 
-A step counts once, by the mean of its trials: what is off with a quota is off in all of its trials,
-so that these are no replicates of the line. Weights are 1/quota², since scatter is relative; how
+A step counts once, by one value for its trials: what is off with a quota is off in all of them, so
+that they are no replicates of the line. Weights are 1/quota², since scatter is relative; how
 large it is, is pooled over the pieces, of which the shortest have few steps.
 """
 
@@ -14,8 +14,9 @@ import numpy as np
 from scipy import special
 
 from tare.calibration.document import Calibration, Point
-from tare.statistics.scaling import MATTERS, Segment
+from tare.statistics.scaling import MATTERS
 from tare.statistics.statistic import FloatArray
+from tare.statistics.steps import gather
 
 #: Quotas closer than this are one: they are written with few digits.
 NEAR = 1e-6
@@ -89,18 +90,19 @@ def fitted(calibration: Calibration) -> tuple[FittedLine, ...]:
     tuple of FittedLine
         In order of CPUs; pieces of fewer than two steps are left out.
     """
+    x, y, own = _steps(calibration.points)
     pieces = [
-        (segment, some)
+        (segment, inside)
         for segment in calibration.asked.segments
-        if len(some := _within(calibration.points, segment)) >= 2
+        if (inside := (x >= segment.start - NEAR) & (x <= segment.end + NEAR)).sum() >= 2
     ]
-    fits = [_fit(some) for _, some in pieces]
+    fits = [_fit(x[inside], y[inside]) for _, inside in pieces]
     # A place of a break is fitted, too.
-    freedom = sum(len(some) - 2 for _, some in pieces) - (len(pieces) - 1)
+    freedom = sum(int(inside.sum()) - 2 for _, inside in pieces) - (len(pieces) - 1)
     scatter = sum(fit.squares for fit in fits) / freedom if freedom > 0 else None
     if scatter is not None and len(pieces) > 1:
         # Breaks go where they leave least, which is then less than the scatter.
-        scatter = max(scatter, _by_trials(calibration.points))
+        scatter = max(scatter, own)
     return tuple(
         FittedLine(
             start=segment.start,
@@ -124,11 +126,11 @@ def undivided(calibration: Calibration) -> FittedLine | None:
     asked = calibration.asked
     if not asked.breaks or asked.saturates_at is not None or (asked.largest_error or 1) > _CLOSE:
         return None
-    points = sorted(calibration.points, key=lambda p: p.cpus)
-    fit, freedom = _fit(points), len(points) - 2
+    x, y, _ = _steps(calibration.points)
+    fit, freedom = _fit(x, y), len(x) - 2
     return FittedLine(
-        start=points[0].cpus,
-        end=points[-1].cpus,
+        start=float(x[0]),
+        end=float(x[-1]),
         intercept=fit.intercept,
         slope=fit.slope,
         errors=fit.errors(fit.squares / freedom),
@@ -136,16 +138,16 @@ def undivided(calibration: Calibration) -> FittedLine | None:
     )
 
 
-def _within(points: Sequence[Point], segment: Segment) -> list[Point]:
-    some = [p for p in points if segment.start - NEAR <= p.cpus <= segment.end + NEAR]
-    return sorted(some, key=lambda p: p.cpus)
+def _steps(points: Sequence[Point]) -> tuple[FloatArray, FloatArray, float]:
+    """Return CPUs and rate of each step, as the verdict has them, and the rates' own variance.
 
-
-def _by_trials(points: Sequence[Point]) -> float:
-    """Return the relative variance that the means have by the scatter of their trials alone."""
-    several = [np.array(p.rates) for p in points if p.n > 1 and p.rate.value > 0]
-    shares = [float(some.var(ddof=1)) / len(some) / float(some.mean()) ** 2 for some in several]
-    return float(np.mean(shares)) if shares else 0.0
+    That is relative, by the scatter of their trials alone.
+    """
+    rates = [p.rates or (p.rate.value,) for p in points]
+    x = np.repeat([p.cpus for p in points], [len(some) for some in rates])
+    at = gather(x, np.concatenate(rates), x)
+    own = 0.0 if at.scatter is None else at.scatter**2 * float(np.mean(1 / at.counts))
+    return at.x, at.y, own
 
 
 @dataclass(frozen=True)
@@ -163,13 +165,11 @@ class _Fit:
         return float(v[0, 0]), float(v[0, 1]), float(v[1, 1])
 
 
-def _fit(points: Sequence[Point]) -> _Fit:
+def _fit(x: FloatArray, y: FloatArray) -> _Fit:
     """Fit a line by least squares with weights 1/CPUs²."""
-    x = np.array([p.cpus for p in points])
-    y = np.array([p.rate.value for p in points])
     # Divided by x, all scatter alike.
     design = np.stack([1 / x, np.ones_like(x)], axis=1)
-    unit = np.linalg.inv(design.T @ design)
+    unit: FloatArray = np.asarray(np.linalg.inv(design.T @ design), dtype=float)
     intercept, slope = unit @ (design.T @ (y / x))
     typical = float(np.mean(y / x))
     left = y / x - design @ np.array([intercept, slope])
