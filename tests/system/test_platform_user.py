@@ -31,12 +31,13 @@ name = lease.new_name()
 with lease.hold(name):
     shared = Path("/dev/shm") / name
     shared.mkdir()
-    try:
-        place = platforms.Place(name=f"{name}-0", shared=str(shared), memory_bytes=1 << 26)
-        platforms.start("bare", place).close()
-        told["size"] = [True, None, None]
-    except PlatformError as error:
-        told["size"] = [False, error.message, error.hint]
+    for what, given in (("size", {"memory_bytes": 1 << 26}), ("quota", {"cores": 0.5})):
+        try:
+            place = platforms.Place(name=f"{name}-0", shared=str(shared), **given)
+            platforms.start("bare", place).close()
+            told[what] = [True, None, None]
+        except PlatformError as error:
+            told[what] = [False, error.message, error.hint]
     shared.rmdir()
 print(json.dumps({"uid": os.geteuid(), "told": told, "cleaned": remnants.cleanup()}))
 """

@@ -304,6 +304,11 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + 'process = "same"\n' + KERNEL + "[window]", "experiment.process: says", "remove"),
         (HEAD + KERNEL + '[sizes.small]\nmemory = "1 mb"', "sizes.small.memory: '1 mb'", ""),
         (HEAD + KERNEL + '[sizes.small]\nmemory = "0.1 B"', "sizes.small.memory", ""),
+        (
+            HEAD + KERNEL + '[factors]\nsize = ["a"]\n[sizes.a]\nmemory = "5 MiB"',
+            "sizes.a.memory: 5242880 bytes are less",
+            'memory = "8 MiB" at least',
+        ),
         (HEAD + KERNEL + "[platforms.dokcer]", "platforms.dokcer: is no key", "'docker'"),
         (
             HEAD + KERNEL + '[platforms.docker]\nimge = "a"',

@@ -11,6 +11,9 @@ from tare.experiment_file import keys, kinds
 from tare.experiment_file.table import Table, closest, suggestion
 from tare.registry import Catalogue, Description
 
+#: Docker makes no container with less than 6 MiB; the agent alone takes about 3.
+LEAST_MEMORY_BYTES = 6 << 20
+
 
 def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:
     """Read when enough is enough, from the keys of the experiment that say so."""
@@ -129,7 +132,14 @@ def sizes(table: Table) -> dict[str, SizeSpec]:
             raise table.error(name, "is the whole machine by definition", "choose another name")
         if not one.values:
             raise table.error(name, "gives nothing; expected cores, cpuset, memory")
-        found[name] = SizeSpec(**one.read(keys.SIZE))
+        size = SizeSpec(**one.read(keys.SIZE))
+        if size.memory_bytes is not None and size.memory_bytes < LEAST_MEMORY_BYTES:
+            raise one.error(
+                "memory",
+                f"{size.memory_bytes} bytes are less than an instance with the agent in it needs",
+                'memory = "8 MiB" at least; what is measured comes on top',
+            )
+        found[name] = size
     return found
 
 
