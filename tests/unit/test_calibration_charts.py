@@ -137,7 +137,7 @@ def test_without_deliveries_there_is_nothing_to_be_drawn():
 
 def test_the_sweep_of_somebody_else():
     quotas = [0.1 * n for n in range(1, 21)] * 2
-    rates = [28.4e9 * q for q in quotas]
+    rates = [28.4 * q for q in quotas]
     sweep = fitted(quotas, rates, scaling(quotas, rates))
     assert len(sweep.steps) == 20
     assert sweep.unit == "GFLOPS"
@@ -147,14 +147,14 @@ def test_the_sweep_of_somebody_else():
 
 def test_one_value_at_each_step_has_no_interval():
     quotas = [0.1 * n for n in range(1, 21)]
-    sweep = fitted(quotas, [28e9 * q for q in quotas], scaling(quotas, [28e9 * q for q in quotas]))
+    sweep = fitted(quotas, [28 * q for q in quotas], scaling(quotas, [28 * q for q in quotas]))
     assert '"y2"' not in words(sweep_chart(sweep).to_dict()["vconcat"][1])
     assert "of 1 trial at 20 steps" in tell_sweep(sweep)
 
 
 def test_many_trials_are_thinned_and_said():
     quotas = [0.1 * n for n in range(1, 1001) for _ in range(7)]
-    rates = [28e9 * q for q in quotas]
+    rates = [28 * q for q in quotas]
     sweep = fitted(quotas, rates, scaling(quotas[::7], rates[::7]))
     data = sweep_chart(sweep).to_dict()["datasets"].values()
     assert max(map(len, data)) <= MOST_MARKS

@@ -188,6 +188,9 @@ def compare(
         str | None,
         typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="A page: .html, or .md.")
+    ] = None,
 ) -> None:
     """Tell which CPU time on B is as fast as which on A, for `docker run --cpus`.
 
@@ -195,7 +198,7 @@ def compare(
     """
     from tare.cli import calibrate_compare
 
-    calibrate_compare.compare(first, second, cpus, json)
+    calibrate_compare.compare(first, second, cpus, json, report)
 
 
 @app.command()
@@ -208,6 +211,9 @@ def fit(
         typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
     ] = None,
     quota: Annotated[str, typer.Option(help="Column of what was given.")] = "quota",
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="A page: .html, or .md.")
+    ] = None,
     value: Annotated[str, typer.Option(help="Column of what it achieved.")] = "gflops",
 ) -> None:
     """Tell whether speeds that others measured follow the quota along one line.
@@ -217,4 +223,4 @@ def fit(
     """
     from tare.cli import calibrate_fit
 
-    calibrate_fit.fit(file, json, quota, value)
+    calibrate_fit.fit(file, json, report, quota, value)

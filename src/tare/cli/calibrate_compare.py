@@ -25,7 +25,9 @@ _WIDTH, _HEIGHT = 56, 12
 _LONGEST_NAME = 24
 
 
-def compare(first: Path, second: Path, cpus: str | None, json: str | None) -> None:
+def compare(
+    first: Path, second: Path, cpus: str | None, json: str | None, report: Path | None = None
+) -> None:
     """Say which CPU on the second machine is as fast as which on the first.
 
     Parameters
@@ -36,6 +38,8 @@ def compare(first: Path, second: Path, cpus: str | None, json: str | None) -> No
         CPUs on the first that are asked for, by commas.
     json : str, optional
         Where to write it as data, too.
+    report : Path, optional
+        Where to write it as a page, too.
 
     Raises
     ------
@@ -46,11 +50,18 @@ def compare(first: Path, second: Path, cpus: str | None, json: str | None) -> No
     """
     from tare.calibration import file
     from tare.calibration.mapping import mapping
+    from tare.report import calibration_page, format_of
 
-    output.check_writable(json)
+    output.check_writable(json, report)
+    if report is not None:
+        format_of(report, calibration_page.OPTION)
     asked = _asked(cpus)
     a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
     found = mapping(a, b, names(first, second), asked)
+    if report is not None:
+        words = ["tare", "calibrate", "compare", str(first), str(second), "--report", str(report)]
+        calibration_page.write_comparison(found, a, b, report, shlex.join(words))
+        output.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
         output.write_json(found, json)
     if json != "-":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ from tare.cli import output
 from tare.cli.calibrate_picture import picture
 from tare.cli.calibrate_screen import aligned
 from tare.findings.phrasing import significant
+from tare.report import calibration_page, format_of
 from tare.report.calibration_charts import fitted
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Scaling, Verdict, scaling
@@ -53,21 +53,29 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     n: int
 
 
-def fit(file: Path, json: str | None, quota: str, value: str) -> None:
-    """Judge a sweep that somebody else measured.
+def fit(file: Path, json: str | None, report: Path | None, quota: str, value: str) -> None:
+    """Judge a sweep that somebody else measured; ``report`` is a page to write.
 
     Raises
     ------
     InputError
         If the file is no sweep; names the line.
     """
-    output.check_writable(json)
+    output.check_writable(json, report)
+    if report is not None:
+        format_of(report, calibration_page.OPTION)
     read = sweep_file.read(file, quota, value)
     found = scaling(read.quotas, read.values)
+    unit = "GFLOPS" if value == sweep_file.VALUE else value
+    if report is not None:
+        command = shlex.join(["tare", "calibrate", "fit", str(file), "--report", str(report)])
+        sweep = fitted(read.quotas.tolist(), read.values.tolist(), found, unit)
+        calibration_page.write_fit(sweep, file.name, report, command)
+        output.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
         output.write_json(_document(found, len(np.unique(read.quotas))), json)
     if json != "-":
-        _show(found, read, (file, json, value))
+        _show(found, read, (file, json, unit))
 
 
 def _document(found: Scaling, quotas: int) -> Fitted:
@@ -103,10 +111,9 @@ def _interval(low: float | None, high: float | None) -> tuple[float, float] | No
 
 
 def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | None, str]) -> None:
-    file, json, value = asked
+    file, json, unit = asked
     out = output.out
     out.print(found.sentence, style="bold", soft_wrap=True)
-    unit = "GFLOPS" if value == sweep_file.VALUE else value
     for text in _drawn(found, read, unit):
         out.print(text, soft_wrap=True)
     out.print()
@@ -117,9 +124,7 @@ def _show(found: Scaling, read: sweep_file.SweepFile, asked: tuple[Path, str | N
 
 
 def _drawn(found: Scaling, read: sweep_file.SweepFile, unit: str) -> list[str]:
-    sweep = fitted(read.quotas.tolist(), read.values.tolist(), found, work="value")
-    # Values are in the unit of the file, whatever it is.
-    return picture(replace(sweep, unit=unit)) if sweep.scale == 1 else picture(sweep)
+    return picture(fitted(read.quotas.tolist(), read.values.tolist(), found, unit))
 
 
 def _pieces(found: Scaling, unit: str) -> list[str]:

@@ -115,7 +115,7 @@ def _go_on(
             matrix.write(made, folder)
     made = judged(made, folder)
     matrix.write(made, folder)
-    page = screen.write_page(made, folder)
+    page = screen.write_page(made, _measured(made, folder), folder)
     if json is not None:
         output.write_json(made, json)
     if json != "-":
@@ -154,14 +154,21 @@ def _one(
 
 def judged(made: Matrix, folder: Path) -> Matrix:
     """Return the matrix with the combinations in the order of their fairness."""
-    measured: dict[str, tuple[Combination, Calibration]] = {}
-    for one in made.combinations:
-        if one.state == "measured":
-            measured[one.label] = (one, _read(folder / one.folder / FILE))
-    rows = fairness.standings(measured)
-    work = next((found.work for _, found in measured.values()), None)
+    measured = _measured(made, folder)
+    by_label = {one.label: one for one in made.combinations}
+    rows = fairness.standings({name: (by_label[name], found) for name, found in measured.items()})
+    work = next((found.work for found in measured.values()), None)
     made = msgspec.structs.replace(made, standings=rows, work=work)
     return msgspec.structs.replace(made, answer=fairness.answer(made))
+
+
+def _measured(made: Matrix, folder: Path) -> dict[str, Calibration]:
+    """Read what was measured so far, by the label of its combination."""
+    return {
+        one.label: _read(folder / one.folder / FILE)
+        for one in made.combinations
+        if one.state == "measured"
+    }
 
 
 def _read(path: Path) -> Calibration:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.text import Text
 
 from tare.calibration import boot
-from tare.calibration.document import Interval
+from tare.calibration.document import Calibration, Interval
 from tare.calibration.matrix import FILE, Matrix, Standing
 from tare.calibration.rates import unit_for
 from tare.calibration.sweep import WINDOWS
@@ -39,9 +40,15 @@ def announce(made: Matrix, folder: Path) -> None:
                 output.err.print(f"  try: {one.hint}", soft_wrap=True)
 
 
-def write_page(made: Matrix, folder: Path) -> Path | None:
+def write_page(made: Matrix, measured: Mapping[str, Calibration], folder: Path) -> Path | None:
     """Draw the page of all combinations; None where nothing was measured."""
-    return None
+    from tare.report import calibration_page
+
+    if not measured:
+        return None
+    words = ["tare", "calibrate", "--resume", "--out", str(folder)]
+    page = folder / "report.html"
+    return calibration_page.write_matrix(made, measured, page, shlex.join(words))[0]
 
 
 def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> None:

@@ -17,7 +17,6 @@ from tare.report import calibration_page_tables as tables
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import Laid, lay
-from tare.statistics.scaling import Scaling
 
 #: With which a page is asked for.
 OPTION = "--report calibration.html"
@@ -48,26 +47,17 @@ def write(calibration: Calibration, destination: Path, command: str) -> list[Pat
     return _put(of_one(calibration, command), destination)
 
 
-def write_fit(
-    quotas: Sequence[float],
-    rates: Sequence[float],
-    found: Scaling,
-    source: str,
-    destination: Path,
-    command: str,
-) -> list[Path]:
+def write_fit(sweep: charts.Sweep, source: str, destination: Path, command: str) -> list[Path]:
     """Write the page of somebody else's sweep; otherwise as :func:`write`.
 
     Parameters
     ----------
-    quotas, rates : sequence of float
-        CPUs and flops a second, in any order, repeated ones as they are.
-    found : Scaling
-        What was concluded of them.
+    sweep : Sweep
+        As :func:`tare.report.calibration_charts.fitted` makes it.
     source : str
-        Where they come from: the file's name.
+        Where it comes from: the file's name.
     """
-    return _put(of_fit(quotas, rates, found, source, command), destination)
+    return _put(of_fit(sweep, source, command), destination)
 
 
 def write_matrix(
@@ -136,11 +126,9 @@ def of_one(calibration: Calibration, command: str) -> Page:
     )
 
 
-def of_fit(
-    quotas: Sequence[float], rates: Sequence[float], found: Scaling, source: str, command: str
-) -> Page:
+def of_fit(sweep: charts.Sweep, source: str, command: str) -> Page:
     """Lay the page of somebody else's sweep out."""
-    sweep = charts.fitted(quotas, rates, found)
+    found = sweep.scaling
     figure = _figure("sweep", "How the rate follows the CPU", charts.sweep_chart(sweep),
                      charts.tell_sweep(sweep))  # fmt: skip
     question = "Does the speed follow the CPU along one line?"
@@ -148,7 +136,10 @@ def of_fit(
         name=f"sweep in {source}",
         question=question,
         answers=[found.sentence],
-        strip=[("values", f"{len(quotas):,}"), ("steps", f"{len(sweep.steps):,}")],
+        strip=[
+            ("values", f"{sum(step.n for step in sweep.steps):,}"),
+            ("steps", f"{len(sweep.steps):,}"),
+        ],
         sections=[
             _section("sweep", question, found.sentence, [figure],
                      [tables.pieces(sweep), tables.line(sweep)])

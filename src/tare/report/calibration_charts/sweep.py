@@ -132,10 +132,10 @@ def delivered(calibration: Calibration) -> Sweep | None:
 
 
 def fitted(
-    quotas: Sequence[float], rates: Sequence[float], scaling: Scaling, work: str = "flop"
+    quotas: Sequence[float], rates: Sequence[float], scaling: Scaling, unit: str = "GFLOPS"
 ) -> Sweep:
-    """Draw somebody else's sweep: places and values, in counts a second, in any order."""
-    size, unit = unit_for(work, rates)
+    """Draw somebody else's sweep: places and values in a unit of theirs, in any order."""
+    size = 1.0
     by_place: dict[float, list[float]] = {}
     for quota, rate in zip(quotas, rates, strict=True):
         by_place.setdefault(quota, []).append(rate)

@@ -1,0 +1,117 @@
+"""The pages of settings, of two machines and of somebody else's sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+import sweeps
+
+from tare.calibration import fairness
+from tare.calibration.conclude import calibration
+from tare.calibration.document import Calibration
+from tare.calibration.mapping import mapping
+from tare.calibration.matrix import Matrix, combinations
+from tare.errors import StoreError
+from tare.report import calibration_page as page
+from tare.report.calibration_charts import fitted
+from tare.statistics.scaling import scaling
+
+WIDE = tuple(round(0.1 * n, 1) for n in range(1, 41))
+QUOTAS = [0.1 * n for n in range(1, 21)] * 2
+VALUES = {"governor": ("powersave", "performance"), "turbo": ("on", "off")}
+
+
+def made(machine: sweeps.Sweep | None = None, **options: Any) -> Calibration:
+    found = calibration(sweeps.make(machine, **options))
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def jumping() -> Calibration:
+    return made(sweeps.h90(), quotas=WIDE, workers=4)
+
+
+@pytest.fixture(scope="module")
+def steady() -> Calibration:
+    return made(sweeps.Sweep(usable=4.0, speed=40e9), quotas=WIDE, workers=4)
+
+
+@pytest.fixture(scope="module")
+def measured(jumping, steady) -> dict[str, Calibration]:
+    return {"governor=powersave,turbo=on": jumping, "governor=performance,turbo=on": steady}
+
+
+@pytest.fixture(scope="module")
+def matrix(measured) -> Matrix:
+    every = {one.label: one for one in combinations(VALUES)}
+    rows = fairness.standings({name: (every[name], found) for name, found in measured.items()})
+    some = [
+        msgspec.structs.replace(one, state="measured")
+        if name in measured
+        else msgspec.structs.replace(one, state="left out", why="turbo cannot be set here")
+        for name, one in every.items()
+    ]
+    asked = sweeps.make(trials=1, quotas=WIDE[:5]).experiment
+    found = Matrix(asked=VALUES, experiment=asked, each_s=2.0, combinations=tuple(some),
+                   standings=rows, work="flop")  # fmt: skip
+    return msgspec.structs.replace(found, answer=fairness.answer(found))
+
+
+def test_settings_begin_with_the_answer_and_end_with_what_is_missing(matrix, measured, tmp_path):
+    laid = page.of_matrix(matrix, measured, "tare calibrate --settings …")
+    assert laid.headline == (matrix.answer,)
+    assert "performance" in laid.headline[0]
+    assert [f.name for f in laid.figures] == ["settings", "each"]
+    assert [row[1] for row in laid.sections[0].tables[0].rows] == ["fairest", ""]
+    assert len(laid.doubts) == 2
+    assert all("turbo cannot be set here" in doubt for doubt in laid.doubts)
+    written = page.write_matrix(matrix, measured, tmp_path / "page.html", "tare calibrate")
+    assert "governor=performance,turbo=on" in written[0].read_text()
+
+
+def test_settings_of_which_none_is_measured(matrix):
+    nothing = msgspec.structs.replace(matrix, standings=(), answer=None)
+    laid = page.of_matrix(nothing, {}, "tare calibrate")
+    assert laid.figures == []
+    assert laid.headline == ("Nothing was measured yet.",)
+
+
+def test_two_machines(jumping, steady, tmp_path):
+    found = mapping(jumping, steady, ("H90", "server"))
+    laid = page.of_two(found, jumping, steady, "tare calibrate compare")
+    assert laid.headline == (found.sentence,)
+    assert [f.name for f in laid.figures] == ["mapping", "both", "each"]
+    rows = laid.sections[0].tables[0].rows
+    assert len(rows) == len(found.equals)
+    assert any(equal.flag in row for equal in found.equals for row in rows if equal.flag)
+    told = laid.figures[0].alternative
+    for piece in found.pieces:
+        assert f"{piece.start:.3g} to {piece.end:.3g} CPUs on H90" in told
+    written = page.write_comparison(found, jumping, steady, tmp_path / "two.md", "tare …")
+    assert (tmp_path / "two-charts" / "mapping.svg") in written
+
+
+def test_somebody_else_s_sweep(tmp_path):
+    rates = [28.4 * q * (1 + 0.001 * (i % 3)) for i, q in enumerate(QUOTAS)]
+    sweep = fitted(QUOTAS, rates, scaling(QUOTAS, rates), "points")
+    laid = page.of_fit(sweep, "sweep.csv", "tare calibrate fit sweep.csv")
+    assert laid.headline == (sweep.scaling.sentence,)
+    assert "points" in laid.figures[0].alternative
+    assert "Meanwhile" not in laid.figures[0].alternative
+    written = page.write_fit(sweep, "sweep.csv", tmp_path / "fit.html", "tare …")
+    assert sweep.scaling.sentence.split(". ")[0][:40] in written[0].read_text()
+
+
+def test_one_calibration(jumping):
+    laid = page.of_one(jumping, "tare calibrate")
+    assert [f.name for f in laid.figures] == ["sweep", "delivered"]
+    assert len(laid.sections[0].tables[0].rows) == len(jumping.points)
+
+
+def test_another_ending_is_refused(jumping, tmp_path):
+    with pytest.raises(StoreError) as refused:
+        page.write(jumping, tmp_path / "page.pdf", "tare calibrate")
+    assert refused.value.hint == page.OPTION
