@@ -64,7 +64,8 @@ def gather(x: FloatArray, y: FloatArray, labels: FloatArray) -> Steps:
     middles = np.array([np.median(y[part]) for part in parts])
     scatter = _scatter([y[part] for part in parts], middles)
     means = np.array([_mean(y[p], m, scatter) for p, m in zip(parts, middles, strict=True)])
-    at = np.array([x[part].mean() for part in parts])
+    # The mean of equal numbers may be another one.
+    at = np.array([x[p][0] if np.ptp(x[p]) == 0 else x[p].mean() for p in parts])
     counts = np.diff(bounds)
     by_x = np.argsort(at, kind="stable")
     at, means, counts = at[by_x], means[by_x], counts[by_x]

@@ -1,0 +1,73 @@
+"""How often breaks are found, and straight sweeps left in peace: what the verdict claims."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tare.statistics.scaling import scaling
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+
+
+def quotas(steps: int) -> np.ndarray:
+    return np.round(np.arange(1, steps + 1) * 0.1, 1)
+
+
+def measured(
+    rng: np.random.Generator, rates: np.ndarray, repetitions: int, noise: float
+) -> tuple[np.ndarray, np.ndarray]:
+    made = rates * (1 + noise * rng.standard_normal((repetitions, len(rates))))
+    return np.tile(quotas(len(rates)), repetitions), made.ravel()
+
+
+@pytest.mark.parametrize("between", [None, 0.6])
+@pytest.mark.parametrize("noise", [0.02, 0.03, 0.05])
+def test_h90s_breaks_are_found(noise: float, between: float | None) -> None:
+    """At least 95 % of 200, each break within 0.1; also with a step that is in neither range."""
+    rng = np.random.default_rng(1)
+    x = quotas(40)
+    rates = np.where((x < 0.55) | (x > 2.9), 54.0, 11.0) * x
+    if between is not None:
+        rates[28] = between * 54 * 2.9
+    found = 0
+    for _ in range(200):
+        said = scaling(*measured(rng, rates, 5, noise))
+        found += (
+            said.verdict == "piecewise"
+            and len(said.breaks) == 2
+            and bool(np.all(np.abs(np.subtract(said.breaks, (0.55, 2.9))) <= 0.1 + 1e-9))
+        )
+    assert found >= 190, found
+
+
+@pytest.mark.parametrize("off", [0.0, 0.01])
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+@pytest.mark.parametrize("repetitions", [1, 5])
+@pytest.mark.parametrize("steps", [20, 40])
+def test_straight_sweeps_are_seldom_bent(
+    steps: int, repetitions: int, noise: float, off: float
+) -> None:
+    """At most 5 % of 2,000; ceilings count as well."""
+    rng = np.random.default_rng(2)
+    bent = 0
+    for _ in range(2000):
+        rates = 54 * quotas(steps) * (1 + off * rng.standard_normal(steps))
+        said = scaling(*measured(rng, rates, repetitions, noise)).verdict
+        bent += said in ("piecewise", "saturating")
+    assert bent <= stats.binom.ppf(0.99, 2000, 0.05), bent / 2000
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05])
+@pytest.mark.parametrize("repetitions", [1, 5])
+def test_ceilings_are_found(repetitions: int, noise: float) -> None:
+    """At least 95 % of 200, within 0.1."""
+    rng = np.random.default_rng(3)
+    rates = 27 * np.minimum(quotas(20), 1)
+    found = 0
+    for _ in range(200):
+        said = scaling(*measured(rng, rates, repetitions, noise))
+        at = said.saturates_at
+        found += said.verdict == "saturating" and at is not None and abs(at - 1) <= 0.1
+    assert found >= 190, found

@@ -1,0 +1,145 @@
+"""``tare calibrate fit``: sweeps of others, and everything that can be wrong in their file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tare.calibration import sweep_file
+from tare.cli.app import app
+from tare.errors import InputError
+
+LINE = "quota,gflops\n" + "".join(f"{i / 10},{5.4 * i}\n" for i in range(1, 21))
+
+
+def write(folder: Path, content: str | bytes) -> Path:
+    file = folder / "sweep.csv"
+    if isinstance(content, str):
+        file.write_text(content, encoding="utf-8")
+    else:
+        file.write_bytes(content)
+    return file
+
+
+def fit(file: Path, *words: str) -> str:
+    done = CliRunner().invoke(app, ["calibrate", "fit", str(file), *words], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def h90() -> str:
+    rows = ["run;Quota;GFLOPS;machine"]
+    for run in range(3):
+        for step in range(1, 41):
+            slope = 54 if step <= 5 or step >= 30 else 11
+            rows.append(
+                f"{run};{step / 10};{slope * step / 10 * (1 + 0.01 * ((run + step) % 3))};x"
+            )
+    return "\n".join(rows)
+
+
+def test_the_document_holds_what_calibrate_has_and_the_ranges(tmp_path: Path) -> None:
+    told = tmp_path / "told.json"
+    text = fit(write(tmp_path, h90()), "--json", str(told))
+    found = json.loads(told.read_text())
+    assert found["verdict"] == "piecewise"
+    assert found["breaks"] == [0.55, 2.95]
+    assert [(s["from"], s["to"]) for s in found["segments"]] == [(0.1, 0.5), (0.6, 2.9), (3, 4)]
+    assert all(set(s) == {"from", "to", "slope", "intercept"} for s in found["segments"])
+    assert {"r2", "slope", "intercept", "p", "max_gflops"} < set(found)
+    assert found["max_gflops"] == pytest.approx(216, rel=0.03)
+    assert 0 < found["p"] < 1e-9
+    assert text.startswith("Not one line but 3: 0.1 to 0.5, 0.6 to 2.9, 3 to 4.")
+
+
+def test_a_person_reads_verdict_picture_tables_and_what_next(tmp_path: Path) -> None:
+    text = fit(write(tmp_path, LINE))
+    assert text.startswith("Linear from 0.1 to 2")
+    for part in ("●", "slope, GFLOPS a CPU", "R²", "< 2.2e-16", "max, GFLOPS", "Next    tare"):
+        assert part in text
+
+
+def test_standard_output_holds_the_document_alone(tmp_path: Path) -> None:
+    assert json.loads(fit(write(tmp_path, LINE), "--json", "-"))["verdict"] == "linear"
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    text = LINE.replace("quota,gflops", '"CPU share","Solves/s"')
+    found = fit(write(tmp_path, text), "--quota", "cpu share", "--value", "Solves/s")
+    assert "Solves/s" in found
+    assert "GFLOPS" not in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeff" + LINE,
+        LINE.replace("\n", "\r\n"),
+        LINE.replace(",", "\t"),
+        LINE.replace(",", " , "),
+        "# made by hand\n\n" + LINE + "\n\n",
+        "gflops,quota\n" + "".join(f"{5.4 * i},{i / 10}\n" for i in range(1, 21)),
+    ],
+    ids=["mark", "CR LF", "tabs", "spaces", "comments", "other order"],
+)
+def test_tables_are_written_in_many_ways(tmp_path: Path, text: str) -> None:
+    found = sweep_file.read(write(tmp_path, text))
+    assert found.quotas == pytest.approx([i / 10 for i in range(1, 21)])
+    assert found.values == pytest.approx([5.4 * i for i in range(1, 21)])
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("quota,gflops\n", "0 different quotas"),
+        ("quota,gflops\n1,2\n2,3\n", "2 different quotas"),
+        ("cpus,gflops\n1,2\n", "line 1 has no column 'quota'; its columns are 'cpus', 'gflops'"),
+        ("quota,quota,gflops\n1,1,2\n", "line 1 has two columns 'quota'"),
+        (LINE + "3\n", "line 22 has 1 value, but there are 2 columns"),
+        (LINE + "3,4,5\n", "line 22 has 3 values"),
+        (LINE + "3,\n", "line 22 has no gflops"),
+        (LINE + "3,nan\n", "line 22: gflops is 'nan', not finite"),
+        (LINE + "3,inf\n", "line 22: gflops is 'inf', not finite"),
+        (LINE + "3,NA\n", "line 22: gflops is 'NA', no number"),
+        (LINE + "3,-4\n", "line 22: gflops is '-4', not above 0"),
+        (LINE + "0,4\n", "line 22: quota is '0', not above 0"),
+        (LINE + "1e300,4\n", "line 22: quota is '1e300', too large"),
+        (LINE + "1_0,4\n", "line 22: quota is '1_0', no number"),
+        (LINE + "٣,4\n", "line 22: quota is '٣', no number"),
+        (LINE + '"3,4\n', "line 22"),
+        (LINE.encode() + b"\xff,1\n", "line 22"),
+        (LINE.encode() + b"1\x00,1\n", "line 22 holds a zero byte"),
+        (b"\x7fELF" + bytes(range(256)) * 10, "line 2"),
+        (b"PK\x03\x04", "zip"),
+        ("quota,gflops\n" + "".join(f"{i},1\n" for i in range(1, 1100)), "1,099 different quotas"),
+        ("quota" + "," * 70_000 + "gflops\n1,2", "line 2"),
+        ("x" * 200_000 + "\n1\n", "line 1"),
+        ("quota,gflops\n\x1b[2J,1\n", r"line 2: quota is '\x1b[2J', no number"),
+    ],
+)  # fmt: skip
+def test_what_is_no_sweep_is_told_with_its_line(
+    tmp_path: Path, content: str | bytes, complaint: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        sweep_file.read(write(tmp_path, content))
+    assert complaint in raised.value.message
+    assert raised.value.hint
+    assert raised.value.message.isprintable()
+    assert len(raised.value.message) < 1000
+    assert raised.value.exit_code == 16
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    for file in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(InputError, match="cannot read"):
+            sweep_file.read(file)
+
+
+def test_quota_and_value_are_two_columns(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="both"):
+        sweep_file.read(write(tmp_path, LINE), value="quota")
