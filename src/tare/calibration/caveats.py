@@ -97,7 +97,7 @@ def _delivery(points: Sequence[Point], usable: Usable) -> Iterator[str]:
         p.cpus
         for p in points
         if p.delivered is not None
-        and p.delivered.value > (1 + _TOO_MUCH) * p.cpus
+        and (p.delivered.low or p.delivered.value) > (1 + _TOO_MUCH) * p.cpus
         and usable.of(p) == p.cpus
     ]
     if over:

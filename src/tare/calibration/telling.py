@@ -13,6 +13,8 @@ from tare.statistics.telling import percent
 FAIR = 0.03
 #: CALIBRATE calls this nearly ideal, and it can be several lines all the same.
 _HIGH = 0.95
+#: Against what arrived, a CPU that is as fast throughout comes to that.
+_STRAIGHT = 0.99
 #: R² that differ by less are told as one.
 _ALIKE = 0.005
 
@@ -120,7 +122,9 @@ def parted(found: Calibration) -> str | None:
         top = ceiling(found)
         if top is not None and top.expected:
             return f"{both}: beyond the ceiling no more arrives, since no more can be used."
-        return f"{both}: the CPU is as fast throughout, but what was asked for did not arrive."
+        if delivered >= _STRAIGHT:
+            return f"{both}: the CPU is as fast throughout, but what was asked for did not arrive."
+        return f"{both}: a part of what was asked for did not arrive."
     return f"{both}: what arrived is no better guide, so that the speed of the CPU differs."
 
 
