@@ -149,6 +149,19 @@ def test_time_without_a_cpu_by_quota_is_told(agent: Agent) -> None:
     assert answer.value("throttled_ns", "cgroup") > 200_000_000
 
 
+def test_the_groups_of_all_workers_are_below_the_quota_of_their_instance(agent: Agent) -> None:
+    limited = execute(agent, f"echo 20000 100000 > {PLATFORM}/cpu.max")
+    two = (record.Worker(worker=0), record.Worker(worker=1))
+    answer = execute(agent, "exec spin 100 /tmp/shared", workers=two)
+    freed = execute(agent, f"echo max > {PLATFORM}/cpu.max")
+    assert not [*limited.faults, *answer.faults, *freed.faults]
+    span_ns = max(answer.all("end_ns", "around")) - min(answer.all("start_ns", "around"))
+    used_ns = sum(answer.all("cpu_ns", "cgroup"))
+    assert used_ns >= 200_000_000
+    # What the first period and the last hold comes on top of a fifth of the time.
+    assert used_ns <= 0.2 * span_ns + 2 * 20_000_000
+
+
 def test_a_process_killed_for_want_of_memory_is_told_from_other_signals(agent: Agent) -> None:
     limit = f"echo 48M > {PLATFORM}/memory.max"
     starved = execute(agent, f"{limit}; exec dd if=/dev/zero of=/dev/null bs=64M count=1")
