@@ -13,7 +13,9 @@ from journals import write
 from synthetic import Behaviour, make
 
 from tare import baseline
+from tare.baseline import agreement
 from tare.errors import StoreError
+from tare.experiment import Experiment, WindowSpec
 from tare.fingerprint.difference import Rule
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 
@@ -317,3 +319,14 @@ def test_a_machine_as_it_was_in_one_of_the_sessions_is_accepted() -> None:
     levels = (80, 140, 80, 80, 80, 80)
     base = stored(*(session(1 + i / 1000, machine=probed(g, i)) for i, g in enumerate(levels)))
     baseline.check(Path("b"), base, session(machine=probed(140, 9)), dict(base.settings))
+
+
+def test_a_quota_and_a_window_are_conditions() -> None:
+    asked = Experiment(name="a", question="b?", workloads=(), factors={})
+    free = baseline.settings(asked, {"platform": "bare"})
+    held = baseline.settings(
+        msgspec.structs.replace(asked, window=WindowSpec()), {"platform": "bare", "quota": "0.5"}
+    )
+    told = ["quota was not set and is 0.5", "window was not set and is 20 × 0.1 s"]
+    assert agreement.unlike_settings(free, held) == told
+    assert len(agreement.unlike_settings(held, free)) == 2

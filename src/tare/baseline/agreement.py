@@ -30,9 +30,13 @@ _MOST_TOLD = 5
 
 def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
     """Return what decides about the trials of a cell, beside its workload."""
+    held = {"quota": levels["quota"]} if "quota" in levels else {}
+    if experiment.window is not None:
+        held["window"] = f"{experiment.window.periods} × {experiment.quota_period_s:g} s"
     return {
         **{name: levels.get(name, "") for name in LEVELS},
         **{name: str(getattr(experiment, name)) for name in _SETTINGS},
+        **held,
     }
 
 
@@ -124,7 +128,7 @@ def _shown(value: Any) -> str:
 def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Say which settings differ."""
     return [
-        f"{name} was {then.get(name)} and is {now.get(name)}"
-        for name in now
+        f"{name} was {then.get(name, 'not set')} and is {now.get(name, 'not set')}"
+        for name in {**then, **now}
         if then.get(name) != now.get(name)
     ]
