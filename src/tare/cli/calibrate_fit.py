@@ -32,6 +32,7 @@ class _Piece(msgspec.Struct, frozen=True, kw_only=True):
 class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     """What ``--json`` writes. Slope, intercept, r2 and p are those of one line through all."""
 
+    version: int = 1
     verdict: Verdict
     sentence: str
     breaks: tuple[float, ...]
