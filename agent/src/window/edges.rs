@@ -149,14 +149,16 @@ impl Edges {
             let first = self.at(&begin.stride, begin.at_ns);
             let last = self.at(stride, end_ns);
             let work = last.work - first.work;
+            let executions = last.completed - first.completed;
             // What is summed up in halves may lack the last bit.
-            if self.whole.is_some_and(|whole| work >= whole * (1.0 - 1e-9)) {
+            let enough = self.whole.is_some_and(|whole| work >= whole * (1.0 - 1e-9));
+            if enough && executions > 0 {
                 return Some(Stretch {
                     begin_ns: begin.at_ns,
                     end_ns,
                     cpu_ns: last.cpu_ns - first.cpu_ns,
                     work,
-                    executions: last.completed - first.completed,
+                    executions,
                 });
             }
             self.periods += 1;
