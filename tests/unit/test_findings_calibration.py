@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sweeps
 import synthetic
@@ -149,3 +150,20 @@ def test_what_never_rises_is_said_so():
 def test_noise_is_no_unfairness():
     found = UNIT.find(sweeps.make(Sweep(noise=0.15), trials=3))
     assert "is not half the speed" not in found.answer
+
+
+def test_a_busy_machine_is_named_where_nothing_is_decided():
+    rng = np.random.default_rng(3)
+    had = {q: float(rng.uniform(0.2, 0.8)) for q in sweeps.QUOTAS}
+    found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: had[q], noise=0.2), trials=3))
+    assert found.verdict == "undecided"
+    assert "of the CPU time asked for arrived" in found.summary
+    assert "half the speed" not in found.answer
+    assert any("other work had it" in told for told in found.caveats)
+
+
+def test_a_few_steps_cannot_tell_and_say_what_would():
+    found = UNIT.find(sweeps.make(Sweep(noise=0.2), quotas=(0.5, 1, 1.5, 2), trials=2))
+    assert found.verdict == "undecided"
+    assert "measure at" in found.summary
+    assert "slower CPU" not in found.answer

@@ -14,6 +14,7 @@ from tare.calibration.trials import FEWEST_STEPS, Sweep, sweeps, why_not
 from tare.catalogue import catalogue
 from tare.errors import AgentError, StoreError
 from tare.experiment import WorkloadSpec
+from tare.registry import Description
 from tare.results import Results
 from tare.statistics.moments import mean_and_sd
 from tare.statistics.scaling import Scaling, scaling
@@ -164,19 +165,28 @@ def _named(spec: WorkloadSpec | None, sweep: Sweep) -> str:
         return sweep.levels.get("workload", "unknown")
     if spec.kernel is None:
         return spec.name
-    told = ", ".join(f"{name} {value}" for name, value in spec.parameters.items())
+    kernel = _kernel(spec)
+    usual = {p.name: p.default for p in kernel.parameters} if kernel else {}
+    told = ", ".join(
+        f"{name} {value}"
+        for name, value in spec.parameters.items()
+        if name == "size" or usual.get(name) != value
+    )
     name = spec.kernel if spec.name.startswith(spec.kernel) else spec.name
     return f"{name} ({told})" if told else name
 
 
+def _kernel(spec: WorkloadSpec) -> Description | None:
+    """Return what a kernel says of itself; None where no agent is here to tell."""
+    try:
+        return catalogue().kernels.get(spec.kernel or "")
+    except AgentError:
+        return None
+
+
 def _work(spec: WorkloadSpec | None) -> str:
     """Return what a kernel counts; a command counts its executions."""
-    if spec is None or spec.kernel is None:
-        return "execution"
-    try:
-        kernel = catalogue().kernels.get(spec.kernel)
-    except AgentError:
-        return "execution"
+    kernel = None if spec is None else _kernel(spec)
     return (kernel and kernel.work) or "execution"
 
 

@@ -15,6 +15,8 @@ FAIR = 0.03
 _HIGH = 0.95
 #: Against what arrived, a CPU that is as fast throughout comes to that.
 _STRAIGHT = 0.99
+#: Less of the CPU time asked for is more than rounding.
+_SHORT = 0.1
 #: R² that differ by less are told as one.
 _ALIKE = 0.005
 
@@ -50,7 +52,7 @@ def verdict(found: Calibration) -> str:
     rising = [s for s in asked.segments if not is_flat(asked, s)]
     told = [span(s.start, s.end) for s in rising]
     if asked.verdict == "too noisy to say":
-        return f"That is not decided: {asked.sentence[:1].lower()}{asked.sentence[1:]}"
+        return asked.sentence
     at = asked.saturates_at
     top = "" if at is None else f"; from {cpus(at)} on, more gives nothing"
     most = fastest(found)
@@ -70,9 +72,9 @@ def verdict(found: Calibration) -> str:
 
 
 def comparability(found: Calibration) -> str | None:
-    """Say what that means for comparisons; None where no step is half of another."""
+    """Say what that means for comparisons; None where nobody can say."""
     pairs = halves(found)
-    if not pairs:
+    if not pairs or found.asked.verdict == "too noisy to say":
         return None
     up_to = "" if found.asked.saturates_at is None else "up to there, "
     sure = [pair for pair in pairs if pair.sure and abs(pair.error) > FAIR]
@@ -113,19 +115,40 @@ def parted(found: Calibration) -> str | None:
     delivered = None if found.delivered is None else found.delivered.line.r2
     if asked is None or delivered is None:
         return None
-    both = f"R² is {asked:.4f} against the CPU time asked for, {delivered:.4f} against what arrived"
+    return (
+        f"R² is {asked:.4f} against the CPU time asked for, {delivered:.4f} against what arrived: "
+        f"{_parting(found, asked, delivered)}."
+    )
+
+
+def _parting(found: Calibration, asked: float, delivered: float) -> str:
+    top = ceiling(found)
     if abs(delivered - asked) < _ALIKE:
         if found.asked.verdict == "linear":
-            return f"{both}: what was asked for arrived, and was as fast throughout."
-        return f"{both}: it arrived as asked for, so that what bends the line is a slower CPU."
-    if delivered > asked:
-        top = ceiling(found)
-        if top is not None and top.expected:
-            return f"{both}: beyond the ceiling no more arrives, since no more can be used."
-        if delivered >= _STRAIGHT:
-            return f"{both}: the CPU is as fast throughout, but what was asked for did not arrive."
-        return f"{both}: a part of what was asked for did not arrive."
-    return f"{both}: what arrived is no better guide, so that the speed of the CPU differs."
+            return "what was asked for arrived, and was as fast throughout"
+        if found.asked.verdict == "too noisy to say":
+            return "what was asked for arrived"
+        return "it arrived as asked for, so that what bends the line is a slower CPU"
+    if delivered < asked:
+        return "what arrived is no better guide, so that the speed of the CPU differs"
+    if top is not None and top.expected:
+        return "beyond the ceiling no more arrives, since no more can be used"
+    if delivered >= _STRAIGHT:
+        return "the CPU is as fast throughout, but what was asked for did not arrive"
+    return "a part of what was asked for did not arrive"
+
+
+def unsettled(found: Calibration) -> str | None:
+    """Say of an undecided sweep whether others had the CPUs meanwhile; None: they had not."""
+    got = [
+        p.delivered.value / min(p.cpus, found.workers)
+        for p in found.points
+        if p.delivered is not None
+    ]
+    share = sum(got) / len(got) if got else 1.0
+    if found.asked.verdict != "too noisy to say" or share > 1 - _SHORT:
+        return None
+    return f"Only {percent(share)} of the CPU time asked for arrived: sweep on a quiet machine."
 
 
 def slowest(found: Calibration) -> Regime | None:

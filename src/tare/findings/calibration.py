@@ -66,6 +66,7 @@ def _told(found: Calibration, *, several: bool) -> str:
     parts = [
         f"{telling.subject(found)}:" if several else None,
         telling.verdict(found),
+        telling.unsettled(found),
         telling.comparability(found),
         None if slowest is None else telling.because(slowest),
         None if ceiling in (None, slowest) else ceiling.evidence,
@@ -79,6 +80,7 @@ def _summary(found: Calibration, *, several: bool) -> str:
     parts = [
         f"{telling.subject(found)}:" if several else None,
         telling.verdict(found),
+        telling.unsettled(found),
         telling.comparability(found),
         None if slowest is None else telling.because(slowest),
     ]
