@@ -124,11 +124,13 @@ def parted(found: Calibration) -> str | None:
 def _parting(found: Calibration, asked: float, delivered: float) -> str:
     top = ceiling(found)
     if abs(delivered - asked) < _ALIKE:
-        if found.asked.verdict == "linear":
-            return "what was asked for arrived, and was as fast throughout"
-        if found.asked.verdict == "too noisy to say":
-            return "what was asked for arrived"
-        return "it arrived as asked for, so that what bends the line is a slower CPU"
+        return {
+            "linear": "what was asked for arrived, and was as fast throughout",
+            "too noisy to say": "what was asked for arrived",
+        }.get(
+            found.asked.verdict,
+            "it arrived as asked for, so that what bends the line is a slower CPU",
+        )
     if delivered < asked:
         return "what arrived is no better guide, so that the speed of the CPU differs"
     if top is not None and top.expected:
