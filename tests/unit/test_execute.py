@@ -286,6 +286,8 @@ def test_in_windows_nothing_is_rehearsed_and_every_job_has_its_window(session: A
         assert job.window.throttled == (cells[job.trial] == "0.5")
         assert isinstance(job.workload, record.Kernel)
         assert job.workload.repetitions == 1
+        # Two windows and two executions: a time-out is of an execution, not of a window.
+        assert job.timeout_ns == 2 * (3_000_000_000 + 1_000_000_000)
 
 
 @pytest.mark.parametrize(

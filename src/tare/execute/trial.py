@@ -15,7 +15,7 @@ from tare.errors import AgentError, TareError
 from tare.execute.observer import Observer
 from tare.execute.pool import Cpus, Pool, Resident
 from tare.execute.rendezvous import Shared
-from tare.execute.window import seconds, window
+from tare.execute.window import longest_s, window
 from tare.experiment import Cell, Experiment, LoadSpec
 from tare.journal import TrialEnd, TrialStart
 
@@ -135,7 +135,11 @@ class Conductor:
         self, number: int, cell: Cell, seed: int, repetitions: int | None, iterations: int | None
     ) -> record.Trial:
         e = self.experiment
+        given = window(e, cell, self.cpus)
         timeout_s = cell.workload.timeout_s
+        if given is not None and timeout_s is not None and cell.workload.kernel:
+            # Of a kernel the agent sees a whole window as one execution.
+            timeout_s = longest_s(given, timeout_s)
         return record.Trial(
             id=0,
             trial=number,
@@ -153,7 +157,7 @@ class Conductor:
             linger_ns=round(e.linger_s * 1e9),
             observe=not self.observer.stamps,
             user=self.user,
-            window=window(e, cell, self.cpus),
+            window=given,
         )
 
     def _surrounded(
@@ -254,8 +258,7 @@ def _limit_s(job: record.Trial) -> float | None:
         return None
     limit = GRACE_S + (job.iterations + job.warmup) * job.timeout_ns / 1e9
     if job.window is not None:
-        # It lasts until a whole execution is in it, and begins in the midst of one.
-        limit += seconds(job.window) + 2 * job.timeout_ns / 1e9
+        limit += longest_s(job.window, job.timeout_ns / 1e9)
     return limit
 
 

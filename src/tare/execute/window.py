@@ -38,13 +38,10 @@ def _usable(experiment: Experiment, cell: Cell, cpus: int) -> int:
     return min(there, workers * cell.workload.parameters.get("threads", 1))
 
 
-def seconds(given: record.Window) -> float:
-    """Return how long a window lasts where executions are shorter than it.
+def longest_s(given: record.Window, execution_s: float) -> float:
+    """Return how long a window may take at most, with what comes before it.
 
-    Beside its periods, those in which it waits for the kernel to stop its workers.
+    It lasts until a whole execution is in it, and begins in the midst of one; until then its input
+    is made and the kernel is waited for to stop the workers, for which as long again is ample.
     """
-    return (given.periods + _SETTLING) * given.period_ns / 1e9
-
-
-#: Periods after which a window begins even if nothing was stopped.
-_SETTLING = 3
+    return 2 * (given.periods * given.period_ns / 1e9 + execution_s)

@@ -139,7 +139,8 @@ WORKLOAD = (
     Key(
         "timeout",
         kinds.seconds(positive=True),
-        "kill an iteration that takes longer; the trial has then failed",
+        "kill an execution that takes longer; the trial has then failed. In windows, a kernel has "
+        "twice that and the window",
         field="timeout_s",
     ),
 )
