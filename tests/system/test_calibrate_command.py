@@ -72,14 +72,16 @@ def test_a_sweep_is_kept_told_and_gone_on_with(platform: str, tmp_path: Path) ->
     assert one.platform == platform
     assert [point.cpus for point in one.points] == list(QUOTAS)
     assert all(point.n == 3 and point.rate.value > 0 for point in one.points)
-    # Four times the CPU time is more work, however disturbed.
-    assert one.points[-1].rate.value > one.points[0].rate.value
+    # However disturbed: what the quota is held to is not exceeded by much in so short a window.
+    arrived = one.points[0].delivered
+    assert arrived is not None
+    assert 0 < arrived.value < 2 * QUOTAS[0]
     assert read((out / "calibration.json").read_bytes()) == one
     assert (out / "report.html").stat().st_size > 10_000
     assert "4 quotas from 0.2 to 0.8 CPUs × 3 windows" in done.stderr
     for word in ("slope", "intercept", "R²", "max", "Page", "Kept", "Next"):
         assert f"\n{word}" in f"\n{done.stdout}"
-    assert one.asked.sentence in done.stdout
+    assert done.stdout.startswith(one.asked.verdict.capitalize())
     refused = calibrate(*TINY, "--out", str(out), check=14)
     assert "--resume" in refused.stderr
     done = calibrate("--resume", "--windows", "4", "--out", str(out), "--json", "-")
@@ -106,12 +108,12 @@ def test_any_command_can_be_swept(tmp_path: Path) -> None:
 
 @may_limit
 def test_memory_comes_with_cpu_time(tmp_path: Path) -> None:
-    words = ("--memory-sizes", "128,256,512,1024", *TINY[2:])
+    words = ("--memory-sizes", "256,512,1024,1769", *TINY[2:])
     done = calibrate(*words, "--out", str(tmp_path / "out"), "--json", "-")
     one = read(done.stdout)
     assert one.by == "memory"
     assert [point.memory_bytes for point in one.points] == [
-        mib << 20 for mib in (128, 256, 512, 1024)
+        mib << 20 for mib in (256, 512, 1024, 1769)
     ]
 
 
@@ -176,16 +178,19 @@ def test_without_rights_it_says_what_it_needs(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     os.chown(home, NOBODY, NOBODY)
-    as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *TARE]
+    as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("XDG_RUNTIME_DIR", None)
     tried = subprocess.run(
-        [*as_nobody, "--version"], env=environment, capture_output=True, check=False
+        [*as_nobody, sys.executable, "-c", "import typer, tare.agent"],
+        env=environment,
+        capture_output=True,
+        check=False,
     )
     if tried.returncode != 0:
         pytest.skip("another user cannot read this Python or this checkout")
     done = subprocess.run(
-        [*as_nobody, "calibrate", *TINY, "--out", str(home / "out")],
+        [*as_nobody, *TARE, "calibrate", *TINY, "--out", str(home / "out")],
         env=environment, cwd="/", capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 12, done.stdout + done.stderr

@@ -48,10 +48,11 @@ def workload_name(spec: WorkloadSpec) -> str:
     return f"{spec.name} (size {size})" if size is not None else spec.name
 
 
-def show(told: Told, json: str | None) -> None:
+def show(answered: Told, json: str | None) -> None:
     """Print a calibration for a person."""
-    found, out = told.calibration, output.out
-    out.print(found.asked.sentence, style="bold", soft_wrap=True)
+    found, out = answered.calibration, output.out
+    told = f"{found.asked.verdict.capitalize()}. {telling.verdict(found)}"
+    out.print(told, style="bold", soft_wrap=True)
     if fair := telling.comparability(found):
         out.print(fair, soft_wrap=True)
     for line in _picture(found):
@@ -69,16 +70,20 @@ def show(told: Told, json: str | None) -> None:
         )
     for caveat in found.caveats:
         out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
-    if told.ended == "budget":
+    if answered.ended == "budget":
         out.print("Note    the budget ended before all windows were measured", style="yellow")
-    out.print(f"Page    {told.page}", soft_wrap=True)
-    kept = [str(told.folder / "calibration.json"), *([json] if json else [])]
+    out.print(f"Page    {answered.page}", soft_wrap=True)
+    kept = [str(answered.folder / "calibration.json"), *([json] if json else [])]
     out.print(f"Kept    {', '.join(kept)}", soft_wrap=True)
-    out.print(f"Next    {_next(found, told.folder)}", soft_wrap=True)
+    out.print(f"Next    {_next(found, answered.folder)}", soft_wrap=True)
 
 
 def _picture(found: Calibration) -> list[str]:
-    return []
+    from tare.cli.calibrate_picture import picture
+    from tare.report.calibration_charts import asked
+
+    lines = picture(asked(found))
+    return ["", *lines] if lines else []
 
 
 def _table(found: Calibration) -> list[str]:
