@@ -4,7 +4,8 @@ Two made-up machines are swept over and over: 7 windows at each of 20 quotas fro
 relative noise of each window, and a relative error of each quota that all of its windows share. The
 verdict is the product's own, so that what it costs to be wrong about breaks is in the figures.
 Of each pair of sweeps the mapping is asked for at several places; counted is how often the interval
-holds the truth, where there is a mapping at all.
+holds the truth, where there is a mapping at all: at the ends of what was measured a sweep that is
+off has none, so that more than 95 % of the others hold it.
 
 Run: ``python benchmarks/mapping.py [--replicates 2000]``. A line outside of 93 to 97 % is marked.
 """
@@ -20,6 +21,7 @@ import numpy as np
 
 from tare.calibration.document import Calibration, Interval, Machine, Point
 from tare.calibration.mapping import mapping
+from tare.errors import ExperimentError
 from tare.statistics.scaling import scaling
 
 WINDOWS = 7
@@ -119,7 +121,11 @@ def coverage(
     for _ in range(replicates):
         a = swept(pair.a, pair.steps[0], noise, offset, rng)
         b = swept(pair.b, pair.steps[1], noise, offset, rng)
-        for one, (x, y) in zip(mapping(a, b, cpus=[*truth]).equals, truth.items(), strict=True):
+        try:
+            equals = mapping(a, b, cpus=[*truth]).equals
+        except ExperimentError:
+            continue  # too noisy to say: refused
+        for one, (x, y) in zip(equals, truth.items(), strict=True):
             if one.on and one.on[0].low is not None and one.on[0].high is not None:
                 low, high = one.on[0].low, one.on[0].high
                 found[x].append((low <= y <= high, (high - low) / 2 / y))
