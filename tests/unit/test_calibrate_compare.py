@@ -73,6 +73,14 @@ def test_it_is_written_as_json(written: dict[str, Path], tmp_path: Path) -> None
     assert found["equals"][1]["on"] == []
 
 
+def test_a_page_is_written(written: dict[str, Path], tmp_path: Path) -> None:
+    page = tmp_path / "two.html"
+    command.compare(written["laptop"], written["server"], "0.7", None, page)
+    assert "CPU on laptop = 1.6" in page.read_text()
+    with pytest.raises(StoreError):
+        command.compare(written["laptop"], written["server"], None, None, tmp_path / "two.pdf")
+
+
 @pytest.mark.parametrize("asked", ["", "x", "0.7,", "-1", "0", "nan", "1e9"])
 def test_cpus_that_cannot_be_are_refused(written: dict[str, Path], asked: str) -> None:
     with pytest.raises(ExperimentError, match="expected CPUs on the first machine"):
