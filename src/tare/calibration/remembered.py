@@ -31,9 +31,9 @@ _FEWEST_PERIODS = 20
 _FIRST = "linpack"
 
 #: As of :mod:`tare.statistics.scaling`, which every session would have to load.
-_Verdict = Literal["linear", "piecewise", "saturating", "too noisy to say"]
+_Verdict = Literal["linear", "piecewise", "saturating"]
 _Words = Annotated[str, msgspec.Meta(pattern=r"\A[ -~]{1,100}\Z")]
-_Date = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d[T ][0-9:.+Z-]{4,24}\Z")]
+_Date = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d[T ][0-9:.+Z-]{4,32}\Z")]
 _Cpus = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 _Rate = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
 
@@ -74,8 +74,8 @@ def remember(calibration: Calibration, periods: int) -> bool:
     Returns
     -------
     bool
-        False where it was not kept: it is about more than the CPU, such as under a load, or was
-        only tried, in short windows.
+        False where it was not kept: it is about more than the CPU, such as under a load; was only
+        tried, in short windows; or says nothing, for noise.
 
     Raises
     ------
@@ -84,8 +84,10 @@ def remember(calibration: Calibration, periods: int) -> bool:
     """
     if calibration.levels or calibration.measured is None or periods < _FEWEST_PERIODS:
         return False
+    if calibration.asked.verdict == "too noisy to say":
+        return False
     new = Remembered(
-        measured=calibration.measured[:25],
+        measured=calibration.measured,
         workload=_plain(calibration.workload),
         work=_plain(calibration.work),
         platform=_plain(calibration.platform),
@@ -183,8 +185,6 @@ def _identity(machine: Machine, settings: Mapping[str, str]) -> dict[str, str]:
 def _linear(calibration: Calibration) -> tuple[tuple[float, float], ...]:
     from tare.calibration.lines import fitted
 
-    if calibration.asked.verdict == "too noisy to say":
-        return ()
     # A ceiling is met between steps, at a place with many digits.
     return tuple(
         (float(f"{line.start:.3g}"), float(f"{line.end:.3g}"))
