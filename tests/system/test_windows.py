@@ -18,14 +18,17 @@ pytestmark = pytest.mark.system
 
 PERIOD_NS = 20_000_000
 PERIODS = 6
-QUOTA = 0.4
+#: So little that others on the machine leave as much.
+QUOTA = 0.1
+#: How long a CPU may go on beyond the quota, at both edges of a window.
+TICK_NS = 10_000_000
 
 Values = dict[tuple[str, str], list[float]]
 
 
 @contextlib.contextmanager
 def limited(stack: str) -> Iterator[tuple[platforms.Instance, Path]]:
-    """Start an instance whose workers share less than half a CPU."""
+    """Start an instance whose workers share a tenth of a CPU."""
     if not (found := platforms.availability(stack)).works:
         pytest.skip(f"{stack}: {found.why}")
     name = lease.new_name()
@@ -95,9 +98,7 @@ def test_solves_in_a_window_are_counted_checked_and_held_to_the_quota(stack: str
         assert abs(solves - values["window_executions", "self"][worker]) <= 2
         assert 0 < values["residual", "self"][worker] < 16
         assert values["clock_hz", "chain"][worker] > 1e8
-    # A tick of the kernel, by which both may exceed their share, is much in so short a time.
-    asked = QUOTA * lengths[0]
-    assert sum(cpu) < asked * 1.5
+    assert sum(cpu) < QUOTA * lengths[0] + 2 * 2 * TICK_NS
     periods, throttled = (
         values["periods", "host_cgroup"],
         values["throttled_periods", "host_cgroup"],
