@@ -159,3 +159,15 @@ def test_many_trials_are_thinned_and_said():
     data = sweep_chart(sweep).to_dict()["datasets"].values()
     assert max(map(len, data)) <= MOST_MARKS
     assert "one in 2 is drawn" in tell_sweep(sweep)
+
+
+def test_every_trial_lies_within_its_panel():
+    found = delivered(made(sweeps.Sweep(usable=0.3), quotas=WIDE[:20]))
+    assert found is not None
+    spec = delivered_chart(found).to_dict()
+    domain = next(
+        layer["encoding"]["x"]["scale"]["domain"]
+        for layer in spec["concat"][0]["layer"]
+        if "scale" in layer.get("encoding", {}).get("x", {})
+    )
+    assert max(x for step in found.steps for x, _ in step.singles) <= domain[1]

@@ -56,13 +56,18 @@ def delivered_chart(sweep: Sweep) -> Any:
 
     gutter = 2 * GUTTER + GAP
     size = {"width": panel_width(2, gutter), "height": _SMALL}
-    left = rates(sweep, Across(sweep.x_title, max(step.x for step in sweep.steps)))
+    left = rates(sweep, Across(sweep.x_title, _furthest(sweep)))
     panels = [
         left.properties(title="By the CPU time delivered", **size),
         _arrived(sweep).properties(title="Delivered, of what was asked for [%]", **size),
     ]
     chart = alt.concat(*panels, columns=2, spacing={"row": 36, "column": GAP + 8})
     return styled(chart, columns=2, gutter=gutter, stack=True)
+
+
+def _furthest(sweep: Sweep) -> float:
+    """Return the largest place that has a mark: of a step, or of one of its trials."""
+    return max(x for step in sweep.steps for x in (step.x, *(x for x, _ in step.singles)))
 
 
 def _arrived(sweep: Sweep) -> Any:

@@ -51,9 +51,10 @@ def rates(sweep: Sweep, across: Across, top: float | None = None, *, labels: boo
     y = upwards(sweep.unit, 0, most * (1 + head), nice=not lettered and top is None)
     layers = [
         *changes(sweep, across, named=lettered, labels=labels),
-        _singles(sweep, across, y),
         _straight(sweep.line, across, y, dashed=True),
         *(_straight(piece, across, y, number=i) for i, piece in enumerate(sweep.pieces)),
+        *_intervals(sweep, across, y),
+        _singles(sweep, across, y),
         *_means(sweep, across, y),
     ]
     return alt.layer(*layers).properties(height=HEIGHT)
@@ -76,7 +77,7 @@ def _singles(sweep: Sweep, across: Across, y: dict[str, Any]) -> Any:
     every = [(x, v) for step in sweep.steps if step.n > 1 for x, v in step.singles]
     kept = every[:: thinned(sweep)]
     records = [{"x": rounded(x), "y": rounded(v)} for x, v in kept]
-    marks = alt.Chart(data(records)).mark_circle(size=16, opacity=0.4, color=colour("quiet"))
+    marks = alt.Chart(data(records)).mark_circle(size=16, opacity=0.5, color=colour("quiet"))
     return marks.encode(x=across.channel("x:Q"), y=alt.Y("y:Q", **y))
 
 
@@ -100,31 +101,43 @@ def _straight(
     )  # fmt: skip
 
 
+def _by_piece(sweep: Sweep) -> list[tuple[int, list[Step]]]:
+    """Divide the steps into those of each piece."""
+    if not sweep.pieces:
+        return [(0, list(sweep.steps))]
+    numbers = {step: sweep.piece_of(step.x) for step in sweep.steps}
+    some = [(i, [s for s in sweep.steps if numbers[s] == i]) for i in range(len(sweep.pieces))]
+    return [(number, steps) for number, steps in some if steps]
+
+
+def _intervals(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Any]:
+    """Draw the interval of each mean that has one."""
+    import altair as alt
+
+    drawn = []
+    for number, steps in _by_piece(sweep):
+        known = [_record(sweep, step) for step in steps if step.low is not None]
+        if known:
+            base = alt.Chart(data(known)).encode(x=across.channel("x:Q"))
+            rule = base.mark_rule(strokeWidth=1.6, color=tint(number), opacity=0.75, clip=True)
+            drawn.append(rule.encode(y=alt.Y("low:Q", **y), y2="high:Q"))
+    return drawn
+
+
 def _means(sweep: Sweep, across: Across, y: dict[str, Any]) -> list[Any]:
-    """Draw the mean of each step with its interval, in colour and shape of its piece."""
+    """Draw the mean of each step, in colour and shape of its piece."""
     import altair as alt
 
     area = next(size for steps, size in _SIZES if len(sweep.steps) <= steps)
     drawn = []
-    for number in range(max(1, len(sweep.pieces))):
-        some = [s for s in sweep.steps if not sweep.pieces or sweep.piece_of(s.x) == number]
-        if not some:
-            continue
-        base = alt.Chart(data([_record(sweep, step) for step in some]))
-        tips = [alt.Tooltip(f"{key}:N") for key in told(sweep, some[0])]
-        x = across.channel("x:Q")
-        if any(step.low is not None for step in some):
-            drawn.append(
-                base.mark_rule(strokeWidth=1.8, color=tint(number)).encode(
-                    x=x, y=alt.Y("low:Q", **y), y2="high:Q"
-                )
-            )
-        drawn.append(
-            base.mark_point(
-                shape=shape(number), filled=True, size=area, opacity=1, color=tint(number),
-                stroke=colour("page"), strokeWidth=0.6,
-            ).encode(x=x, y=alt.Y("y:Q", **y), tooltip=tips)
+    for number, steps in _by_piece(sweep):
+        base = alt.Chart(data([_record(sweep, step) for step in steps]))
+        marks = base.mark_point(
+            shape=shape(number), filled=True, size=area, opacity=1, color=tint(number),
+            stroke=colour("page"), strokeWidth=0.6,
         )  # fmt: skip
+        tips = [alt.Tooltip(f"{key}:N") for key in told(sweep, steps[0])]
+        drawn.append(marks.encode(x=across.channel("x:Q"), y=alt.Y("y:Q", **y), tooltip=tips))
     return drawn
 
 
@@ -170,7 +183,7 @@ def changes(sweep: Sweep, across: Across, *, named: bool, labels: bool = True) -
     if scaling.saturates_low is not None and scaling.saturates_high is not None:
         span = [{"x": rounded(scaling.saturates_low), "x2": rounded(scaling.saturates_high)}]
         layers.append(
-            alt.Chart(data(span)).mark_rect(color=colour("band"), opacity=0.8, clip=True)
+            alt.Chart(data(span)).mark_rect(color=colour("band"), opacity=0.5, clip=True)
             .encode(x=x, x2="x2:Q")
         )  # fmt: skip
     if scaling.breaks:

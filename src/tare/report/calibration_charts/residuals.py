@@ -25,11 +25,11 @@ def residuals(sweep: Sweep, across: Across, *, labels: bool) -> Any:
     x = across.channel("x:Q", labels=labels)
     band = alt.Chart(data([{"low": -100 * MATTERS, "high": 100 * MATTERS, "none": 0}]))
     layers = [
+        *changes(sweep, across, named=False, labels=labels),
         band.mark_rect(color=colour("band"), opacity=0.9).encode(
             y=alt.Y("low:Q", **y), y2="high:Q"
         ),
         band.mark_rule(color=colour("soft"), strokeDash=[6, 4]).encode(y=alt.Y("none:Q", **y)),
-        *changes(sweep, across, named=False, labels=labels),
     ]
     for number in range(max(1, len(sweep.pieces))):
         records = [
