@@ -122,6 +122,7 @@ pub fn timed_region(entry: &mut Entry, slot: &Slot) {
     entry.set(Figure::KernelRealtime, realtime);
     entry.set(Figure::KernelCpu, cpu);
     stamps(entry, slot);
+    entry.set_number(Figure::Residual, slot.residual.get());
     let skew = slot.skew_ns.load(Acquire);
     entry.set(Figure::StartSkew, (skew > 0).then_some(skew));
 }

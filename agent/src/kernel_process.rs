@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
-use crate::kernels::{self, Execution, Wrong};
+use crate::kernels::{self, Execute, Wrong};
 use crate::launch::{MEETING_FD, PAGE_FD};
 use crate::page::{Page, Slot, Stamp};
 use crate::record::Window;
@@ -86,7 +86,7 @@ fn perform(page: &Page) -> Result<(), String> {
         window::perform(&mut *steps, plan, meeting.as_ref(), page);
         return Ok(());
     }
-    let mut execute = (kernel.prepare)(&script.parameters, script.seed)?;
+    let mut prepared = (kernel.prepare)(&script.parameters, script.seed)?;
     let meeting = script.meeting.as_ref().map(Meeting::join).transpose()?;
     let first_round = script.meeting.as_ref().and_then(|meeting| meeting.round);
     for execution in 0..script.executions {
@@ -95,7 +95,7 @@ fn perform(page: &Page) -> Result<(), String> {
             meeting.meet(round);
         }
         let slot = page.slot(execution as usize);
-        time(&mut execute, script.repetitions, slot);
+        time(&mut *prepared, script.repetitions, slot);
         page.head().executions.store(execution + 1, Release);
         if let (Some(meeting), Some(round)) = (&meeting, round) {
             let skew = meeting.skew_ns(round).unwrap_or(-1);
@@ -103,7 +103,7 @@ fn perform(page: &Page) -> Result<(), String> {
         }
     }
     if let (Some(meeting), true) = (&meeting, script.meeting.is_some_and(|m| m.tail)) {
-        keep_the_load_on(&mut execute, meeting, page, script.executions);
+        keep_the_load_on(&mut *prepared, meeting, page, script.executions);
     }
     Ok(())
 }
@@ -117,22 +117,25 @@ impl Meeting {
 }
 
 /// One timed region: nothing but the kernel between the stamps.
-fn time(execute: &mut Execution, repetitions: u64, slot: &Slot) {
+fn time(prepared: &mut dyn Execute, repetitions: u64, slot: &Slot) {
     let start = Moment::opening();
-    let digest = execute(repetitions);
+    let digest = prepared.execute(repetitions);
     let end = Moment::closing();
     slot.digest.store(digest as i64, Relaxed);
+    if let Some(residual) = prepared.residual() {
+        slot.residual.set(residual);
+    }
     start.note(&slot.start);
     end.note(&slot.end);
 }
 
 /// Single executions, so that the end comes soon after the others'.
-fn keep_the_load_on(execute: &mut Execution, meeting: &Rendezvous, page: &Page, slot: u32) {
+fn keep_the_load_on(prepared: &mut dyn Execute, meeting: &Rendezvous, page: &Page, slot: u32) {
     meeting.finish();
     let slot = page.slot(slot as usize);
     Moment::opening().note(&slot.start);
     while !meeting.all_finished() {
-        slot.digest.store(execute(1) as i64, Relaxed);
+        slot.digest.store(prepared.execute(1) as i64, Relaxed);
     }
     Moment::closing().note(&slot.end);
 }

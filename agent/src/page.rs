@@ -70,6 +70,8 @@ pub struct Slot {
     pub end: Stamp,
     /// Taking it in is what makes the results needed.
     pub digest: AtomicI64,
+    /// Largest scaled residual so far.
+    pub residual: Number,
     pub skew_ns: AtomicI64,
 }
 

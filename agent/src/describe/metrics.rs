@@ -217,7 +217,7 @@ pub const METRICS: &[Metric] = &[
         unit: Some("1"),
         meaning: "largest scaled residual of the systems of equations that were solved in the \
                   trial",
-        absence: "the trial is no window, or the workload does not check its own results",
+        absence: "the workload does not check its own results",
         sources: &[source("self", "the kernel's own check of each execution")],
     },
     Metric {

@@ -32,7 +32,7 @@ pub const KERNEL: Kernel = Kernel {
         items.sort_unstable();
         // Another stream of the generator, so that what is sought is not what is there.
         let sought = generate(queries, !seed, |random| up_to(size, random) as u32)?;
-        Ok(Box::new(move |repetitions| {
+        Ok(Box::new(move |repetitions: u64| {
             (0..repetitions).fold(0, |sum, _| {
                 black_box(&sought)
                     .iter()

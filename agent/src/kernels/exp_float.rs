@@ -14,7 +14,7 @@ pub const KERNEL: Kernel = Kernel {
         let input = generate(size, seed, |random| {
             (unit(random) as f32, up_to(terms, random) as u32)
         })?;
-        Ok(Box::new(move |repetitions| {
+        Ok(Box::new(move |repetitions: u64| {
             (0..repetitions).fold(0, |sum, _| {
                 black_box(&input).iter().fold(sum, |sum, &(x, n)| {
                     digest(sum, power(x, n).to_bits().into())

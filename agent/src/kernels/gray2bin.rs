@@ -21,7 +21,7 @@ pub const KERNEL: Kernel = Kernel {
     prepare: |given, seed| {
         let [size] = values(&KERNEL, given)?;
         let input = generate(size, seed, |random| random.next_u32())?;
-        Ok(Box::new(move |repetitions| {
+        Ok(Box::new(move |repetitions: u64| {
             (0..repetitions).fold(0, |sum, _| {
                 black_box(&input)
                     .iter()

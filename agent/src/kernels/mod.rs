@@ -88,8 +88,24 @@ pub struct Parameter {
     pub maximum: u64,
 }
 
-/// Does the prepared work so many times over and returns a digest of its results.
-pub type Execution = Box<dyn FnMut(u64) -> u64>;
+pub type Execution = Box<dyn Execute>;
+
+/// Prepared work.
+pub trait Execute {
+    /// Does it so many times over and returns a digest of its results.
+    fn execute(&mut self, repetitions: u64) -> u64;
+
+    /// Largest scaled residual so far; absent where a kernel does not check itself.
+    fn residual(&self) -> Option<f64> {
+        None
+    }
+}
+
+impl<F: FnMut(u64) -> u64> Execute for F {
+    fn execute(&mut self, repetitions: u64) -> u64 {
+        self(repetitions)
+    }
+}
 
 /// What an execution that came to a wrong result unwinds with: what is wrong, and its figures.
 pub struct Wrong(pub String);
@@ -193,7 +209,7 @@ fn sorting(size: u64, seed: u64, sort: fn(&mut [u32])) -> Result<Execution, Stri
     let input = generate(size, seed, |random| random.next_u32())?;
     let mut items = room(size)?;
     items.extend_from_slice(&input);
-    Ok(Box::new(move |repetitions| {
+    Ok(Box::new(move |repetitions: u64| {
         (0..repetitions).fold(0, |sum, _| {
             items.copy_from_slice(black_box(&input));
             sort(&mut items);
@@ -241,7 +257,7 @@ mod tests {
     #[test]
     fn the_seed_decides_the_results() {
         for kernel in KERNELS {
-            let digests = [1, 1, 2].map(|seed| small(kernel, seed)(1));
+            let digests = [1, 1, 2].map(|seed| small(kernel, seed).execute(1));
             assert_eq!(digests[0], digests[1], "{}", kernel.name);
             assert_ne!(digests[0], digests[2], "{}", kernel.name);
         }
@@ -256,14 +272,14 @@ mod tests {
                 SIZE
             };
             let shift = (0..results).fold(1_u64, |power, _| power.wrapping_mul(FACTOR));
-            let mut execute = small(kernel, 7);
-            let once = execute(1);
+            let mut prepared = small(kernel, 7);
+            let once = prepared.execute(1);
             assert_ne!(once, 0, "{}", kernel.name);
-            assert_eq!(execute(0), 0, "{}", kernel.name);
+            assert_eq!(prepared.execute(0), 0, "{}", kernel.name);
             let twice = once.wrapping_mul(shift).wrapping_add(once);
-            assert_eq!(execute(2), twice, "{}", kernel.name);
+            assert_eq!(prepared.execute(2), twice, "{}", kernel.name);
             let thrice = twice.wrapping_mul(shift).wrapping_add(once);
-            assert_eq!(execute(3), thrice, "{}", kernel.name);
+            assert_eq!(prepared.execute(3), thrice, "{}", kernel.name);
         }
     }
 

@@ -11,7 +11,7 @@ pub const KERNEL: Kernel = Kernel {
     work: "execution",
     prepare: |given, seed| {
         let [] = values(&KERNEL, given)?;
-        Ok(Box::new(move |repetitions| {
+        Ok(Box::new(move |repetitions: u64| {
             (0..repetitions).fold(0, |sum, _| digest(sum, black_box(seed)))
         }))
     },

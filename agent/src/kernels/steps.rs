@@ -34,27 +34,27 @@ const SHORTEST_NS: i64 = 50_000;
 const MOST: u64 = 1 << 30;
 
 /// Steps of whole executions.
-pub fn executions(mut execute: Execution) -> Box<dyn Steps> {
+pub fn executions(mut execution: Execution) -> Box<dyn Steps> {
     let mut batch = 1;
     while batch < MOST {
         let begin = clock::monotonic();
-        black_box(execute(batch));
+        black_box(execution.execute(batch));
         if clock::monotonic() - begin >= SHORTEST_NS {
             break;
         }
         batch *= 2;
     }
-    Box::new(Executions { execute, batch })
+    Box::new(Executions { execution, batch })
 }
 
 struct Executions {
-    execute: Execution,
+    execution: Execution,
     batch: u64,
 }
 
 impl Steps for Executions {
     fn step(&mut self) -> Step {
-        black_box((self.execute)(self.batch));
+        black_box(self.execution.execute(self.batch));
         Step {
             work: self.batch as f64,
             completed: self.batch,

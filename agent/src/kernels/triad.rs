@@ -20,7 +20,7 @@ pub const KERNEL: Kernel = Kernel {
     // long again; steps do without.
     prepare: |given, seed| {
         let mut triad = prepared(given, seed)?;
-        Ok(Box::new(move |repetitions| {
+        Ok(Box::new(move |repetitions: u64| {
             (0..repetitions).fold(0, |sum, _| {
                 while triad.step().completed == 0 {}
                 (triad.a.iter()).fold(sum, |sum, value| digest(sum, value.to_bits()))

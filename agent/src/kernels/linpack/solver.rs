@@ -1,11 +1,12 @@
 //! Solves a system of equations over and over, in steps, and checks each solution.
 
 use std::cmp::Ordering;
+use std::panic::resume_unwind;
 
 use super::factors::Factors;
 use super::loops::{Loops, COLUMNS};
 use super::shape::{Doubles, Shape};
-use crate::kernels::{Step, Steps};
+use crate::kernels::{digest, Execute, Step, Steps, Wrong};
 
 /// Operations, or as much time spent on memory, after which a step is long enough.
 const ENOUGH: u64 = 2_000_000;
@@ -210,6 +211,22 @@ impl Solver {
     fn count(&mut self, step: &mut Step, operations: u64) {
         self.counted += operations;
         step.work += operations as f64;
+    }
+}
+
+impl Execute for Solver {
+    fn execute(&mut self, repetitions: u64) -> u64 {
+        (0..repetitions).fold(0, |sum, _| {
+            if let Err(why) = self.solve() {
+                resume_unwind(Box::new(Wrong(why)));
+            }
+            let solution = self.solution().iter();
+            solution.fold(sum, |sum, value| digest(sum, value.to_bits()))
+        })
+    }
+
+    fn residual(&self) -> Option<f64> {
+        self.residual
     }
 }
 
