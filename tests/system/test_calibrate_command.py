@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,12 +173,17 @@ def test_settings_are_held_and_put_back(autogroup: str, tmp_path: Path) -> None:
     assert "2 measured already" in done.stderr
 
 
-def test_without_rights_it_says_what_it_needs(tmp_path: Path) -> None:
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Give a folder of another user's, whom pytest's own folders do not let in."""
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
-    home = tmp_path / "home"
-    home.mkdir()
-    os.chown(home, NOBODY, NOBODY)
+    with tempfile.TemporaryDirectory() as made:
+        os.chown(made, NOBODY, NOBODY)
+        yield Path(made)
+
+
+def test_without_rights_it_says_what_it_needs(home: Path) -> None:
     as_nobody = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
     environment = {**os.environ, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("XDG_RUNTIME_DIR", None)

@@ -157,6 +157,14 @@ def write(matrix: Matrix, folder: Path) -> None:
         ) from error
 
 
+def is_in(folder: Path) -> bool:
+    """Tell whether a folder holds several sweeps; one that may not be looked into holds none."""
+    try:
+        return (folder / FILE).exists()
+    except OSError:
+        return False
+
+
 def read(folder: Path) -> Matrix:
     """Read what :func:`write` wrote.
 

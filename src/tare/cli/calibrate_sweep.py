@@ -49,7 +49,7 @@ def sweep(
 
     if resume:
         folder = _resumed(options, out)
-        if (folder / matrix.FILE).exists():
+        if matrix.is_in(folder):
             calibrate_matrix.resume(folder, json, as_root=as_root)
             return
         found = stored(folder, options)
@@ -96,10 +96,18 @@ def stored(folder: Path, options: Options) -> Experiment:
 
 def check_free(folder: Path) -> None:
     """Refuse a folder that holds something, before anything is tried."""
-    if folder.exists() and not folder.is_dir():
-        raise StoreError(f"{folder} is a file, not a folder", "choose another --out")
-    if folder.is_dir() and any(folder.iterdir()):
-        held = any((folder / name).exists() for name in ("plan.json", matrix.FILE))
+    try:
+        holds = {path.name for path in folder.iterdir()}
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise StoreError(f"{folder} is a file, not a folder", "choose another --out") from error
+    except OSError as error:
+        raise StoreError(
+            f"cannot write to {folder}: {error.strerror}", "choose another --out"
+        ) from error
+    if holds:
+        held = not holds.isdisjoint({"plan.json", matrix.FILE})
         raise StoreError(
             f"{folder} is not empty, so nothing was measured",
             f"tare calibrate --resume --out {folder}   (goes on), or choose another --out"
