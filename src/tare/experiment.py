@@ -11,7 +11,7 @@ import msgspec
 
 #: Factors that tare itself knows how to set; any other becomes a placeholder in the command
 #: (``{name}``) and an environment variable (``TARE_NAME``).
-KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size", "quota")
+KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size", "quota", "period")
 
 #: Instead of levels of ``workers``: counts that follow the machine's topology.
 TOPOLOGY = "topology"
@@ -157,6 +157,15 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return the CPU time that an instance of a cell gets a second of time; None: no quota."""
         return self.limits(cell.size).cores if cell.quota is None else cell.quota
 
+    def period_s(self, cell: Cell) -> float:
+        """Return the period of a cell's quota."""
+        return self.quota_period_s if cell.period is None else cell.period
+
+    @property
+    def longest_period_s(self) -> float:
+        """The longest period of a quota that a cell has."""
+        return float(max(self.factors.get("period", (self.quota_period_s,))))
+
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One workload at one level of every factor."""
@@ -171,6 +180,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     size: str = WHOLE_SIZE
     #: CPU time that all workers of an instance may take a second of time; None: no limit.
     quota: float | None = None
+    #: Seconds after which that is handed out anew; None: the experiment's quota_period_s.
+    period: float | None = None
     #: Levels of the user's own factors.
     others: dict[str, str] = {}
 
@@ -184,5 +195,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
             "load": self.load,
             "size": self.size,
             **({} if self.quota is None else {"quota": f"{self.quota:g}"}),
+            **({} if self.period is None else {"period": f"{self.period:g}"}),
             **self.others,
         }

@@ -232,7 +232,7 @@ def estimate(experiment: Experiment, made: Sequence[Cell], iteration_s: float) -
     each = (experiment.iterations + experiment.warmup) * iteration_s
     if experiment.window is not None:
         # Beside its periods, the one in which it waits to be throttled.
-        each = max(iteration_s, (experiment.window.periods + 1) * experiment.quota_period_s)
+        each = max(iteration_s, (experiment.window.periods + 1) * experiment.longest_period_s)
     return len(made) * (each + experiment.rest_s)
 
 

@@ -30,9 +30,9 @@ _MOST_TOLD = 5
 
 def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
     """Return what decides about the trials of a cell, beside its workload."""
-    held = {"quota": levels["quota"]} if "quota" in levels else {}
+    held = {name: levels[name] for name in ("quota", "period") if name in levels}
     if experiment.window is not None:
-        held["window"] = f"{experiment.window.periods} × {experiment.quota_period_s:g} s"
+        held["window"] = f"{experiment.window.periods} × {experiment.longest_period_s:g} s"
     return {
         **{name: levels.get(name, "") for name in LEVELS},
         **{name: str(getattr(experiment, name)) for name in _SETTINGS},

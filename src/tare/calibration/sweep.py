@@ -43,7 +43,8 @@ class Asked:
     image: str | None = None
     threads: int = 1
     one_lu: bool = False
-    period_s: float = PERIOD_S
+    #: Periods of the quota, of which several are tried beside each other.
+    periods_s: Sequence[float] = (PERIOD_S,)
     periods: int = PERIODS
     windows: int = WINDOWS
     budget_s: float | None = None
@@ -105,17 +106,18 @@ def experiment(asked: Asked) -> Experiment:
         )
         workers = 1
     factor, sizes = _steps(asked)
+    periods = {"period": tuple(asked.periods_s)} if len(asked.periods_s) > 1 else {}
     return Experiment(
         name="calibrate",
         question="Does this machine scale linearly with the CPU time that it is given?",
         workloads=(workload,),
-        factors={"platform": (asked.platform,), "workers": (workers,), **factor},
+        factors={"platform": (asked.platform,), "workers": (workers,), **factor, **periods},
         sizes=sizes,
         platforms={"docker": {"image": asked.image}} if asked.image else {},
         seed=asked.seed,
         instances="shared",
         window=WindowSpec(periods=asked.periods),
-        quota_period_s=asked.period_s,
+        quota_period_s=PERIOD_S if periods else asked.periods_s[0],
         stopping=Stopping(trials=asked.windows, budget_s=asked.budget_s),
         fingerprint=asked.fingerprint,
     )
@@ -169,14 +171,15 @@ def seconds(found: Experiment, execution_s: float) -> float:
     """
     window = found.window or WindowSpec()
     side_by_side = threads(found)
+    periods_s = found.factors.get("period", (found.quota_period_s,))
     total = 0.0
     for cpus in given_cpus(found):
         each = min(1.0, cpus / side_by_side)
         # It holds one whole execution, which may begin a while after the window.
         whole_s = 1.5 * execution_s / each
-        waiting_s = found.quota_period_s * (_WAITING_PERIODS if each < 1 else 0)
-        total += max(window.periods * found.quota_period_s, whole_s) + waiting_s + _OVERHEAD_S
-    return total
+        waiting_s = max(periods_s) * (_WAITING_PERIODS if each < 1 else 0)
+        total += max(window.periods * max(periods_s), whole_s) + waiting_s + _OVERHEAD_S
+    return total * len(periods_s)
 
 
 def windows(budget_s: float, each_s: float) -> int:

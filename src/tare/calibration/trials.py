@@ -14,8 +14,7 @@ from tare.results import Results
 
 #: Fewer steps of CPU tell no line from a bend (CALIBRATE has 40).
 FEWEST_STEPS = 4
-#: Factor whose levels are periods of the quota in seconds, where kernels are tried with several;
-#: of a command it is a word of its own.
+#: Factor whose levels are periods of the quota in seconds, where several are tried.
 PERIOD = "period"
 #: What each trial says beside its rate: column, metric, and how rows of it are put together.
 _COLUMNS = (
@@ -191,9 +190,4 @@ def _ranked(trials: pd.Series) -> list[str]:
 
 
 def _period(experiment: Experiment, levels: Mapping[str, str]) -> float:
-    if not all(workload.kernel for workload in experiment.workloads):
-        return experiment.quota_period_s
-    try:
-        return float(levels[PERIOD])
-    except (KeyError, ValueError):
-        return experiment.quota_period_s
+    return float(levels.get(PERIOD, experiment.quota_period_s))

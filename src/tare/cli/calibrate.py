@@ -106,7 +106,11 @@ def sweep(
         bool, typer.Option("--one-lu", help="One LINPACK by all threads, not one by each.")
     ] = False,
     period: Annotated[
-        str | None, typer.Option(help="After which CPU time is handed out.  [default: 100 ms]")
+        str | None,
+        typer.Option(
+            help="After which CPU time is handed out; several, such as '5 ms,100 ms', are tried "
+            "beside each other.  [default: 100 ms]"
+        ),
     ] = None,
     periods: Annotated[
         int | None, typer.Option(min=1, help="Whole periods in a window.  [default: 20]")

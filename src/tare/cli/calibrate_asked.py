@@ -100,10 +100,11 @@ def experiment(options: Options) -> Experiment:
         mib = steps.memory_sizes(options.memory_sizes, cpus, here.memory_bytes)
         given = tuple(size / steps.LAMBDA_MB for size in mib)
     _check_enough(len(given), by)
-    period_s = _seconds(options.period, "--period") or sweep.PERIOD_S
+    periods_s = _periods(options.period)
     platform = options.platform or "bare"
     if by != "cpuset":
-        steps.check_period(given, period_s, platform)
+        for period_s in periods_s:
+            steps.check_period(given, period_s, platform)
     workload, threads = _workload(options, platform), options.threads or cpus
     _check_memory(workload, 1 if options.one_lu else threads, mib)
     return sweep.experiment(
@@ -116,7 +117,7 @@ def experiment(options: Options) -> Experiment:
             image=options.image,
             threads=threads,
             one_lu=options.one_lu,
-            period_s=period_s,
+            periods_s=periods_s,
             periods=options.periods or sweep.PERIODS,
             windows=windows(options),
             seed=1 if options.seed is None else options.seed,
@@ -225,6 +226,12 @@ def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) ->
     if mib:
         least = min(mib)
         sweep.check_memory(workload, threads, least * steps.MIB, f"the least size, {least} MB,")
+
+
+def _periods(text: str | None) -> tuple[float, ...]:
+    """Read one period of the quota, or several that are to be tried beside each other."""
+    found = [_seconds(word.strip(), "--period") for word in (text or "").split(",") if text]
+    return tuple(dict.fromkeys(one for one in found if one is not None)) or (sweep.PERIOD_S,)
 
 
 def _seconds(text: str | None, option: str) -> float | None:

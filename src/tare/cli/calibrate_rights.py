@@ -40,7 +40,7 @@ def check(found: Experiment) -> str:
         name=f"{name}-0",
         shared="/dev/shm",
         cores=least,
-        period_us=round(found.quota_period_s * 1e6),
+        period_us=round(found.longest_period_s * 1e6),
         memory_bytes=min(memory, default=None),
     )
     if scope.works():

@@ -26,6 +26,7 @@ class Key(NamedTuple):
     size: str
     #: CPU time a second of time, whether by a size or by a quota of its own.
     cores: float | None
+    period_s: float
     workers: tuple[int, ...]
     cpus: tuple[Cpus, ...]
 
@@ -135,8 +136,9 @@ class Pool:
 
     def _keys(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
         workers = tuple(range(cell.workers))
-        given = (cell.platform, cell.size, self._experiment.cores(cell))
-        if self._experiment.instances == "shared":
+        e = self._experiment
+        given = (cell.platform, cell.size, e.cores(cell), e.period_s(cell))
+        if e.instances == "shared":
             return [Key(*given, workers, cpus)]
         return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
 
@@ -149,7 +151,7 @@ class Pool:
                 name=f"{self._name}-{number}",
                 cpus=given,
                 cores=key.cores,
-                period_us=round(self._experiment.quota_period_s * 1e6),
+                period_us=round(key.period_s * 1e6),
                 memory_bytes=self._experiment.limits(key.size).memory_bytes,
                 shared=self._shared,
                 options=self._experiment.platforms,

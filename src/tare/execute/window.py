@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tare import record
 from tare.experiment import Cell, Experiment
 
@@ -21,9 +23,11 @@ def window(experiment: Experiment, cell: Cell, cpus: int) -> record.Window | Non
     if experiment.window is None:
         return None
     cores = experiment.cores(cell)
+    period_s = experiment.period_s(cell)
     return record.Window(
-        periods=experiment.window.periods,
-        period_ns=round(experiment.quota_period_s * 1e9),
+        # Of several periods, all windows are as long as those of the longest.
+        periods=math.ceil(experiment.window.periods * experiment.longest_period_s / period_s),
+        period_ns=round(period_s * 1e9),
         throttled=cores is not None and cores < _usable(experiment, cell, cpus),
     )
 

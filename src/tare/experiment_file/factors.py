@@ -46,6 +46,7 @@ def factors(
         "load": kinds.choice((NO_LOAD, *loads)),
         "size": kinds.choice((WHOLE_SIZE, *sizes)),
         "quota": kinds.CPUS,
+        "period": kinds.seconds(positive=True),
     }
     found: dict[str, tuple[Any, ...]] = {}
     for name in table.values:
@@ -125,6 +126,12 @@ def _check_quota(
             "quota",
             f"and the cores of size {held[0]!r} are both quotas of an instance",
             f"remove cores from [sizes.{held[0]}], or leave quota out",
+        )
+    if "period" in found and "quota" not in found and not held:
+        raise table.error(
+            "period",
+            "is that of a quota, and there is none",
+            "add quota = [0.1, 0.5] to [factors], or call a factor of your own otherwise",
         )
 
 

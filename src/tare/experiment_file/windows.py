@@ -35,13 +35,17 @@ def check(file: Table, experiment: Experiment) -> None:
     """
     top = file.table("experiment")
     _check_window(top, experiment)
-    period_s = experiment.quota_period_s
-    if not LEAST_PERIOD_S <= period_s <= MOST_PERIOD_S:
-        raise top.error(
-            "quota_period",
-            f"{_time(period_s)} is no period that the kernel takes; expected 1 ms to 1 s",
-            'quota_period = "100 ms"',
-        )
+    periods = experiment.factors.get("period", ())
+    if periods and "quota_period" in top.values:
+        raise top.error("quota_period", "is varied by the factor period", "remove one of them")
+    for period_s in (experiment.quota_period_s, *periods):
+        if not LEAST_PERIOD_S <= period_s <= MOST_PERIOD_S:
+            raise (file.table("factors") if periods else top).error(
+                "period" if periods else "quota_period",
+                f"{_time(period_s)} is no period that the kernel takes; expected 1 ms to 1 s",
+                'period = ["20 ms", "100 ms"]' if periods else 'quota_period = "100 ms"',
+            )
+    period_s = min(periods, default=experiment.quota_period_s)
     for table, key, cores in _quotas(file, experiment):
         # The kernel counts in microseconds.
         if round(cores * period_s * 1e6) < LEAST_QUOTA_S * 1e6:
