@@ -14,6 +14,7 @@ from tare.calibration.document import Calibration
 from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.experiment import Experiment, WorkloadSpec
+from tare.findings.calibration_beside import beside
 from tare.findings.phrasing import counted, significant
 from tare.statistics.regression import Line
 
@@ -31,6 +32,8 @@ def plan_line(found: Experiment, each_s: float, right: str, *, resume: bool) -> 
     if by == "memory":
         sizes = [str(name) for name in found.factors["size"]]
         steps = f"{len(sizes)} memory sizes from {sizes[0]} to {sizes[-1]}"
+    if len(periods_s := found.factors.get("period", ())) > 1:
+        steps += f" × {len(periods_s)} periods"
     windows = found.stopping.trials or sweep.WINDOWS
     threads = sweep.threads(found)
     takes = "at most " if resume else "about "
@@ -51,8 +54,7 @@ def workload_name(spec: WorkloadSpec) -> str:
 def show(answered: Told, json: str | None) -> None:
     """Print a calibration for a person."""
     found, out = answered.calibration, output.out
-    told = f"{found.asked.verdict.capitalize()}. {telling.verdict(found)}"
-    out.print(told, style="bold", soft_wrap=True)
+    out.print(_verdict(found), style="bold", soft_wrap=True)
     if fair := telling.comparability(found):
         out.print(fair, soft_wrap=True)
     for line in _picture(found):
@@ -68,6 +70,8 @@ def show(answered: Told, json: str | None) -> None:
             f"Range   {regime.start:.3g} to {regime.end:.3g} CPUs: {regime.evidence}",
             soft_wrap=True,
         )
+    for line in _beside(answered):
+        out.print(line, soft_wrap=True)
     for caveat in found.caveats:
         out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
     if answered.ended == "budget":
@@ -76,6 +80,22 @@ def show(answered: Told, json: str | None) -> None:
     kept = [str(answered.folder / "calibration.json"), *([json] if json else [])]
     out.print(f"Kept    {', '.join(kept)}", soft_wrap=True)
     out.print(f"Next    {_next(found, answered.folder)}", soft_wrap=True)
+
+
+def _verdict(found: Calibration) -> str:
+    """Return the verdict in a word, and its sentence."""
+    told, word = telling.verdict(found), found.asked.verdict.capitalize()
+    return told if told.startswith(word) else f"{word}. {told}"
+
+
+def _beside(answered: Told) -> list[str]:
+    """Return what other periods of the quota did."""
+    first, *others = answered.calibrations
+    if not others:
+        return []
+    told = [f"Period  {1000 * one.period_s:g} ms: {_verdict(one)}" for one in others]
+    picture = f"Period  {1000 * first.period_s:g} ms: what is shown above"
+    return [picture, *told, *(f"        {line}" for line in beside(answered.calibrations))]
 
 
 def _picture(found: Calibration) -> list[str]:

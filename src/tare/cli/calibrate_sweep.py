@@ -28,10 +28,21 @@ _SPARE = 1.25
 class Told:
     """What came of a sweep, and where it is."""
 
-    calibration: Calibration
+    #: That of the longest period of the quota first, where several were tried.
+    calibrations: tuple[Calibration, ...]
     folder: Path
     page: Path
     ended: str
+
+    @property
+    def calibration(self) -> Calibration:
+        """The one that is told as a whole."""
+        return self.calibrations[0]
+
+    @property
+    def document(self) -> Calibration | tuple[Calibration, ...]:
+        """What is written as JSON."""
+        return self.calibrations if len(self.calibrations) > 1 else self.calibration
 
 
 def sweep(
@@ -66,7 +77,7 @@ def sweep(
         return
     told = measure(found, folder, each_s, resume=resume, as_root=as_root)
     if json is not None:
-        output.write_json(told.calibration, json)
+        output.write_json(told.document, json)
     if json != "-":
         show(told, json)
 
@@ -225,9 +236,11 @@ def conclusion(folder: Path, ended: str) -> Told:
     from tare.findings.same_machine import chosen
 
     with output.err.status("working out the answer") as status:
-        found = required(chosen(store.load(folder), (), folder), str(folder))[0]
-        output.write_json(found, str(folder / FILE))
+        several = required(chosen(store.load(folder), (), folder), str(folder))
+        found = tuple(sorted(several, key=lambda one: -one.period_s))
         answers = conclude.answers(folder)
         status.update("drawing the page")
         page = report.write(folder, "html", None, answers.findings)[0]
-    return Told(calibration=found, folder=folder, page=page, ended=ended)
+        told = Told(calibrations=found, folder=folder, page=page, ended=ended)
+        output.write_json(told.document, str(folder / FILE))
+    return told

@@ -77,7 +77,7 @@ def _periods(found: Sequence[Calibration]) -> Iterator[str]:
         effects = [effect for one in others if (effect := _effect(one, longest)) is not None]
         where = f" on {longest.platform}" if len({c.platform for c in found}) > 1 else ""
         with_it = f"Beside a period of {1000 * longest.period_s:g} ms{where}, "
-        nothing = f"the shorter ones change nothing by more than {percent(_LEAST_EFFECT)}"
+        nothing = "no step of the shorter ones differs beyond the intervals"
         yield f"{with_it}{listing(effects) or nothing}."
 
 
