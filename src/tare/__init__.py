@@ -20,8 +20,10 @@ Finding
     An answer with its estimate, unit, interval, method, and the trials that it rests on.
 
 "Run" is a verb. A *cell* is one workload at one level of every factor. Factors are
-``platform``, ``size`` (cores and memory), ``pinning``, ``workers``, ``load``, and any that the
-user names.
+``platform``, ``size`` (cores, whole CPUs and memory), ``quota`` (CPU time a second), ``period``
+(after which a quota is handed out anew), ``pinning``, ``workers``, ``load``, and any that the user
+names. A trial may be a *window*: its work is done over and over and counted through whole periods.
+A *calibration* is what windows at several steps of CPU say of a machine.
 """
 
 from __future__ import annotations

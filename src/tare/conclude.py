@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare import execute as execution
-from tare import experiment_file, journal, loads, machine, plan, platforms, record, remnants
+from tare import (
+    experiment_file,
+    journal,
+    loads,
+    machine,
+    plan,
+    plan_file,
+    platforms,
+    record,
+    remnants,
+)
 from tare.availability import Availability
 from tare.calibration import remembered
 from tare.catalogue import catalogue
@@ -195,7 +205,7 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            holds = (folder / plan.FILE).exists()
+            holds = (folder / plan_file.FILE).exists()
             raise StoreError(
                 f"{folder} is not empty, so nothing was measured",
                 "add --resume to go on with it, or choose another --out"
@@ -208,12 +218,12 @@ def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
         raise StoreError(
             f"cannot write to {folder}: {error.strerror}", "choose another --out"
         ) from error
-    plan.write(made, folder)
+    plan_file.write(made, folder)
 
 
 def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, Past]:
-    made = plan.resume(made, plan.read(folder))
-    plan.write(made, folder)
+    made = plan_file.resume(made, plan_file.read(folder))
+    plan_file.write(made, folder)
     compared = made.experiment.stopping.compare is not None
     return made, count(journal.read_all(folder), made.metric if compared else None)
 

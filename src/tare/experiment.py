@@ -22,6 +22,8 @@ NO_LOAD, WHOLE_SIZE = "none", "all"
 #: What the kernel takes as period of a CPU quota, and the least that a quota may come to in one
 #: (kernel/sched/core.c, ``min_cfs_quota_period`` and ``max_cfs_quota_period``).
 LEAST_PERIOD_S, MOST_PERIOD_S = 0.001, 1.0
+#: The kernel's own, Docker's and systemd's.
+PERIOD_S = 0.1
 LEAST_QUOTA_S = 0.001
 
 
@@ -140,7 +142,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     #: execution is timed.
     window: WindowSpec | None = None
     #: Period of CPU quotas, after which the kernel hands out CPU time anew.
-    quota_period_s: float = 0.1
+    quota_period_s: float = PERIOD_S
     #: Probe the machine for five seconds before and after each session.
     fingerprint: bool = True
 

@@ -80,7 +80,6 @@ def facts(found: dict[str, Any]) -> list[MachineFact]:
         "driver_mode": (_driver_mode(), None, "sysfs"),
         "hwp": (_hwp(), None, "/proc/cpuinfo"),
         "turbo": (_turbo(), None, "sysfs"),
-        "turbo_off": (read("/sys/devices/system/cpu/intel_pstate/no_turbo"), None, "sysfs"),
         "smt": (read("/sys/devices/system/cpu/smt/control"), None, "sysfs"),
         "huge_pages": (_HERE.value("/sys/kernel/mm/transparent_hugepage/enabled"), None, "sysfs"),
         "address_randomization": (read("/proc/sys/kernel/randomize_va_space"), None, "procfs"),

@@ -7,18 +7,15 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError
 from tare.experiment import KNOWN_FACTORS, TOPOLOGY, Cell, Experiment, WorkloadSpec
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
 VERSION = 1
-#: Where the plan is kept in the experiment's folder.
-FILE = "plan.json"
 #: A plan with more cells than this is a slip of the finger, not a question.
 MOST_CELLS = 100_000
 
@@ -239,97 +236,3 @@ def estimate(experiment: Experiment, made: Sequence[Cell], iteration_s: float) -
 def freeze(plan: Plan, repetitions: Mapping[str, int]) -> Plan:
     """Return the plan with its repetitions, which hold for all platforms from now on."""
     return msgspec.structs.replace(plan, repetitions=dict(repetitions))
-
-
-def write(plan: Plan, folder: Path) -> None:
-    """Keep the plan in the experiment's folder."""
-    path = folder / FILE
-    try:
-        fresh = path.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=1))
-        fresh.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror}", "free some room, or choose another --out"
-        ) from error
-
-
-def read(folder: Path) -> Plan:
-    """Read the plan that an experiment's folder holds.
-
-    Raises
-    ------
-    StoreError
-        If there is none, or it is of another version.
-    """
-    path = folder / FILE
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise StoreError(
-            f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
-            "name the folder that `tare experiment run --out` wrote",
-        ) from error
-    try:
-        version = msgspec.json.decode(data, type=_Versioned).version
-        if version == VERSION:
-            return msgspec.json.decode(data, type=Plan)
-    except msgspec.DecodeError as error:
-        raise StoreError(f"{path} is damaged: {error}") from error
-    raise StoreError(
-        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
-        "open it with the tare that wrote it",
-    )
-
-
-class _Versioned(msgspec.Struct):
-    version: int
-
-
-def resume(asked: Plan, stored: Plan) -> Plan:
-    """Return the plan to go on with: the stored one, with the stopping rule that is asked now.
-
-    Parameters
-    ----------
-    asked : Plan
-        Of the experiment file as it is.
-    stored : Plan
-        Of the folder; has the repetitions that are frozen.
-
-    Raises
-    ------
-    ExperimentError
-        If the experiment has changed in more than when to stop, naming the key; or if this
-        machine makes other cells of it.
-    """
-    now, then = _deciding(asked.experiment), _deciding(stored.experiment)
-    if now != then:
-        key, was, becomes = _difference(then, now, ())
-        raise ExperimentError(
-            f"the experiment has changed since it began: {key} was {was!r} and is {becomes!r}",
-            "measure it into a new folder with --out",
-        )
-    if asked.cells != stored.cells:
-        raise ExperimentError(
-            "this machine makes other cells of the experiment than the one where it began",
-            "measure it into a new folder with --out",
-        )
-    return msgspec.structs.replace(stored, experiment=asked.experiment)
-
-
-def _deciding(experiment: Experiment) -> dict[str, Any]:
-    """Return everything that decides about single trials, as plain data."""
-    plain: dict[str, Any] = msgspec.to_builtins(experiment)
-    for key in ("stopping", "skip_missing", "fingerprint", "question", "margin"):
-        del plain[key]
-    plain["workload"] = {spec["name"]: spec for spec in plain.pop("workloads")}
-    return plain
-
-
-def _difference(then: Any, now: Any, path: tuple[str, ...]) -> tuple[str, Any, Any]:
-    """Return where two unequal things differ first, and how."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in {**then, **now}:
-            if then.get(key) != now.get(key):
-                return _difference(then.get(key), now.get(key), (*path, key))
-    return ".".join(path), then, now

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tare import journal, plan, record
+from tare import journal, plan, plan_file, record
 from tare.experiment import KNOWN_FACTORS, Cell
 from tare.results import Results
 
@@ -18,7 +18,7 @@ BEGIN, LASTS = 10**12, 10**9
 def write(results: Results, folder: Path, *, text: str | None = None) -> Path:
     """Write results as an experiment's folder: plan, journal and, if given, the file's text."""
     (folder / "journal").mkdir(parents=True)
-    plan.write(plan.make(results.experiment, _cells(results)), folder)
+    plan_file.write(plan.make(results.experiment, _cells(results)), folder)
     if text is not None:
         (folder / "experiment.toml").write_text(text)
     for session in results.sessions.itertuples():

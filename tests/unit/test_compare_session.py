@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scripted import Behaviour, BlindObserver, Stage
 
-from tare import execute, journal, plan, record, store
+from tare import execute, journal, plan, plan_file, record, store
 from tare.execute.past import past
 from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.findings.judgement import Difference, differences, earlier_ends
@@ -82,7 +82,7 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., An
     def conduct(asked: Experiment, behaviour: Behaviour) -> Any:
         monkeypatch.setattr("tare.execute.pool.platforms.start", Stage(behaviour, ()).start)
         made = plan.make(asked, plan.cells(asked, MACHINE))
-        plan.write(made, folder)
+        plan_file.write(made, folder)
         listener = Listener()
         execute.conduct(
             execute.Request(

@@ -40,6 +40,13 @@ def test_windows_of_all_periods_are_as_long() -> None:
         assert cell.levels()["period"] == f"{period_s:g}"
 
 
+def test_a_whole_number_of_periods_is_not_rounded_up() -> None:
+    found = _experiment('quota = [0.5]\nperiod = ["10 ms", "70 ms"]')
+    made = window(found, _cell(found, quota=0.5, period=0.01), cpus=2)
+    assert made is not None
+    assert made.periods == 140
+
+
 def test_a_cell_without_a_period_has_the_experiments_own() -> None:
     found = _experiment("quota = [0.5]", 'quota_period = "20 ms"')
     cell = _cell(found, quota=0.5)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare import plan
+from tare import plan, plan_file
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 
@@ -237,31 +237,31 @@ def rich() -> plan.Plan:
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path) -> None:
-    plan.write(rich(), tmp_path)
-    assert plan.read(tmp_path) == rich()
-    assert [path.name for path in tmp_path.iterdir()] == [plan.FILE]
+    plan_file.write(rich(), tmp_path)
+    assert plan_file.read(tmp_path) == rich()
+    assert [path.name for path in tmp_path.iterdir()] == [plan_file.FILE]
 
 
 def test_what_is_no_plan_is_told_apart(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no experiment"):
-        plan.read(tmp_path)
-    plan.write(rich(), tmp_path)
-    path = tmp_path / plan.FILE
+        plan_file.read(tmp_path)
+    plan_file.write(rich(), tmp_path)
+    path = tmp_path / plan_file.FILE
     text = path.read_text()
     path.write_text(text[: len(text) // 2])
     with pytest.raises(StoreError, match="damaged"):
-        plan.read(tmp_path)
+        plan_file.read(tmp_path)
     path.write_text(json.dumps({**json.loads(text), "version": plan.VERSION + 1, "new": 1}))
     with pytest.raises(StoreError, match="another tare"):
-        plan.read(tmp_path)
+        plan_file.read(tmp_path)
     with pytest.raises(StoreError, match="cannot write"):
-        plan.write(rich(), tmp_path / "nowhere")
+        plan_file.write(rich(), tmp_path / "nowhere")
 
 
 def test_an_experiment_goes_on_with_another_stopping_rule() -> None:
     stored = rich()
     more = msgspec.structs.replace(stored.experiment, stopping=Stopping(trials=9))
-    resumed = plan.resume(plan.make(more, stored.cells), stored)
+    resumed = plan_file.resume(plan.make(more, stored.cells), stored)
     assert resumed.experiment.stopping.trials == 9
     assert resumed.repetitions == {"exp_float": 3}
 
@@ -283,7 +283,7 @@ def test_a_changed_experiment_does_not_go_on(changes: dict[str, Any], key: str) 
     stored = rich()
     changed = msgspec.structs.replace(stored.experiment, **changes)
     with pytest.raises(ExperimentError, match=key) as caught:
-        plan.resume(plan.make(changed, plan.cells(changed, MACHINE)), stored)
+        plan_file.resume(plan.make(changed, plan.cells(changed, MACHINE)), stored)
     assert "--out" in (caught.value.hint or "")
 
 
@@ -292,7 +292,7 @@ def test_an_experiment_does_not_go_on_where_it_has_other_cells() -> None:
     elsewhere = msgspec.structs.replace(MACHINE, steps=(1, 2))
     stored = plan.make(asked, plan.cells(asked, elsewhere))
     with pytest.raises(ExperimentError, match="other cells"):
-        plan.resume(plan.make(asked, plan.cells(asked, MACHINE)), stored)
+        plan_file.resume(plan.make(asked, plan.cells(asked, MACHINE)), stored)
 
 
 def test_as_many_blocks_are_planned_as_fit() -> None:

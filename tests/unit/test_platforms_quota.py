@@ -113,3 +113,10 @@ def test_a_quota_that_nothing_holds_is_refused(machine: Path) -> None:
     with pytest.raises(PlatformError, match="no control group holds") as caught:
         facts(place(0.2))
     assert caught.value.hint
+
+
+def test_a_process_that_has_ended_is_a_complaint(machine: Path) -> None:
+    version_2(machine, "20000 100000")
+    (machine / "proc" / str(PID) / "cgroup").unlink()
+    with pytest.raises(PlatformError, match="cannot be read back"):
+        quota.told(PID, Place(name=NAME, cores=0.2))

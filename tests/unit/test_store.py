@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 import synthetic
 
-from tare import journal, plan, record, store
+from tare import journal, plan_file, record, store
 from tare.errors import StoreError
 from tare.findings import all_findings
 from tare.store import schema
@@ -196,8 +196,8 @@ def test_not_a_folder_of_tare(tmp_path):
 
 
 def test_an_older_layout(folder):
-    text = (folder / plan.FILE).read_text()
-    (folder / plan.FILE).write_text(text.replace('"version": 1', '"version": 0'))
+    text = (folder / plan_file.FILE).read_text()
+    (folder / plan_file.FILE).write_text(text.replace('"version": 1', '"version": 0'))
     with pytest.raises(StoreError, match="another tare"):
         store.load(folder)
 

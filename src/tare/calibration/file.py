@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from tare import store
+from tare import store, whole_file
 from tare.calibration import conclude
 from tare.calibration.document import VERSION, Calibration, Interval, Point
 from tare.errors import StoreError
@@ -175,16 +174,4 @@ def write(found: tuple[Calibration, ...], path: Path) -> None:
     StoreError
         If they cannot be written.
     """
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            # Follows no link that somebody laid where all may write.
-            with fresh.open("xb") as file:
-                file.write(encoded(found))
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror}", "choose another --json FILE, or -"
-        ) from error
+    whole_file.write(path, encoded(found), "choose another --json FILE, or -")

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from tare import whole_file
 from tare.calibration.document import Interval
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import Experiment
@@ -146,15 +147,8 @@ def combinations(values: Mapping[str, tuple[str, ...]]) -> tuple[Combination, ..
 
 def write(matrix: Matrix, folder: Path) -> None:
     """Keep what is known in the folder of all combinations."""
-    path = folder / FILE
-    try:
-        fresh = path.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(matrix), indent=1))
-        fresh.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror}", "free some room, or choose another --out"
-        ) from error
+    data = msgspec.json.format(msgspec.json.encode(matrix), indent=1)
+    whole_file.write(folder / FILE, data, "free some room, or choose another --out")
 
 
 def is_in(folder: Path) -> bool:
@@ -171,15 +165,26 @@ def read(folder: Path) -> Matrix:
     Raises
     ------
     StoreError
-        If there is none, or it is damaged.
+        If there is none, it is damaged, or of another version.
     """
     path = folder / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Matrix)
+        data = path.read_bytes()
+        version = msgspec.json.decode(data, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(data, type=Matrix)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     except msgspec.DecodeError as error:
         raise StoreError(f"{path} is damaged: {error}") from error
+    raise StoreError(
+        f"{path} was written by another tare (version {version}, this one reads {VERSION})",
+        "measure it into a new folder with --out",
+    )
+
+
+class _Versioned(msgspec.Struct):
+    version: int
 
 
 def became(

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from tare.errors import ExperimentError
+from tare.experiment import LEAST_PERIOD_S, LEAST_QUOTA_S, MOST_PERIOD_S
 
 #: A sweep with more steps than this is a slip of the finger.
 MOST = 1000
-#: The kernel hands out no less CPU time a period (kernel/sched: min_cfs_quota_period).
-LEAST_US = 1000
 #: AWS Lambda: so many MB come with one vCPU; sizes are counted in MiB, whatever they are called.
 LAMBDA_MB = 1769
 #: Sizes that people choose on AWS Lambda, and whole vCPUs.
@@ -135,7 +134,7 @@ def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
     ExperimentError
         With a period, or a step, that would do.
     """
-    if not 0.001 <= period_s <= 1:
+    if not LEAST_PERIOD_S <= period_s <= MOST_PERIOD_S:
         raise ExperimentError(
             f"--period: the kernel has periods from 1 ms to 1 s, not {1000 * period_s:g} ms",
             "--period '100 ms'",
@@ -143,9 +142,11 @@ def check_period(cpus: Sequence[float], period_s: float, platform: str) -> None:
     least = min(cpus)
     if platform.startswith("docker") and least < 0.01:
         raise ExperimentError(f"docker gives no less than 0.01 CPUs, not {least:g}", "--from 0.01")
-    if round(least * period_s * 1e6) < LEAST_US:
-        enough = math.ceil(LEAST_US / 1000 / least)
-        hint = f"--period '{enough} ms'" if enough <= 1000 else f"--from {0.001 / period_s:g}"
+    if round(least * period_s * 1e6) < LEAST_QUOTA_S * 1e6:
+        enough = math.ceil(LEAST_QUOTA_S * 1000 / least)
+        hint = (
+            f"--period '{enough} ms'" if enough <= 1000 else f"--from {LEAST_QUOTA_S / period_s:g}"
+        )
         raise ExperimentError(
             f"{least:g} CPUs are {least * period_s * 1000:g} ms of each period of "
             f"{1000 * period_s:g} ms; the kernel hands out no less than 1 ms",

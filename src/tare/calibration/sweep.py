@@ -13,14 +13,20 @@ from tare import parameters
 from tare.calibration import steps
 from tare.calibration.document import By
 from tare.errors import ExperimentError
-from tare.experiment import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
+from tare.experiment import (
+    PERIOD_S,
+    Experiment,
+    SizeSpec,
+    Stopping,
+    WindowSpec,
+    WorkloadSpec,
+)
 from tare.registry import Description
 
 #: The kernel that solves linear equations, as CALIBRATE's; its size unless another is asked for.
 LINPACK, SIZE = "linpack", 1000
 #: Windows at each step, and the fewest that say anything of their spread.
 WINDOWS, FEWEST_WINDOWS = 7, 3
-PERIODS, PERIOD_S = 20, 0.1
 #: Of its matrix and the copy that is solved; the vectors beside them are small.
 _MATRICES, _NUMBER_BYTES = 2, 8
 #: What an instance needs beside its matrices.
@@ -45,7 +51,7 @@ class Asked:
     one_lu: bool = False
     #: Periods of the quota, of which several are tried beside each other.
     periods_s: Sequence[float] = (PERIOD_S,)
-    periods: int = PERIODS
+    periods: int = WindowSpec().periods
     windows: int = WINDOWS
     budget_s: float | None = None
     seed: int = 1

@@ -13,7 +13,7 @@ from tare.calibration import steps, sweep
 from tare.calibration.document import By
 from tare.calibration.trials import FEWEST_STEPS
 from tare.errors import ExperimentError
-from tare.experiment import Experiment, WorkloadSpec
+from tare.experiment import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
 
 #: What is swept, in the words of ``--by``.
 _BY = ("quota", "cpuset", "memory")
@@ -118,7 +118,7 @@ def experiment(options: Options) -> Experiment:
             threads=threads,
             one_lu=options.one_lu,
             periods_s=periods_s,
-            periods=options.periods or sweep.PERIODS,
+            periods=options.periods or WindowSpec().periods,
             windows=windows(options),
             seed=1 if options.seed is None else options.seed,
             fingerprint=options.fingerprint,
@@ -231,7 +231,7 @@ def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) ->
 def _periods(text: str | None) -> tuple[float, ...]:
     """Read one period of the quota, or several that are to be tried beside each other."""
     found = [_seconds(word.strip(), "--period") for word in (text or "").split(",") if text]
-    return tuple(dict.fromkeys(one for one in found if one is not None)) or (sweep.PERIOD_S,)
+    return tuple(dict.fromkeys(one for one in found if one is not None)) or (PERIOD_S,)
 
 
 def _seconds(text: str | None, option: str) -> float | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from tare import settings
+from tare import plan_file, settings
 from tare.calibration import boot, fairness, matrix
 from tare.calibration.document import Calibration
 from tare.calibration.matrix import Combination, Matrix
@@ -139,7 +139,7 @@ def _one(
                 made.experiment,
                 below,
                 made.each_s,
-                resume=(below / "plan.json").exists(),
+                resume=(below / plan_file.FILE).exists(),
                 as_root=as_root,
                 settings=one.settings,
                 again=folder,

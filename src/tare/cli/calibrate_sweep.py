@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tare import plan_file
 from tare.calibration import matrix
 from tare.calibration import sweep as sweeps
 from tare.cli import calibrate_asked, output
@@ -91,9 +92,7 @@ def _resumed(options: Options, out: Path | None) -> Path:
 
 def stored(folder: Path, options: Options) -> Experiment:
     """Return the sweep that a folder holds, to go on with it."""
-    from tare import plan
-
-    found = plan.read(folder).experiment
+    found = plan_file.read(folder).experiment
     if found.window is None:
         raise StoreError(
             f"{folder} holds an experiment that is no sweep",
@@ -118,7 +117,7 @@ def check_free(folder: Path) -> None:
             f"cannot write to {folder}: {error.strerror}", "choose another --out"
         ) from error
     if holds:
-        held = not holds.isdisjoint({"plan.json", matrix.FILE})
+        held = not holds.isdisjoint({plan_file.FILE, matrix.FILE})
         raise StoreError(
             f"{folder} is not empty, so nothing was measured",
             f"tare calibrate --resume --out {folder}   (goes on), or choose another --out"

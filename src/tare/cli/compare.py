@@ -131,13 +131,14 @@ def compare(
 
     Example: tare compare 'sleep 0.1' 'sleep 0.103'
     """
-    from tare import plan
     from tare.findings.difference import question
 
     if resume:
         if out is None:
             raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-        seed = plan.read(out).experiment.seed if seed is None else seed
+        from tare import plan_file
+
+        seed = plan_file.read(out).experiment.seed if seed is None else seed
         if baseline is not None:
             raise ExperimentError(
                 "--resume and --baseline exclude each other: the new session is what is compared",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare import journal, plan, record
+from tare import journal, plan_file, record
 from tare.cli import output
 from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
@@ -176,7 +176,7 @@ def summarize(folder: Path, ended: str) -> Summary:
     for number, trial in trials.items():
         trial.values = {key: sum(v) / len(v) for key, v in sums[number].items()}
     finished = [trial for trial in trials.values() if trial.status != "unfinished"]
-    asked = plan.read(folder)
+    asked = plan_file.read(folder)
     return Summary(finished, facts, ended, asked.experiment.stopping, asked.metric, stop)
 
 

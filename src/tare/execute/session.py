@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 import secrets
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-import tare
-from tare import agent, journal, lease, machine, plan, remnants
-from tare.errors import StoreError, TrialError
+from tare import journal, lease, plan, plan_file, remnants
+from tare.errors import TrialError
 from tare.execute import repetitions
 from tare.execute.budget import Budget
 from tare.execute.observer import Observer
+from tare.execute.opening import ending, journal_path, opening
 from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
 from tare.execute.request import Decision, Request
@@ -53,10 +51,10 @@ def conduct(request: Request) -> str:
     name = lease.new_name()
     with ExitStack() as stack:
         stack.enter_context(remnants.lease(name))
-        writer = journal.Writer(_journal_path(request))
+        writer = journal.Writer(journal_path(request))
         stack.callback(writer.close)
         nonce = secrets.randbits(24)
-        writer.write(_opening(request, name, nonce), *request.facts, *request.notes)
+        writer.write(opening(request, name, nonce), *request.facts, *request.notes)
         reason = "failed"
         try:
             weigh(request, writer, "before")
@@ -68,32 +66,9 @@ def conduct(request: Request) -> str:
             reason = "interrupted"
             raise
         finally:
-            writer.write(journal.SessionEnd(ended=_now(), reason=reason))
+            writer.write(ending(reason))
             writer.sync()
     return reason
-
-
-def _opening(request: Request, name: str, nonce: int) -> journal.Session:
-    return journal.Session(
-        version=plan.VERSION,
-        session=request.past.sessions + 1,
-        name=name,
-        nonce=nonce,
-        boot_id=machine.boot_id(),
-        started=_now(),
-        tare=tare.__version__,
-        agent_digest=agent.digest(),
-        argv=tuple(sys.argv),
-    )
-
-
-def _journal_path(request: Request) -> Path:
-    folder = request.folder / "journal"
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
-    return folder / f"{request.past.sessions + 1}.ndjson"
 
 
 #: Blocks after which it is known at the latest whether enough trials fit the budget.
@@ -181,7 +156,7 @@ class _Session:
         frozen = repetitions.find(request.plan, self._rehearse, request.progress.stage)
         if frozen != request.plan.repetitions:
             request.plan = plan.freeze(request.plan, frozen)
-            plan.write(request.plan, request.folder)
+            plan_file.write(request.plan, request.folder)
         self.writer.sync()
 
     def _rehearse(self, cell: Cell, count: int) -> dict[str, float]:
@@ -304,7 +279,3 @@ class _Session:
                 )
             )
             self.tally.stopped.add(cell)
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from tare import record
 from tare.experiment import Cell, Experiment
 
@@ -23,11 +21,13 @@ def window(experiment: Experiment, cell: Cell, cpus: int) -> record.Window | Non
     if experiment.window is None:
         return None
     cores = experiment.cores(cell)
-    period_s = experiment.period_s(cell)
+    period_ns, longest_ns = (
+        round(seconds * 1e9) for seconds in (experiment.period_s(cell), experiment.longest_period_s)
+    )
     return record.Window(
         # Of several periods, all windows are as long as those of the longest.
-        periods=math.ceil(experiment.window.periods * experiment.longest_period_s / period_s),
-        period_ns=round(period_s * 1e9),
+        periods=-(-experiment.window.periods * longest_ns // period_ns),
+        period_ns=period_ns,
         throttled=cores is not None and cores < _usable(experiment, cell, cpus),
     )
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 
 import msgspec
 
+from tare import whole_file
 from tare.errors import StoreError
 from tare.fingerprint.document import VERSION, Fingerprint
 
@@ -83,16 +83,4 @@ def write(fingerprint: Fingerprint, path: Path) -> None:
         If it cannot be written.
     """
     text = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            # Follows no link that somebody laid where all may write.
-            with fresh.open("xb") as file:
-                file.write(text)
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror}", "choose another --json FILE, or -"
-        ) from error
+    whole_file.write(path, text, "choose another --json FILE, or -")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tare import plan, store
+from tare import plan, plan_file, store
 from tare.errors import InputError, StoreError
 from tare.interop import units
 from tare.interop.format import Format
@@ -26,7 +26,7 @@ _SESSION = 1 << 32
 
 def recognises(head: bytes, file: Path) -> bool:
     """Whether it is a folder with a plan in it."""
-    return file.is_dir() and (file / plan.FILE).is_file()
+    return file.is_dir() and (file / plan_file.FILE).is_file()
 
 
 def read(file: Path, columns: Columns) -> Imported:

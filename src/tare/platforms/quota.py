@@ -38,10 +38,15 @@ def told(pid: int, place: Place) -> tuple[Told, ...]:
     Raises
     ------
     PlatformError
-        If it is held to another.
+        If it is held to another, or has ended.
     """
     assert place.cores is not None
-    found = list(held(pid))
+    try:
+        found = list(held(pid))
+    except OSError as error:
+        raise PlatformError(
+            f"the quota of {place.name} cannot be read back: {error.strerror}"
+        ) from error
     if not found:
         raise PlatformError(
             f"a quota of {place.cores:g} CPUs was asked, but no control group holds {place.name}",

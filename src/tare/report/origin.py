@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from tare import plan
+from tare import plan_file
 from tare.results import Results
 
 #: Of an experiment file that the page shows.
@@ -50,7 +50,9 @@ def origin(folder: Path, results: Results) -> Origin:
         content = file.read_bytes()
         digests.append(("experiment.toml", hashlib.sha256(content).hexdigest()))
         text = content.decode(errors="replace")[:_MOST_CHARACTERS]
-    digests.append((plan.FILE, hashlib.sha256((folder / plan.FILE).read_bytes()).hexdigest()))
+    digests.append(
+        (plan_file.FILE, hashlib.sha256((folder / plan_file.FILE).read_bytes()).hexdigest())
+    )
     digests += [("agent", str(d)) for d in dict.fromkeys(sessions.get("agent_digest", ()))]
     versions = tuple(dict.fromkeys(str(v) for v in sessions.get("tare", ())))
     return Origin(

@@ -15,7 +15,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from tare import journal, plan, record
+from tare import journal, plan, plan_file, record
 from tare.errors import StoreError
 from tare.store.schema import TABLES
 
@@ -34,7 +34,7 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     StoreError
         If the folder holds no experiment, or its journal cannot be read.
     """
-    plan.read(folder)  # says best what is wrong with a folder that is none of tare's
+    plan_file.read(folder)  # says best what is wrong with a folder that is none of tare's
     origins = _origins(folder)
     path = folder / FILE
     try:
@@ -111,7 +111,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 def _origins(folder: Path) -> list[tuple[str, int, int]]:
     """Describe the files that the store is made from; journals only ever grow."""
     found = []
-    for path in [folder / plan.FILE, *journal.files(folder)]:
+    for path in [folder / plan_file.FILE, *journal.files(folder)]:
         stat = path.stat()
         found.append((str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
     return found
@@ -155,7 +155,7 @@ _ARROW = {
 
 def _read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Read a folder into rows, in the order of the columns of each table."""
-    made = plan.read(folder)
+    made = plan_file.read(folder)
     file = folder / "experiment.toml"
     asked = made.experiment
     text = file.read_text(errors="replace") if file.exists() else None

@@ -9,7 +9,7 @@ import duckdb
 import msgspec
 import pandas as pd
 
-from tare import plan
+from tare import plan_file
 from tare.results import Results
 from tare.store.build import connect
 
@@ -54,7 +54,7 @@ def load(folder: str | PathLike[str]) -> Results:
         If the folder holds no experiment, one of another layout, or a damaged journal.
     """
     path = Path(folder)
-    made = plan.read(path)
+    made = plan_file.read(path)
     factors = list(made.cells[0].levels()) if made.cells else []
     with connect(path) as store:
         facts = store.sql("SELECT * FROM facts").df()

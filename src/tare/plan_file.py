@@ -1,0 +1,103 @@
+"""The plan in an experiment's folder: kept, read, and gone on with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tare import whole_file
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import Experiment
+from tare.plan import VERSION, Plan
+
+#: Where it is kept.
+FILE = "plan.json"
+
+
+def write(plan: Plan, folder: Path) -> None:
+    """Keep the plan in the experiment's folder."""
+    data = msgspec.json.format(msgspec.json.encode(plan), indent=1)
+    whole_file.write(folder / FILE, data, "free some room, or choose another --out")
+
+
+def read(folder: Path) -> Plan:
+    """Read the plan that an experiment's folder holds.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it is of another version.
+    """
+    path = folder / FILE
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(
+            f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
+            "name the folder that `tare experiment run --out` wrote",
+        ) from error
+    try:
+        version = msgspec.json.decode(data, type=_Versioned).version
+        if version == VERSION:
+            return msgspec.json.decode(data, type=Plan)
+    except msgspec.DecodeError as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+    raise StoreError(
+        f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
+        "open it with the tare that wrote it",
+    )
+
+
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def resume(asked: Plan, stored: Plan) -> Plan:
+    """Return the plan to go on with: the stored one, with the stopping rule that is asked now.
+
+    Parameters
+    ----------
+    asked : Plan
+        Of the experiment file as it is.
+    stored : Plan
+        Of the folder; has the repetitions that are frozen.
+
+    Raises
+    ------
+    ExperimentError
+        If the experiment has changed in more than when to stop, naming the key; or if this
+        machine makes other cells of it.
+    """
+    now, then = _deciding(asked.experiment), _deciding(stored.experiment)
+    if now != then:
+        key, was, becomes = _difference(then, now, ())
+        raise ExperimentError(
+            f"the experiment has changed since it began: {key} was {was!r} and is {becomes!r}",
+            "measure it into a new folder with --out",
+        )
+    if asked.cells != stored.cells:
+        raise ExperimentError(
+            "this machine makes other cells of the experiment than the one where it began",
+            "measure it into a new folder with --out",
+        )
+    return msgspec.structs.replace(stored, experiment=asked.experiment)
+
+
+def _deciding(experiment: Experiment) -> dict[str, Any]:
+    """Return everything that decides about single trials, as plain data."""
+    plain: dict[str, Any] = msgspec.to_builtins(experiment)
+    for key in ("stopping", "skip_missing", "fingerprint", "question", "margin"):
+        del plain[key]
+    plain["workload"] = {spec["name"]: spec for spec in plain.pop("workloads")}
+    return plain
+
+
+def _difference(then: Any, now: Any, path: tuple[str, ...]) -> tuple[str, Any, Any]:
+    """Return where two unequal things differ first, and how."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in {**then, **now}:
+            if then.get(key) != now.get(key):
+                return _difference(then.get(key), now.get(key), (*path, key))
+    return ".".join(path), then, now

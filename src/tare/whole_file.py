@@ -1,0 +1,40 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tare.errors import StoreError
+
+
+def write(path: Path, data: bytes, hint: str) -> None:
+    """Write a file; what stood there before stays until the new one is whole.
+
+    Parameters
+    ----------
+    path : Path
+        Where it is to stand.
+    data : bytes
+        All of it.
+    hint : str
+        What to do where that cannot be.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be written.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        try:
+            # Of a process of the same number that was killed.
+            fresh.unlink(missing_ok=True)
+            # Follows no link that somebody laid where all may write.
+            with fresh.open("xb") as file:
+                file.write(data)
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
