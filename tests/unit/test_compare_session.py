@@ -73,7 +73,7 @@ def taking(spread: float, **factors: float) -> Behaviour:
 def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Conduct a session and return its journal, its differences, and what progress was told."""
     monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.execute.session.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.execute.opening.agent.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.execute.session.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"

@@ -62,7 +62,7 @@ def session(
 ) -> Callable[..., tuple[list[journal.Line], Stage, Quiet]]:
     """Conduct a session and return its whole journal."""
     monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
-    monkeypatch.setattr("tare.execute.session.agent.digest", lambda: "0" * 64)
+    monkeypatch.setattr("tare.execute.opening.agent.digest", lambda: "0" * 64)
     monkeypatch.setattr("tare.execute.session.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"
