@@ -119,4 +119,4 @@ def test_a_process_that_has_ended_is_a_complaint(machine: Path) -> None:
     version_2(machine, "20000 100000")
     (machine / "proc" / str(PID) / "cgroup").unlink()
     with pytest.raises(PlatformError, match="cannot be read back"):
-        quota.told(PID, Place(name=NAME, cores=0.2))
+        quota.told(PID, Place(name=NAME, cores=0.2, shared="/"))
