@@ -14,7 +14,7 @@ from trees import grow
 from tare import lease
 from tare.calibration import matrix, sweep
 from tare.cli import calibrate_matrix
-from tare.errors import InterruptError, PlatformError, TrialError
+from tare.errors import InterruptError, PlatformError, StoreError, TrialError
 from tare.experiment import Experiment, WorkloadSpec
 from tare.kernel_files import KernelFiles
 
@@ -58,12 +58,12 @@ def asked() -> Experiment:
 def begin(words: str, folder: Path, kernel: KernelFiles) -> matrix.Matrix:
     values = calibrate_matrix.asked([words])
     calibrate_matrix.begin(asked(), values, folder, None, 8.0, as_root=False, kernel=kernel)
-    return matrix.read(folder)
+    return matrix.read(folder, calibrate_matrix.known())
 
 
 def resumed(folder: Path, kernel: KernelFiles) -> matrix.Matrix:
     calibrate_matrix.resume(folder, None, as_root=False, kernel=kernel)
-    return matrix.read(folder)
+    return matrix.read(folder, calibrate_matrix.known())
 
 
 def states(made: matrix.Matrix) -> dict[str, str]:
@@ -106,7 +106,7 @@ def test_where_nothing_can_be_had_nothing_is_begun(server: KernelFiles, tmp_path
         calibrate_matrix.check(values, server)
     assert told.value.hint
     values = calibrate_matrix.asked(["driver=passive"])
-    with pytest.raises(PlatformError, match="none of the 1"):
+    with pytest.raises(PlatformError, match="no combination can be had here; driver=passive"):
         calibrate_matrix.check(values, grow("cloud_vm", tmp_path / "vm"))
 
 
@@ -156,7 +156,9 @@ def test_a_failed_sweep_is_told_and_the_rest_goes_on(
     failing(TrialError("trial 3 went wrong", "look"))
     with pytest.raises(TrialError, match="trial 3 went wrong"):
         begin("turbo=on,off", tmp_path / "out", server)
-    assert set(states(matrix.read(tmp_path / "out")).values()) == {"failed"}
+    assert set(states(matrix.read(tmp_path / "out", calibrate_matrix.known())).values()) == {
+        "failed"
+    }
     assert server.read(TURBO) == "0"
     assert "trial 3 went wrong" in capsys.readouterr().err
 
@@ -169,8 +171,67 @@ def test_an_interruption_keeps_what_is_to_do(
     failing(InterruptError("interrupted", "tare calibrate --resume --out x"))
     with pytest.raises(InterruptError):
         begin("turbo=on,off", tmp_path / "out", server)
-    assert set(states(matrix.read(tmp_path / "out")).values()) == {"to do"}
+    assert set(states(matrix.read(tmp_path / "out", calibrate_matrix.known())).values()) == {
+        "to do"
+    }
     assert server.read(TURBO) == "0"
     monkeypatch.setattr(calibrate_matrix, "measure", whole)
     assert set(states(resumed(tmp_path / "out", server)).values()) == {"measured"}
     assert set(held) == {"turbo=on", "turbo=off"}
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        ({"version": 9}, "written by another tare"),
+        ({"asked": {}}, "its combinations are not those"),
+        ({"asked": {"coffee": ["on"]}}, "settings that there are not"),
+        ({"asked": {"turbo": []}}, "settings that there are not"),
+        ({"asked": {"turbo": [str(i) for i in range(65)]}}, "more than 64 sweeps"),
+        ({"asked": {"turbo": ["on", "on"]}, "twice": True}, "are the same"),
+        ({"folder": "../../elsewhere"}, "its combinations are not those"),
+        ({"settings": {"swappiness": "10"}}, "its combinations are not those"),
+        ({"each_s": 1e300}, "not possible"),
+        ({"each_s": -1}, "not possible"),
+    ],
+)
+def test_a_matrix_from_elsewhere_is_read_with_suspicion(
+    server: KernelFiles, held: Held, tmp_path: Path, damage: dict[str, Any], complaint: str
+) -> None:
+    out = tmp_path / "out"
+    begin("turbo=on,off", out, server)
+    found = msgspec.json.decode((out / matrix.FILE).read_bytes())
+    first = found["combinations"][0]
+    first |= {name: value for name, value in damage.items() if name in ("folder", "settings")}
+    if damage.get("twice"):
+        found["combinations"][1] = first
+    found |= {name: value for name, value in damage.items() if name in found}
+    (out / matrix.FILE).write_bytes(msgspec.json.encode(found))
+    with pytest.raises(StoreError, match=complaint) as told:
+        resumed(out, server)
+    assert told.value.hint
+    assert len(held) == 2
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"[", b"[]", b"{}", b"\xff", b"[" * 100_000, b" " * (5 << 20)]
+)
+def test_what_is_no_matrix_is_told(server: KernelFiles, tmp_path: Path, text: bytes) -> None:
+    (tmp_path / matrix.FILE).write_bytes(text)
+    with pytest.raises(StoreError, match="is damaged"):
+        resumed(tmp_path, server)
+
+
+def test_a_sweep_that_is_gone_is_measured_again_and_a_damaged_one_told(
+    server: KernelFiles, held: Held, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    begin("turbo=on,off", out, server)
+    kept = out / "turbo=on" / "calibration.json"
+    kept.unlink()
+    held.clear()
+    assert set(states(resumed(out, server)).values()) == {"measured"}
+    assert set(held) == {"turbo=on"}
+    kept.write_text("{}")
+    with pytest.raises(StoreError, match="is no calibration"):
+        resumed(out, server)

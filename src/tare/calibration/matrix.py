@@ -21,6 +21,11 @@ VERSION = 1
 FILE = "matrix.json"
 #: More sweeps than anybody waits for.
 MOST = 64
+#: A file larger than this is none: 64 combinations take a hundredth of it.
+_SIZE_LIMIT = 4 << 20
+#: Longer than anybody waits for one window of each step.
+_LONGEST_S = 1e8
+_MAKES_ONE = "tare calibrate --settings NAME=VALUE,VALUE   (makes one)"
 
 State = Literal["to do", "measured", "waiting", "left out", "failed"]
 
@@ -159,32 +164,62 @@ def is_in(folder: Path) -> bool:
         return False
 
 
-def read(folder: Path) -> Matrix:
-    """Read what :func:`write` wrote.
+class _Versioned(msgspec.Struct):
+    version: int
+
+
+def read(folder: Path, known: Sequence[str]) -> Matrix:
+    """Read what :func:`write` wrote, with suspicion.
+
+    Parameters
+    ----------
+    folder : Path
+    known : sequence of str
+        The settings that there are.
 
     Raises
     ------
     StoreError
-        If there is none, it is damaged, or of another version.
+        If there is none, it is damaged, or another tare wrote it in another way.
     """
     path = folder / FILE
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_SIZE_LIMIT + 1)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror}", _MAKES_ONE) from error
+    try:
+        if len(data) > _SIZE_LIMIT:
+            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
         version = msgspec.json.decode(data, type=_Versioned).version
         if version == VERSION:
-            return msgspec.json.decode(data, type=Matrix)
-    except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise StoreError(f"{path} is damaged: {error}") from error
+            found = msgspec.json.decode(data, type=Matrix)
+            _check(found, known)
+            return found
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged: {error}", _MAKES_ONE) from error
     raise StoreError(
         f"{path} was written by another tare (version {version}, this one reads {VERSION})",
-        "measure it into a new folder with --out",
+        "go on with the tare that wrote it",
     )
 
 
-class _Versioned(msgspec.Struct):
-    version: int
+def _check(found: Matrix, known: Sequence[str]) -> None:
+    """Raise DecodeError for what no ``--settings`` asks for."""
+    if not set(found.asked) <= set(known) or not all(found.asked.values()):
+        raise msgspec.DecodeError("it asks for settings that there are not")
+    if math.prod(map(len, found.asked.values())) > MOST:
+        raise msgspec.DecodeError(f"it asks for more than {MOST} sweeps")
+    # Folders, too: a name may not lead out of that of the matrix.
+    due = [(one.settings, one.folder) for one in combinations(found.asked)]
+    if [(one.settings, one.folder) for one in found.combinations] != due:
+        raise msgspec.DecodeError("its combinations are not those of the settings it asks for")
+    if len({name for _, name in due}) < len(due):
+        raise msgspec.DecodeError("two of its combinations are the same")
+    if found.experiment.window is None:
+        raise msgspec.DecodeError("its experiment is no sweep")
+    if not 0 < found.each_s < _LONGEST_S:
+        raise msgspec.DecodeError("its windows take a time that is not possible")
 
 
 def became(

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tare import plan_file, settings
-from tare.calibration import boot, fairness, matrix
+from tare.calibration import boot, fairness, file, matrix
 from tare.calibration.document import Calibration
 from tare.calibration.matrix import Combination, Matrix
 from tare.cli import output
@@ -38,8 +38,9 @@ def check(values: dict[str, tuple[str, ...]], kernel: KernelFiles | None = None)
     """
     some = look(matrix.combinations(values), kernel or KernelFiles())
     if all(one.state == "left out" for one in some):
+        which = f"none of the {len(some)} combinations" if len(some) > 1 else "no combination"
         raise PlatformError(
-            f"none of the {len(some)} combinations can be had here; {some[0].label}: {some[0].why}",
+            f"{which} can be had here; {some[0].label}: {some[0].why}",
             some[0].hint,
         )
 
@@ -72,9 +73,16 @@ def resume(
 ) -> None:
     """Go on with what a folder holds: after an interruption, or a start of the machine."""
     there = kernel or KernelFiles()
-    made = matrix.read(folder)
-    made = msgspec.structs.replace(made, combinations=look(made.combinations, there))
+    made = matrix.read(folder, known())
+    some = tuple(_kept(one, folder) for one in made.combinations)
+    made = msgspec.structs.replace(made, combinations=look(some, there))
     _go_on(made, folder, json, as_root=as_root, kernel=there)
+
+
+def _kept(one: Combination, folder: Path) -> Combination:
+    """Let what is told to be measured, but whose calibration is gone, be measured again."""
+    gone = one.state == "measured" and not (folder / one.folder / FILE).is_file()
+    return matrix.became(one, "to do") if gone else one
 
 
 def look(some: Sequence[Combination], kernel: KernelFiles) -> tuple[Combination, ...]:
@@ -165,11 +173,7 @@ def judged(made: Matrix, folder: Path) -> Matrix:
 def _measured(made: Matrix, folder: Path) -> dict[str, Calibration]:
     """Read what was measured so far, by the label of its combination."""
     return {
-        one.label: _read(folder / one.folder / FILE)
+        one.label: file.read(folder / one.folder / FILE)[0]
         for one in made.combinations
         if one.state == "measured"
     }
-
-
-def _read(path: Path) -> Calibration:
-    return msgspec.json.decode(path.read_bytes(), type=Calibration)
