@@ -63,28 +63,23 @@ def _told(found: Calibration, *, several: bool) -> str:
     """Say the verdict, what it means for comparisons, and why a range is slower."""
     slowest = telling.slowest(found)
     ceiling = telling.ceiling(found)
-    parts = [
-        f"{telling.subject(found)}:" if several else None,
-        telling.verdict(found),
-        telling.unsettled(found),
-        telling.comparability(found),
-        None if slowest is None else telling.because(slowest),
+    more = (
         None if ceiling in (None, slowest) else ceiling.evidence,
         telling.parted(found),
-    ]
-    return " ".join(part for part in parts if part)
+    )
+    return " ".join((_summary(found, several=several), *filter(None, more)))
 
 
 def _summary(found: Calibration, *, several: bool) -> str:
     slowest = telling.slowest(found)
-    parts = [
+    parts = (
         f"{telling.subject(found)}:" if several else None,
         telling.verdict(found),
         telling.unsettled(found),
         telling.comparability(found),
         None if slowest is None else telling.because(slowest),
-    ]
-    return " ".join(part for part in parts if part)
+    )
+    return " ".join(filter(None, parts))
 
 
 def _verdict(found: Sequence[Calibration]) -> Verdict:
