@@ -8,6 +8,7 @@ mod bsearch;
 mod exp_double;
 mod exp_float;
 mod gray2bin;
+mod input;
 mod insertion_sort;
 mod linpack;
 mod null;
@@ -18,14 +19,11 @@ mod triad;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use rand_pcg::rand_core::{RngCore, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use rand_pcg::rand_core::RngCore;
 use serde::Serialize;
 
+use input::{fits, generate, room, unit, up_to};
 pub use steps::{Step, Steps};
-
-use crate::cgroup;
-use crate::topology::memory_bytes;
 
 /// Every kernel, in order of name. A new one needs a line here and its `mod` above.
 pub const KERNELS: &[&Kernel] = &[
@@ -154,55 +152,6 @@ fn values<const N: usize>(
     Ok(values)
 }
 
-/// So many items drawn from the seed's generator; refused where the machine has no room.
-fn generate<T>(
-    size: u64,
-    seed: u64,
-    mut draw: impl FnMut(&mut Pcg64Mcg) -> T,
-) -> Result<Vec<T>, String> {
-    let mut items = room(size)?;
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    items.extend((0..size).map(|_| draw(&mut random)));
-    Ok(items)
-}
-
-/// An empty vector with room for so many items.
-fn room<T>(size: u64) -> Result<Vec<T>, String> {
-    let bytes = size.saturating_mul(std::mem::size_of::<T>() as u64);
-    fits(bytes)?;
-    let mut items = Vec::new();
-    items
-        .try_reserve_exact(size as usize)
-        .map_err(|_| format!("an input of {bytes} bytes finds no room in memory"))?;
-    Ok(items)
-}
-
-/// Refuses what exceeds memory: Linux promises what it does not have, and kills whoever uses it.
-fn fits(bytes: u64) -> Result<(), String> {
-    let memory = memory_bytes();
-    let limit = cgroup::memory_limit().filter(|limit| *limit < memory);
-    let (whose, most) = match limit {
-        Some(limit) => ("the memory limit of its control group", limit),
-        None => ("the machine's memory", memory),
-    };
-    if bytes > most {
-        return Err(format!(
-            "an input of {bytes} bytes exceeds {whose} of {most} bytes"
-        ));
-    }
-    Ok(())
-}
-
-/// Uniform in [0, 1): the 53 bits that a double holds exactly.
-fn unit(random: &mut Pcg64Mcg) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// Uniform in 1..=limit (by multiplication; the bias is below limit / 2^64).
-fn up_to(limit: u64, random: &mut Pcg64Mcg) -> u64 {
-    ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64 + 1
-}
-
 /// Sorts a fresh copy of the same input in every repetition; the copy is part of the work,
 /// about a hundredth of it at STABILITY's sizes.
 fn sorting(size: u64, seed: u64, sort: fn(&mut [u32])) -> Result<Execution, String> {
@@ -231,6 +180,9 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[cfg(test)]
 mod tests {
+    use rand_pcg::rand_core::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
     use super::*;
 
     const SIZE: u64 = 100;
