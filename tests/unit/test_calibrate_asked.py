@@ -55,13 +55,17 @@ def test_memory_sizes_mean_memory() -> None:
     ]
 
 
+def test_a_small_machine_has_its_whole_cpus() -> None:
+    found = calibrate_asked.experiment(Options(by="cpuset"))
+    assert [found.limits(str(name)).cpuset for name in found.factors["size"]] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (Options(by="vcpus"), "virtual machines"),
         (Options(by="vcpu"), "virtual machines"),
         (Options(by="disk"), "there is no 'disk' to sweep"),
-        (Options(by="cpuset"), "2 steps of cpuset tell no straight line"),
         (Options(by="cpuset", step="0.1"), "--step says nothing with --by cpuset"),
         (Options(by="quota", preset="lambda"), "--preset says nothing with --by quota"),
         (Options(by="memory", quotas="1"), "--quotas says nothing"),
@@ -75,6 +79,7 @@ def test_memory_sizes_mean_memory() -> None:
         (Options(windows=-1), "-1 windows measure nothing"),
         (Options(windows=3, budget="1 min"), "--windows and --budget exclude"),
         (Options(period="fast"), "--period: 'fast'"),
+        (Options(period=""), "--period: ''"),
         (Options(period="0.1 ms"), "periods from 1 ms to 1 s"),
         (Options(kernel="linpak"), "no kernel 'linpak'"),
         (Options(kernel="linpack:most=1"), "has no 'most'"),

@@ -6,7 +6,7 @@ import pytest
 import sweeps
 from sweeps import Sweep
 
-from tare.calibration import conclude
+from tare.calibration import conclude, telling
 from tare.experiment import SizeSpec
 
 
@@ -122,6 +122,22 @@ def test_each_platform_and_each_period_has_its_calibration():
         ("bare", 0.1), ("bare", 0.005), ("docker", 0.1), ("docker", 0.005),
     ]  # fmt: skip
     assert found[1].points[0].delivered.value == pytest.approx(0.093)
+
+
+@pytest.mark.parametrize("off", [-0.02, 0.02])
+def test_a_line_that_misses_zero_is_said_to(off):
+    found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda quota: 1 + off / quota)))
+    assert found.asked.verdict == "linear"
+    said = telling.comparability(found)
+    assert said.startswith("A line, but not through zero: half the CPU is not half the speed")
+
+
+def test_two_whole_cpus_are_told_and_decide_nothing():
+    cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
+    found = conclude.calibration(sweeps.make(sizes=cpus))
+    assert found.asked.verdict == "too noisy to say"
+    assert found.asked.sentence.startswith("Too few to say: 2 steps")
+    assert "(1 pair of steps" in telling.comparability(found)
 
 
 def test_whole_cpus_and_memory_sizes_are_steps_too():

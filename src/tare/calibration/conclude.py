@@ -10,7 +10,7 @@ import pandas as pd
 from tare.calibration import causes, ceiling
 from tare.calibration.caveats import caveats
 from tare.calibration.document import Calibration, Interval, Machine, Point
-from tare.calibration.trials import FEWEST_STEPS, Sweep, sweeps, why_not
+from tare.calibration.trials import Sweep, fewest_steps, sweeps, why_not
 from tare.catalogue import catalogue
 from tare.errors import AgentError, StoreError
 from tare.experiment import WorkloadSpec
@@ -49,7 +49,7 @@ def calibrations(results: Results) -> tuple[Calibration, ...]:
     return tuple(
         _calibration(results, sweep)
         for sweep in sweeps(results)
-        if sweep.table["cpus"].nunique() >= FEWEST_STEPS
+        if sweep.table["cpus"].nunique() >= fewest_steps(sweep.by)
     )
 
 

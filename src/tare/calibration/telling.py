@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 from tare.calibration.ceiling import is_flat
 from tare.calibration.document import Calibration, Interval, Point, Regime
 from tare.calibration.numbers import cpus, rate, span
+from tare.statistics.scaling import FEWEST
 from tare.statistics.telling import percent
 
 #: Half the CPU is called half the speed where it is within this.
@@ -74,21 +75,35 @@ def verdict(found: Calibration) -> str:
 def comparability(found: Calibration) -> str | None:
     """Say what that means for comparisons; None where nobody can say."""
     pairs = halves(found)
-    if not pairs or found.asked.verdict == "too noisy to say":
+    # Too few steps for a line are no doubt about the steps themselves.
+    undecided = found.asked.verdict == "too noisy to say" and len(found.points) >= FEWEST
+    if not pairs or undecided:
         return None
     up_to = "" if found.asked.saturates_at is None else "up to there, "
     sure = [pair for pair in pairs if pair.sure and abs(pair.error) > FAIR]
     worst = max(sure or pairs, key=lambda pair: abs(pair.error))
     if not sure:
         finer = "" if abs(worst.error) <= FAIR else "; these trials cannot tell it finer"
+        count = f"{len(pairs)} pair{'s' * (len(pairs) != 1)}"
         told = f"half the CPU is half the speed to within {percent(abs(worst.error))}"
-        return _begun(f"{up_to}{told} ({len(pairs)} pairs of steps{finer}).")
+        return _begun(f"{up_to}{told} ({count} of steps{finer}).")
     half, whole = cpus(worst.cpus / 2), cpus(worst.cpus)
+    does = percent((1 + worst.error) / 2)
+    aside = "a line, but not through zero: " if _misses_zero(found, worst) else ""
     return _begun(
-        f"{up_to}half the CPU is not half the speed: {half} do {percent((1 + worst.error) / 2)} "
-        f"of what {whole} do, so that values measured with different shares of this machine are "
-        "not comparable as they stand."
+        f"{up_to}{aside}half the CPU is not half the speed: {half} gave {does} of the speed of "
+        f"{whole}, so that values measured with different shares of this machine are not "
+        "comparable as they stand."
     )
+
+
+def _misses_zero(found: Calibration, worst: Half) -> bool:
+    """Tell whether one line all the same has half the CPU off: by where it begins."""
+    line = found.asked.line
+    if found.asked.verdict != "linear" or line.intercept_low is None or line.intercept_high is None:
+        return False
+    # Of a line a + bx, twice the speed at half of x is a more than that at x.
+    return line.intercept_low > 0 < worst.error or line.intercept_high < 0 > worst.error
 
 
 def halves(found: Calibration) -> tuple[Half, ...]:

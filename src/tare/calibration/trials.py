@@ -13,7 +13,9 @@ from tare.metrics import SOURCES
 from tare.results import Results
 
 #: Fewer steps of CPU tell no line from a bend (CALIBRATE has 40).
-FEWEST_STEPS = 4
+_FEWEST_STEPS = 4
+#: A small machine has no more whole CPUs than it has: its steps are told, and decide nothing.
+_FEWEST_WHOLE = 2
 #: Factor whose levels are periods of the quota in seconds, where several are tried.
 PERIOD = "period"
 #: What each trial says beside its rate: column, metric, and how rows of it are put together.
@@ -63,6 +65,11 @@ class Sweep:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
+def fewest_steps(by: By) -> int:
+    """Return how many steps of CPU a calibration takes."""
+    return _FEWEST_WHOLE if by == "cpuset" else _FEWEST_STEPS
+
+
 def why_not(results: Results) -> str | None:
     """Say why an experiment is no calibration; None where it is one."""
     if results.experiment.window is None:
@@ -73,8 +80,9 @@ def why_not(results: Results) -> str | None:
     most = max((one.table["cpus"].nunique() for one in sweeps(results)), default=0)
     if most == 0:
         return "no trial ended well"
-    if most < FEWEST_STEPS:
-        return f"it has {most} steps of CPU with good trials, and a line takes {FEWEST_STEPS}"
+    fewest = fewest_steps(found[1])
+    if most < fewest:
+        return f"it has {most} steps of CPU with good trials, and a line takes {fewest}"
     return None
 
 

@@ -11,7 +11,7 @@ import msgspec
 from tare import machine, plan
 from tare.calibration import steps, sweep
 from tare.calibration.document import By
-from tare.calibration.trials import FEWEST_STEPS
+from tare.calibration.trials import fewest_steps
 from tare.errors import ExperimentError
 from tare.experiment import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
 
@@ -127,11 +127,12 @@ def experiment(options: Options) -> Experiment:
 
 
 def _check_enough(count: int, by: By) -> None:
-    if count < FEWEST_STEPS:
+    fewest = fewest_steps(by)
+    if count < fewest:
         steps_told = f"{count} step{'s' * (count != 1)}"
         hint = {"quota": "--step 0.1", "memory": "--memory-sizes 128,256,512,1024,1769"}
         raise ExperimentError(
-            f"{steps_told} of {by} tell no straight line from a bend: {FEWEST_STEPS} at least",
+            f"{steps_told} of {by} tell no straight line from a bend: {fewest} at least",
             hint.get(by, "--by quota"),
         )
 
@@ -230,7 +231,8 @@ def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) ->
 
 def _periods(text: str | None) -> tuple[float, ...]:
     """Read one period of the quota, or several that are to be tried beside each other."""
-    found = [_seconds(word.strip(), "--period") for word in (text or "").split(",") if text]
+    words = [] if text is None else text.split(",")
+    found = [_seconds(word.strip(), "--period") for word in words]
     return tuple(dict.fromkeys(one for one in found if one is not None)) or (PERIOD_S,)
 
 

@@ -21,14 +21,19 @@ from tare.statistics.regression import Line
 if TYPE_CHECKING:
     from tare.cli.calibrate_sweep import Told
 
-_STEPS = {"quota": "quota", "cpuset": "set of CPUs", "memory": "memory size"}
+#: So many steps tell a line from a bend where their windows are steady.
+_ENOUGH_STEPS = 10
+#: As many as a sweep of two CPUs has.
+_MANY_STEPS = 20
 
 
 def plan_line(found: Experiment, each_s: float, right: str, *, resume: bool) -> str:
     """Return one line on what is to come: what, how many windows, how long, by which right."""
     cpus = sweep.given_cpus(found)
     by = sweep.by(found)
-    steps = f"{counted(len(cpus), _STEPS[by])} from {min(cpus):.3g} to {max(cpus):.3g} CPUs"
+    steps = f"{counted(len(cpus), 'step')} from {min(cpus):.3g} to {max(cpus):.3g} whole CPUs"
+    if by == "quota":
+        steps = f"{counted(len(cpus), 'quota')} from {min(cpus):.3g} to {max(cpus):.3g} CPUs"
     if by == "memory":
         sizes = [str(name) for name in found.factors["size"]]
         steps = f"{len(sizes)} memory sizes from {sizes[0]} to {sizes[-1]}"
@@ -65,7 +70,9 @@ def show(answered: Told, json: str | None) -> None:
     if parted := telling.parted(found):
         out.print(parted, soft_wrap=True)
     out.print()
-    for regime in found.regimes if len(found.regimes) > 1 else ():
+    for regime in found.regimes:
+        if regime.cause == "none" and len(found.regimes) == 1:
+            continue
         out.print(
             f"Range   {regime.start:.3g} to {regime.end:.3g} CPUs: {regime.evidence}",
             soft_wrap=True,
@@ -83,9 +90,9 @@ def show(answered: Told, json: str | None) -> None:
 
 
 def _verdict(found: Calibration) -> str:
-    """Return the verdict in a word, and its sentence."""
-    told, word = telling.verdict(found), found.asked.verdict.capitalize()
-    return told if told.startswith(word) else f"{word}. {told}"
+    """Return the verdict in a word, and its sentence; none but this where nothing is concluded."""
+    told, word = telling.verdict(found), found.asked.verdict
+    return told if word == "too noisy to say" else f"{word.capitalize()}. {told}"
 
 
 def _beside(answered: Told) -> list[str]:
@@ -163,9 +170,20 @@ def aligned(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
     ]
 
 
+def _more_steps(found: Calibration) -> str:
+    most = max(point.cpus for point in found.points)
+    why = {"quota": "", "cpuset": "by quota, with parts of a CPU: ", "memory": "by quota: "}
+    return (
+        f"tare calibrate --step {most / _MANY_STEPS:.2g} --to {most:.6g}   "
+        f"({why[found.by]}more steps tell a line from a bend)"
+    )
+
+
 def _next(found: Calibration, folder: Path) -> str:
     """Return the next command worth typing, for what was found."""
     where = shlex.quote(str(folder))
+    if found.asked.verdict == "too noisy to say" and len(found.points) < _ENOUGH_STEPS:
+        return _more_steps(found)
     if found.asked.verdict == "too noisy to say":
         return f"tare calibrate --resume --windows 21 --out {where}   (more windows, less noise)"
     if found.asked.verdict == "piecewise":
