@@ -112,6 +112,7 @@ class Kind:
 
     def __str__(self) -> str:
         some = [f"{self.steps} × {self.repetitions}", f"noise {self.noise:.0%}"]
+        some += ["intercept"] if self.truth is offset else []
         some += [f"off {self.off:.0%}"] if self.off else []
         some += ["bursts"] if self.bursts else []
         some += [f"constant {self.constant:.1%}"] if self.constant else []
@@ -147,17 +148,19 @@ STRAIGHT = [
     *(Kind(line, n, r, s) for n in (20, 40) for r in (1, 5, 7) for s in (0.01, 0.03, 0.05)),
     *(Kind(line, n, r, 0.02, off=0.01) for n in (20, 40) for r in (1, 5, 7)),
     *(Kind(line, n, 5, 0.0, off=0.01) for n in (8, 12, 20, 40, 80)),
-    *(Kind(line, n, 1, 0.03) for n in (8, 10, 12, 15)),
+    *(Kind(line, n, 1, 0.03) for n in (5, 6, 7, 8, 10, 12, 15)),
+    *(Kind(line, n, 5, 0.03) for n in (5, 6, 7, 8)),
     Kind(offset, 20, 5, 0.03),
     Kind(offset, 20, 7, 0.01, off=0.01),
     *(Kind(line, n, r, 0.02, off=0.01, bursts=0.05) for n in (20, 40) for r in (5, 7)),
-    *(Kind(line, 40, r, 0.03, tails=2.5) for r in (1, 5)),
+    Kind(line, 40, 5, 0.03, tails=2.5),
     *(Kind(line, n, r, 0.01, constant=0.01) for n in (20, 40) for r in (1, 5)),
     *(Kind(line, n, 7, 0.02, constant=0.002) for n in (20, 40)),
 ]
-#: No bar holds for these: one pass in order cannot tell what lasts from what the quota does.
+#: No bar holds for these: one pass cannot tell what is far off, or lasts, from what the quota does.
 HARD = [
     Kind(line, 40, 1, 0.02, bursts=0.05),
+    Kind(line, 40, 1, 0.03, tails=2.5),
     Kind(line, 40, 1, 0.03, memory=0.5),
     Kind(line, 40, 1, 0.03, memory=0.9),
     Kind(line, 40, 5, 0.03, memory=0.9),
