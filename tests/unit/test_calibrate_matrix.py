@@ -235,3 +235,14 @@ def test_a_sweep_that_is_gone_is_measured_again_and_a_damaged_one_told(
     kept.write_text("{}")
     with pytest.raises(StoreError, match="is no calibration"):
         resumed(out, server)
+
+
+def test_it_is_told_that_combinations_do_not_take_turns(
+    server: KernelFiles, held: Held, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    begin("turbo=on,off", out, server)
+    assert "Note    Combinations are measured one after another" in capsys.readouterr().out
+    assert "Combinations are measured one after another" in " ".join(
+        (out / "report.html").read_text().split()
+    )

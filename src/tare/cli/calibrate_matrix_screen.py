@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from tare.calibration import boot
+from tare.calibration import boot, fairness
 from tare.calibration.document import Calibration, Interval
 from tare.calibration.matrix import FILE, Matrix, Standing
 from tare.calibration.rates import unit_for
@@ -60,6 +60,8 @@ def show(made: Matrix, folder: Path, page: Path | None, kernel: KernelFiles) -> 
         for number, line in enumerate(_table(made)):
             out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
         out.print()
+        if len(made.standings) > 1:
+            out.print(f"Note    {fairness.IN_TURN}", style="yellow", soft_wrap=True)
     for one in made.combinations:
         if one.state == "failed":
             out.print(f"Failed  {one.label}: {one.why}", style="yellow", soft_wrap=True)
@@ -128,6 +130,8 @@ def _words(parameters: tuple[str, ...]) -> str:
 def _next(made: Matrix) -> str:
     best = made.standings[0]
     _, running = boot.divided(best.settings)
-    if not running:
+    if best.verdict == "too noisy to say":
+        return "tare doctor   (what disturbs this machine?), then again with more --windows"
+    if not running or all(row.fairest for row in made.standings):
         return "tare calibrate compare A B   (what is a CPU here worth elsewhere?)"
     return f"tare doctor --fix {','.join(f'{k}={v}' for k, v in running.items())} -- COMMAND…"

@@ -8,6 +8,7 @@ from pathlib import Path
 import tare
 from tare.calibration import telling
 from tare.calibration.document import Calibration
+from tare.calibration.fairness import IN_TURN
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
 from tare.findings.calibration_tables import models_table, points_table, regimes_table
@@ -176,7 +177,8 @@ def of_matrix(matrix: Matrix, calibrations: Mapping[str, Calibration], command: 
         answers=[answer],
         strip=strip + (_strip(calibrations[names[0]]) if names else []),
         sections=sections,
-        doubts=[
+        doubts=[IN_TURN] * (len(matrix.standings) > 1)
+        + [
             f"{one.label}: {one.state}{f', {one.why}' if one.why else ''}."
             for one in matrix.combinations
             if one.state != "measured"
