@@ -81,6 +81,28 @@ def test_a_page_is_written(written: dict[str, Path], tmp_path: Path) -> None:
         command.compare(written["laptop"], written["server"], None, None, tmp_path / "two.pdf")
 
 
+def test_the_page_asked_for_says_how_to_make_it_again(
+    written: dict[str, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "two.md"
+    both = [str(written["laptop"]), str(written["server"])]
+    done = CliRunner().invoke(
+        app, ["calibrate", "compare", *both, "--cpus", "0.7", "--report", str(page)]
+    )
+    assert done.exit_code == 0
+    assert "0.7 CPU on laptop = 1.15" in done.stdout
+    assert f"tare calibrate compare --cpus 0.7 {' '.join(both)} --report {page}" in page.read_text()
+    assert "0.7 CPU on laptop = 1.15" in page.read_text()
+
+
+def test_what_is_outside_of_both_has_the_unit_of_the_machines(
+    written: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(capsys, written["laptop"], written["server"], "50", None)
+    assert any("GFLOPS" in line for line in lines)
+    assert not any("kFLOPS" in line for line in lines)
+
+
 @pytest.mark.parametrize("asked", ["", "x", "0.7,", "-1", "0", "nan", "1e9"])
 def test_cpus_that_cannot_be_are_refused(written: dict[str, Path], asked: str) -> None:
     with pytest.raises(ExperimentError, match="expected CPUs on the first machine"):

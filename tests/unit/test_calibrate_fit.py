@@ -143,3 +143,15 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 def test_quota_and_value_are_two_columns(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="both"):
         sweep_file.read(write(tmp_path, LINE), value="quota")
+
+
+def test_a_page_is_written_and_says_how_to_make_it_again(tmp_path: Path) -> None:
+    file = write(tmp_path, LINE.replace("quota,gflops", "cpus,solves"))
+    page = tmp_path / "fit.md"
+    fit(file, "--quota", "cpus", "--value", "solves", "--report", str(page))
+    text = page.read_text()
+    assert "Linear from 0.1 to 2" in text
+    assert f"fit {file} --report {page} --quota cpus --value solves" in text
+    html = tmp_path / "fit.html"
+    fit(file, "--quota", "cpus", "--value", "solves", "--report", str(html))
+    assert "<svg" in html.read_text() or "vega" in html.read_text()

@@ -65,7 +65,8 @@ def read(file: Path, quota: str = QUOTA, value: str = VALUE) -> SweepFile:
             raise InputError(
                 f"{file}, line {line} has {_values(len(cells))}, but there are {len(header)} "
                 "columns",
-                "if it is the last line, the file was cut off",
+                "separate columns by one of , ; or tab, numbers with a decimal point; a last line "
+                "may be cut off",
             )
         names = (quota, value)
         points.append(

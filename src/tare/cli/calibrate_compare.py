@@ -59,7 +59,9 @@ def compare(
     a, b = pick(file.load(first), file.load(second), alike=first.resolve() != second.resolve())
     found = mapping(a, b, names(first, second), asked)
     if report is not None:
-        words = ["tare", "calibrate", "compare", str(first), str(second), "--report", str(report)]
+        only = [] if cpus is None else ["--cpus", cpus]
+        words = ["tare", "calibrate", "compare", *only, str(first), str(second)]
+        words += ["--report", str(report)]
         calibration_page.write_comparison(found, a, b, report, shlex.join(words))
         output.err.print(f"Wrote {report}.", soft_wrap=True)
     if json is not None:
@@ -125,7 +127,11 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
         out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
     errors = [abs(one.flag_error) for one in found.equals if one.flag_error is not None]
     if errors and max(errors) > 0:
-        out.print(f"Rounded for --cpus: off by at most {100 * max(errors):.2g} % of the speed.")
+        out.print(
+            f"Flags are rounded, and stay within what was measured on {found.b.name}: off by at "
+            f"most {100 * max(errors):.2g} % of the speed.",
+            soft_wrap=True,
+        )
     out.print()
     for caveat in found.caveats:
         out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
@@ -133,7 +139,7 @@ def show(found: Mapping, paths: tuple[Path, Path]) -> None:
 
 
 def _side(side: Side) -> str:
-    linear = ", ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
+    linear = " and ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
     told = [side.cpu or "CPU not told", side.platform, (side.measured or "date not told")[:10]]
     return f"{side.name}: {', '.join(told)}; linear from {linear} CPU"
 
@@ -141,7 +147,7 @@ def _side(side: Side) -> str:
 def _table(found: Mapping) -> list[str]:
     """Return the rows of CPUs on A, each with what is as fast on B."""
     rates = [one.rate for one in found.equals if one.rate is not None]
-    size, unit = unit_for(found.work, rates)
+    size, unit = unit_for(found.work, rates or [found.a.fastest])
     flags = any(one.flag for one in found.equals)
     heads = [f"CPU on {found.a.name}", unit, f"CPU on {found.b.name}", "95 %"]
     rows = [(*heads, "docker run" if flags else "")]

@@ -69,7 +69,10 @@ def fit(file: Path, json: str | None, report: Path | None, quota: str, value: st
     found = scaling(read.quotas, read.values)
     unit = "GFLOPS" if value == sweep_file.VALUE else value
     if report is not None:
-        command = shlex.join(["tare", "calibrate", "fit", str(file), "--report", str(report)])
+        words = ["tare", "calibrate", "fit", str(file), "--report", str(report)]
+        words += [] if quota == sweep_file.QUOTA else ["--quota", quota]
+        words += [] if value == sweep_file.VALUE else ["--value", value]
+        command = shlex.join(words)
         sweep = fitted(read.quotas.tolist(), read.values.tolist(), found, unit)
         calibration_page.write_fit(sweep, file.name, report, command)
         output.err.print(f"Wrote {report}.", soft_wrap=True)

@@ -94,7 +94,7 @@ def sides(found: Between) -> list[tuple[str, str]]:
 
 
 def _side(side: Side) -> str:
-    linear = ", ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
+    linear = " and ".join(f"{start:.3g} to {end:.3g}" for start, end in side.linear)
     return f"{side.cpu or 'CPU not told'}, {side.platform}, linear from {linear}"
 
 
