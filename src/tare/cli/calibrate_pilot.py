@@ -17,6 +17,9 @@ _LARGEST = 1000
 _METRICS = ("kernel_wall_ns", "wall_ns")
 
 
+_HINT = "tare run --capture -- COMMAND…   (shows what it says)"
+
+
 class _Silent:
     """Is told of one execution, and says nothing of it."""
 
@@ -62,7 +65,11 @@ def execution_s(found: Experiment, *, as_root: bool) -> float:
         fingerprint=False,
     )
     with folder_in_memory() as folder:
-        conclude.execute(conclude.check(pilot), folder, _Silent(), as_root=as_root)
+        try:
+            conclude.execute(conclude.check(pilot), folder, _Silent(), as_root=as_root)
+        except TrialError as error:
+            # Its own hint names a folder that is gone by now.
+            raise TrialError(f"one execution was tried: {error.message}", _HINT) from error
         return scale * _measured_s(folder)
 
 
