@@ -168,7 +168,8 @@ def test_settings_are_held_and_put_back(autogroup: str, tmp_path: Path) -> None:
     found = msgspec.json.decode((out / "matrix.json").read_bytes(), type=Matrix)
     assert [one.state for one in found.combinations] == ["measured", "measured"]
     assert len(found.standings) == 2
-    assert found.standings[0].fairest
+    # Four steps tell no line from a bend, whatever the settings.
+    assert not any(one.fairest for one in found.standings)
     for value in ("on", "off"):
         one = read((out / f"autogroup={value}" / "calibration.json").read_bytes())
         assert one.settings == {"autogroup": value}
