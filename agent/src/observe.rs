@@ -79,7 +79,11 @@ impl Observer {
                 self.collect(id, trial);
                 id
             }
-            Ok(Job::Trial(Trial { id, .. }) | Job::Probe(Probe { id, .. })) => {
+            Ok(
+                Job::Trial(Trial { id, .. })
+                | Job::Probe(Probe { id, .. })
+                | Job::ReadClocks { id },
+            ) => {
                 let why = "an observer launches nothing: tare-agent serve".to_string();
                 self.records.add(&refusal(id, why));
                 id

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.
@@ -31,6 +31,8 @@ pub enum Job {
     Collect { id: u64, trial: u64 },
     /// Measure the machine: one round of one probe, in a process of its own, answered by readings.
     Probe(Probe),
+    /// Read the clocks, once and at once, answered by their stamps.
+    ReadClocks { id: u64 },
 }
 
 /// One trial: a workload executed by some workers, a number of iterations each.
@@ -147,8 +149,9 @@ pub enum Tail {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rendezvous {
-    /// Path as the agent sees it. The front makes it anew, zeroed, for every trial.
-    pub path: String,
+    /// Path as the agent sees it. The front makes it anew, zeroed, for every trial. Absent: all
+    /// parties are in this instance, and the agent makes one.
+    pub path: Option<String>,
     /// Workers that meet.
     pub parties: u32,
 }
@@ -242,6 +245,8 @@ pub enum Record {
     Sample(Sample),
     /// One value of one metric of a probe in one round.
     Reading(Reading),
+    /// What the clocks said.
+    Clocks(Clocks),
     /// Something went wrong.
     Fault(Fault),
     /// A job is answered.
@@ -365,6 +370,15 @@ pub enum FaultKind {
     /// Not a failure of the trial: two sources disagree, descendants were killed, records were
     /// lost and a fallback took their place.
     Warning,
+}
+
+/// Stamps read back to back.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    pub id: u64,
+    pub monotonic_ns: i64,
+    pub realtime_ns: i64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -6,12 +6,12 @@
 //! each holds a lock on its byte of the file, which the kernel drops with its last process.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 use crate::mapping::Mapping;
-use crate::{clock, futex};
+use crate::{clock, futex, record};
 
 /// The front makes the file of this size.
 pub const SIZE: usize = 4096;
@@ -50,6 +50,26 @@ struct Passage {
 }
 
 const _: () = assert!(std::mem::size_of::<Layout>() <= SIZE);
+
+/// Makes the file of a meeting within this instance, unless the front has made one; its workers
+/// find it by this process's name for it.
+pub fn place(meeting: &mut record::Rendezvous) -> std::io::Result<Option<OwnedFd>> {
+    if meeting.path.is_some() {
+        return Ok(None);
+    }
+    // SAFETY: a new descriptor, which is owned from here on.
+    let file = unsafe {
+        let file = libc::memfd_create(c"rendezvous".as_ptr(), libc::MFD_CLOEXEC);
+        if file < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        File::from(OwnedFd::from_raw_fd(file))
+    };
+    file.set_len(SIZE as u64)?;
+    let (process, number) = (std::process::id(), file.as_raw_fd());
+    meeting.path = Some(format!("/proc/{process}/fd/{number}"));
+    Ok(Some(file.into()))
+}
 
 /// One party's view of the meeting.
 pub struct Rendezvous {

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use crate::cgroup::Leaf;
 use crate::clock;
 use crate::crew::{Crew, State};
-use crate::record::{Fault, FaultKind, Job, Probe, Record, Trial};
+use crate::record::{Clocks, Fault, FaultKind, Job, Probe, Record, Trial};
+use crate::rendezvous;
 use crate::stream::{refusal, Jobs, Records, STDIN};
 use crate::watch::{self, Signals};
 
@@ -82,6 +83,14 @@ impl Resident {
                 self.probe(&probe)?;
                 probe.id
             }
+            Ok(Job::ReadClocks { id }) => {
+                self.records.add(&Record::Clocks(Clocks {
+                    id,
+                    monotonic_ns: clock::monotonic(),
+                    realtime_ns: clock::realtime(),
+                }));
+                id
+            }
             Err(why) => {
                 self.records.add(&refusal(0, why));
                 0
@@ -105,7 +114,10 @@ impl Resident {
     /// Lets the workers do their parts.
     fn conduct(&mut self, trial: &Trial) -> io::Result<()> {
         if self.has_workers(trial.id, trial.workers.len()) {
-            self.crew.order(trial);
+            // Held until all have met in it.
+            let mut own = trial.clone();
+            let _place = own.rendezvous.as_mut().map(rendezvous::place).transpose()?;
+            self.crew.order(&own);
             self.listen()?;
             self.gather(trial);
         }

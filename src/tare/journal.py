@@ -47,6 +47,53 @@ class MachineFact(msgspec.Struct, frozen=True, kw_only=True, tag_field="record",
     source: str
     #: Absent: the machine; otherwise the stack that the instance belongs to.
     platform: str | None = None
+    #: Absent: it holds for all instances of the platform.
+    instance: str | None = None
+
+
+class InstanceStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="instance"):
+    """An instance of a platform was started; its agent has said hello."""
+
+    #: Its own name: ``tare-1a2b3c-0``.
+    instance: str
+    platform: str
+    size: str
+    pinning: str
+    #: What it is held to; None: not limited.
+    cores: float | None
+    cpus: tuple[int, ...] | None
+    memory_bytes: int | None
+    workers: tuple[int, ...]
+    #: The first of its stack in the session, for which images and caches may have been made.
+    cold: bool
+    #: From asking for it to the agent's hello.
+    start_ns: int
+
+
+class InstanceEnd(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="instance_end"
+):
+    """An instance was ended; the host's figures are of what is around the agent, not of it."""
+
+    instance: str
+    stop_ns: int
+    host_cpu_ns: int | None = None
+    host_memory_bytes: int | None = None
+
+
+class ClockCheck(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="clock"):
+    """The clocks inside an instance beside the host's, by exchanges with its agent.
+
+    The offset is inside minus host, of the exchange that took the least time; the true one is
+    within ``within_ns`` of it.
+    """
+
+    instance: str
+    #: When, by the host's CLOCK_MONOTONIC.
+    monotonic_ns: int
+    monotonic_offset_ns: int
+    realtime_offset_ns: int
+    within_ns: int
 
 
 #: When a session looks at what the machine can do.
@@ -139,6 +186,9 @@ Line = (
     Session
     | MachineFact
     | MachineFigure
+    | InstanceStart
+    | InstanceEnd
+    | ClockCheck
     | TrialStart
     | TrialEnd
     | Stop

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 3
+SCHEMA: int = 4
 
 
 class Capture(
@@ -179,6 +179,19 @@ class Probe(
     timeout_ns: int
 
 
+class ReadClocks(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="read_clocks",
+):
+    """Read the clocks, once and at once, answered by their stamps."""
+
+    id: int
+
+
 class Peer(
     msgspec.Struct,
     frozen=True,
@@ -297,6 +310,21 @@ class Reading(
     value: float
 
 
+class Clocks(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="clocks",
+):
+    """What the clocks said."""
+
+    id: int
+    monotonic_ns: int
+    realtime_ns: int
+
+
 class Fault(
     msgspec.Struct,
     frozen=True,
@@ -343,8 +371,9 @@ class Rendezvous(
 
     #: Workers that meet.
     parties: int
-    #: Path as the agent sees it. The front makes it anew, zeroed, for every trial.
-    path: str
+    #: Path as the agent sees it. The front makes it anew, zeroed, for every trial. Absent: all
+    #: parties are in this instance, and the agent makes one.
+    path: str | None = None
 
 
 #: What a worker does after its last measured iteration.
@@ -451,11 +480,11 @@ class Command(
 
 
 #: What the front asks of a resident agent.
-Job = Trial | MeasureSelf | Watch | Collect | Probe
+Job = Trial | MeasureSelf | Watch | Collect | Probe | ReadClocks
 
 
 #: What the agent answers.
-Record = Hello | Fact | Sample | Reading | Fault | Done
+Record = Hello | Fact | Sample | Reading | Clocks | Fault | Done
 
 
 #: What is executed.

@@ -44,7 +44,10 @@ impl<'a> Part<'a> {
         // First of all, so that whatever goes wrong, the others need not wait.
         let meeting = job.rendezvous.as_ref();
         let meeting = meeting
-            .map(|meeting| Rendezvous::join(&meeting.path, given.worker, meeting.parties))
+            .map(|meeting| {
+                let path = meeting.path.as_deref().ok_or("the meeting has no place")?;
+                Rendezvous::join(path, given.worker, meeting.parties)
+            })
             .transpose()?;
         let program = program(worker, job, given.cpus.as_deref()).inspect_err(|_| {
             if let Some(meeting) = &meeting {

@@ -2,7 +2,12 @@
 
 A stack is a sequence of layers, outside-in. The outermost one, a :class:`Ground`, starts a first
 process; every layer inside it only puts its own command before the agent's
-(``unshare … tare-agent serve``), so that one line of arguments starts the whole stack.
+(``unshare … tare-agent serve``), so that one line of arguments starts the whole stack. What a
+layer needs beside its command (files, directories, control groups) the agent of the layer around
+it makes and removes: see :mod:`tare.platforms.nest`.
+
+A place's limits are held by one layer alone: the outermost that ``holds``. All others are started
+with :attr:`Place.unlimited`.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import msgspec
 
 from tare import record
 from tare.agent import Channel
+from tare.errors import ExperimentError
 from tare.lease import Remnant
 from tare.parameters import checked
 from tare.registry import Description
@@ -39,6 +45,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, dict[str, Any]] = {}
     #: Commands of the user's (which need their files), or built-in kernels only.
     runs_commands: bool = False
+    #: Files of this machine that those commands are known to need: programs, and their inputs.
+    files: tuple[str, ...] = ()
     #: Workers that run side by side in the instance.
     workers: int = 1
 
@@ -47,6 +55,16 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         """CPU time in each period, as the kernel counts it."""
         assert self.cores is not None
         return round(self.cores * self.period_us)
+
+    @property
+    def limited(self) -> bool:
+        """Whether it is held to anything."""
+        return not (self.cores is None and self.cpus is None and self.memory_bytes is None)
+
+    @property
+    def unlimited(self) -> Place:
+        """The same place for a layer that another one of the stack holds to its limits."""
+        return msgspec.structs.replace(self, cores=None, cpus=None, memory_bytes=None)
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +111,11 @@ class Instance:
     #: Whether commands can run as a user of the host.
     users: bool
     _end: Callable[[], list[Figure]]
+    #: Whether the shared directory is the host's memory, so that workers of several instances can
+    #: meet in it and what commands say ends up on the host.
+    shares_memory: bool = True
+    #: From asking for it to the agent's hello.
+    start_ns: int = 0
     facts: tuple[Told, ...] = ()
     _open: bool = True
 
@@ -118,14 +141,32 @@ class Layer:
     double = False
     #: Stacks that are offered beside the layer alone.
     stacks: tuple[str, ...] = ()
+    #: Holds what is inside to cores, CPUs and memory by itself. The outermost such layer of a
+    #: stack does so; where there is none, the ground does.
+    holds = False
     #: Puts what is inside into control groups of its own, where limits set outside do not hold.
     moves_groups = False
-    #: Programs that are to be found where it stands.
+    #: Time inside is no measure of a machine: instructions are translated, not executed.
+    emulates = False
+    #: What is written after a colon, ``ssh:HOST``; a layer that takes one overrides ``named``.
+    argument: str | None = None
+    #: Programs that are to be found where it stands; a machine that tare makes is given them.
     needs: tuple[str, ...] = ()
     #: What is inside sees files of its own, not those of the host under the same names.
     own_files = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
+
+    def named(self, argument: str) -> Layer:
+        """Return this layer with what is written after its colon.
+
+        Raises
+        ------
+        ExperimentError
+            If it takes nothing there.
+        """
+        name = self.description.name
+        raise ExperimentError(f"{name} takes nothing after a colon ({name}:{argument})", name)
 
     def check_here(self, place: Place) -> None:
         """Raise PlatformError, with what would mend it, where it cannot work on the host."""
@@ -161,10 +202,14 @@ class Layer:
 
 
 class Ground(Layer):
-    """A layer that can stand outermost, and only there: it starts the first process."""
+    """A layer that starts the first process when it stands outermost, as it usually must."""
 
     #: Whether what is inside finds the host's own programs.
     is_host = False
+    #: Whether it can stand inside other layers, by ``wrap``, as well.
+    nests = False
+    #: Whether the shared directory inside is the host's memory.
+    shares_memory = True
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command, with the layers inside already before it, and return its streams.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
+import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -15,7 +15,7 @@ from tare import agent, lease, record, registry
 from tare.availability import Availability
 from tare.errors import AgentError, ExperimentError, PlatformError, TareError
 from tare.platforms import processes, quota
-from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, View
+from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, Told, View
 
 #: A container starts in a fifth of a second; an overloaded machine takes its time.
 START_S = 60.0
@@ -106,16 +106,18 @@ def layers(stack: str) -> list[Layer]:
         If a name is unknown, or a layer cannot stand where it does.
     """
     units: dict[str, Layer] = registry.scan("platforms")
-    names = stack.split("/")
-    for name in names:
+    found: list[Layer] = []
+    for word in stack.split("/"):
+        name, colon, argument = word.partition(":")
         if name not in units:
             known = ", ".join(name for name, unit in units.items() if not unit.double)
             raise ExperimentError(
                 f"there is no platform layer {name!r} (in {stack!r})", f"there are: {known}"
             )
-    found = [units[name] for name in names]
+        found.append(units[name].named(argument) if colon else units[name])
+    names = [layer.description.name for layer in found]
     for layer in found[1:]:
-        if isinstance(layer, Ground):
+        if isinstance(layer, Ground) and not layer.nests:
             name = layer.description.name
             raise ExperimentError(
                 f"{name} can only be the outermost layer, not inside of {names[0]} ({stack!r})",
@@ -146,33 +148,21 @@ def start(stack: str, place: Place) -> Instance:
     PlatformError
         If it cannot be started: why, and what would mend it.
     """
-    stacked = layers(stack)
-    ground = stacked[0]
-    assert isinstance(ground, Ground)
-    for layer in stacked:
-        layer.settings(place)
-        if layer is ground or ground.is_host:
-            layer.check_here(place)
-        if layer.moves_groups and ground.is_host and (place.cores or place.memory_bytes):
-            name = layer.description.name
-            raise PlatformError(
-                f"{name} on the bare machine cannot be held to a quota or size: "
-                "it has control groups of its own",
-                f"use docker/{name}, or leave the quota or size out",
-            )
-    views = [View(agent=str(agent.binary()), shared=place.shared)]
-    for layer in stacked:
-        views.append(layer.view(views[-1], place))
-    inside = views[-1]
+    began = time.monotonic_ns()
+    stacked = _Stacked(stack, place)
+    stacked.check()
+    channel = stacked.first_process()
     instance = Instance(
-        channel=_first_process(stack, stacked, views, place),
-        shared=inside.shared,
+        channel=channel,
+        shared=stacked.inside.shared,
         host_pid=processes.agent(place.name),
-        users=inside.users,
-        _end=partial(_end, stacked, place),
+        users=stacked.inside.users,
+        shares_memory=stacked.ground.shares_memory,
+        start_ns=time.monotonic_ns() - began,
+        _end=stacked.end,
     )
     try:
-        instance.facts = tuple(fact for layer in stacked for fact in layer.facts(place))
+        instance.facts = stacked.facts()
         if place.cores is not None and instance.host_pid is not None:
             instance.facts += quota.told(instance.host_pid, place)
     except BaseException:
@@ -181,31 +171,76 @@ def start(stack: str, place: Place) -> Instance:
     return instance
 
 
-def _first_process(
-    stack: str, stacked: list[Layer], views: list[View], place: Place
-) -> agent.Channel:
-    """Start the ground with the agent inside all layers, and wait for its hello."""
-    argv = [views[-1].agent, "serve", "--name", place.name]
-    ground = stacked[0]
-    assert isinstance(ground, Ground)
-    try:
-        for layer, outer in list(zip(stacked, views, strict=False))[:0:-1]:
-            argv = layer.wrap(argv, outer, place)
-        return _greeted(ground.start(argv, place, stacked[1:]))
-    except TareError as error:
-        _end(stacked, place)
-        hints = (layer.mend(error.message) for layer in reversed(stacked))
-        raise PlatformError(
-            f"{stack} did not start: {error.message}",
-            error.hint or next((hint for hint in hints if hint is not None), None),
-        ) from error
-    except BaseException:
-        _end(stacked, place)
-        raise
+class _Stacked:
+    """The layers of one instance, each with the place that it is to make."""
 
+    def __init__(self, stack: str, place: Place) -> None:
+        self.stack = stack
+        self.name = place.name
+        self.layers = layers(stack)
+        holding = next((layer for layer in self.layers if layer.holds), self.layers[0])
+        self.places = [place if layer is holding else place.unlimited for layer in self.layers]
+        self.holder = holding
+        self.views = [View(agent=str(agent.binary()), shared=place.shared)]
+        for layer, own in zip(self.layers, self.places, strict=True):
+            layer.settings(own)
+            self.views.append(layer.view(self.views[-1], own))
 
-def _end(stacked: list[Layer], place: Place) -> list[Figure]:
-    return [figure for layer in stacked for figure in layer.ended(place)]
+    @property
+    def ground(self) -> Ground:
+        """The outermost layer."""
+        ground = self.layers[0]
+        assert isinstance(ground, Ground)
+        return ground
+
+    @property
+    def inside(self) -> View:
+        """What the agent sees."""
+        return self.views[-1]
+
+    def check(self) -> None:
+        """Raise PlatformError where it is known beforehand that it cannot be started."""
+        held_by_bare = self.holder is self.ground and self.ground.is_host
+        limited = self.places[0].cores or self.places[0].memory_bytes
+        for layer, place in zip(self.layers, self.places, strict=True):
+            if layer is self.ground or self.ground.is_host:
+                layer.check_here(place)
+            if layer.moves_groups and held_by_bare and limited:
+                name = layer.description.name
+                raise PlatformError(
+                    f"{name} on the bare machine cannot be held to a quota or size: "
+                    "it has control groups of its own",
+                    f"use docker/{name}, or leave the quota or size out",
+                )
+
+    def first_process(self) -> agent.Channel:
+        """Start the ground with the agent inside all layers, and wait for its hello."""
+        argv = [self.inside.agent, "serve", "--name", self.name]
+        try:
+            inner = list(zip(self.layers, self.views, self.places, strict=False))[1:]
+            for layer, outer, place in reversed(inner):
+                argv = layer.wrap(argv, outer, place)
+            return _greeted(self.ground.start(argv, self.places[0], self.layers[1:]))
+        except TareError as error:
+            self.end()
+            hints = (layer.mend(error.message) for layer in reversed(self.layers))
+            raise PlatformError(
+                f"{self.stack} did not start: {error.message}",
+                error.hint or next((hint for hint in hints if hint is not None), None),
+            ) from error
+        except BaseException:
+            self.end()
+            raise
+
+    def facts(self) -> tuple[Told, ...]:
+        """Return what a result must say of the layers."""
+        told = zip(self.layers, self.places, strict=True)
+        return tuple(fact for layer, place in told for fact in layer.facts(place))
+
+    def end(self) -> list[Figure]:
+        """Let go of what the layers had for it, and return what they measured."""
+        ended = zip(self.layers, self.places, strict=True)
+        return [figure for layer, place in ended for figure in layer.ended(place)]
 
 
 class _Greeted:

@@ -47,6 +47,7 @@ class Docker(Ground):
     )
 
     own_files = True
+    holds = True
 
     def check_here(self, place: Place) -> None:
         """Reach the engine, and find the image that the user named."""

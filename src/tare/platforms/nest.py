@@ -1,0 +1,68 @@
+"""What the agent makes around a command inside the layer where it runs, and removes again.
+
+A layer that needs more than a command before another one (a bundle of files, mounts, control
+groups, a daemon) says so in a :class:`Nest`; ``tare-agent nest`` makes it where the layer stands,
+on this machine, in a guest, on a remote host, without a shell. However the command inside ends,
+what was made is removed: by the agent, since its standard input ends with the front.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tare.platforms.layer import Place, View
+
+
+class File(msgspec.Struct, frozen=True, kw_only=True):
+    """A file to write."""
+
+    path: str
+    text: str
+    mode: int = 0o644
+
+
+class Nest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is made, in this order, before the command inside starts.
+
+    What of it is there already, is an error for ``folders``, ``files`` and ``links``: everything
+    carries the name of the instance.
+    """
+
+    #: Directories, parents first; removed with all that is in them.
+    folders: tuple[str, ...] = ()
+    files: tuple[File, ...] = ()
+    #: Symbolic links: path and target.
+    links: tuple[tuple[str, str], ...] = ()
+    #: A control group of this name below the agent's own, in every hierarchy that there is, with
+    #: these limits; the command inside is in it, and what is around it stays outside.
+    group: Group | None = None
+    #: Processes that are to run beside the command, such as an engine; killed at the end.
+    daemons: tuple[tuple[str, ...], ...] = ()
+    #: Sockets or files that must be there before it goes on, for so many seconds at most.
+    awaited: tuple[str, ...] = ()
+    awaited_s: float = 30.0
+    #: Commands before and after; what they say goes to standard error. One before that fails
+    #: ends it all; those after are tried whatever happened.
+    before: tuple[tuple[str, ...], ...] = ()
+    after: tuple[tuple[str, ...], ...] = ()
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A control group with its limits; None: not limited."""
+
+    name: str
+    quota_us: int | None = None
+    period_us: int = 100_000
+    cpus: str | None = None
+    memory_bytes: int | None = None
+
+
+def around(argv: list[str], nest: Nest, outer: View, place: Place) -> list[str]:
+    """Return the command that makes a nest where a layer stands, runs another, and cleans up."""
+    spec = msgspec.json.encode(nest).decode()
+    return [outer.agent, "nest", "--name", place.name, "--spec", spec, "--", *argv]
+
+
+def folder(outer: View, place: Place, layer: str) -> str:
+    """Return where a layer keeps what it needs for an instance: writable, in memory."""
+    return f"{outer.shared}/{place.name}.{layer}"
