@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +32,24 @@ class Process(NamedTuple):
     name: str
 
 
+class Share(NamedTuple):
+    """What some processes have used until now, and what they hold."""
+
+    #: Of CPU time, children that ended included.
+    cpu_ns: int
+    memory_bytes: int
+
+
+class Weight(NamedTuple):
+    """What an instance of a platform takes on this machine."""
+
+    #: What is around the agent, from what the layers started to the agent's parent; where the
+    #: agent is not seen from here, as one in a guest, it is in it.
+    around: Share
+    #: The agent and its workers; None: this kernel does not show them.
+    agent: Share | None
+
+
 def named(option: str = NAME) -> Iterator[Process]:
     """Yield every process with a name of tare's after an option on its command line."""
     for entry in PROC.iterdir():
@@ -52,6 +72,83 @@ def agent(name: str) -> int | None:
     # Its spawners are forks of it, with the same arguments.
     eldest = [pid for pid, process in agents.items() if process.parent not in agents]
     return eldest[0] if len(eldest) == 1 else None
+
+
+def weight(name: str) -> Weight | None:
+    """Return what the processes of an instance take on this machine; None: none are seen.
+
+    Parameters
+    ----------
+    name : str
+        Of the instance: ``tare-1a2b3c-0``.
+
+    Notes
+    -----
+    Around the agent are the processes that have its name among their arguments, what they started,
+    and the agent's ancestors with theirs, as an engine's shim, as far as they are younger than this
+    process: what is older, such as the engine, is there without the instance.
+    """
+    parents, started = _family()
+    inner = agent(name)
+    word = re.compile(rf"(?<![\w-]){re.escape(name)}(?!\d)")
+    roots = {pid for pid in parents if word.search(_read(PROC / str(pid) / "cmdline"))}
+    outer = parents.get(inner or 0)
+    while outer in parents and started[outer] >= started[os.getpid()]:
+        roots.add(outer)
+        outer = parents[outer]
+    of_agent = set() if inner is None else _below(parents, {inner})
+    around = _below(parents, roots - {os.getpid()}) - of_agent
+    if not around and not of_agent:
+        return None
+    return Weight(_share(around), _share(of_agent) if of_agent else None)
+
+
+def _family() -> tuple[dict[int, int], dict[int, int]]:
+    """Return the parent of every process, and when each was started."""
+    parents, started = {}, {}
+    for entry in PROC.iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                parents[int(entry.name)], started[int(entry.name)] = _stat(entry)
+    return parents, started
+
+
+def _below(parents: dict[int, int], roots: set[int]) -> set[int]:
+    """Return processes with all that descends from them, but not this one."""
+    found, own = set(roots), {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found - own:
+        found |= more
+    return found
+
+
+def _share(pids: Iterable[int]) -> Share:
+    cpu_ns = memory_bytes = 0
+    for pid in pids:
+        cpu_ns += _cpu_ns(pid)
+        memory_bytes += _memory_bytes(pid)
+    return Share(cpu_ns, memory_bytes)
+
+
+def _cpu_ns(pid: int) -> int:
+    """Return a process's CPU time: threads that ended are in ticks, those that live are exact."""
+    fields = _read(PROC / str(pid) / "stat").rpartition(")")[2].split()
+    if len(fields) < 15:
+        return 0  # it has ended meanwhile
+    own, children = (int(fields[i]) + int(fields[i + 1]) for i in (11, 13))
+    tick_ns = 10**9 // os.sysconf("SC_CLK_TCK")
+    threads = (PROC / str(pid) / "task").glob("*/schedstat")
+    exact = sum(int((_read(one).split() or ["0"])[0]) for one in threads)
+    return max(own * tick_ns, exact) + children * tick_ns
+
+
+def _memory_bytes(pid: int) -> int:
+    """Return a process's part of the memory, where it may be asked; otherwise what is resident."""
+    rollup = _read(PROC / str(pid) / "smaps_rollup").splitlines()
+    kib = next((line.split()[1] for line in rollup if line.startswith("Pss:")), None)
+    if kib is not None:
+        return int(kib) << 10
+    pages = _read(PROC / str(pid) / "statm").split()
+    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
 
 
 def children(pid: int) -> int:
