@@ -76,6 +76,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     shared: str
     #: Whether users of the host exist inside, so that a command can run as one of them.
     users: bool = True
+    #: Whether it is a machine that tare made and is alone in: nothing runs there beside the agent.
+    own_machine: bool = False
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +154,9 @@ class Layer:
     argument: str | None = None
     #: Programs that are to be found where it stands; a machine that tare makes is given them.
     needs: tuple[str, ...] = ()
+    #: Programs that must run already where it stands, such as an engine: a machine that tare makes
+    #: is given them as well, and the layer starts them there (``View.own_machine``).
+    engine: tuple[str, ...] = ()
     #: What is inside sees files of its own, not those of the host under the same names.
     own_files = False
     #: Needs rights over the machine that a container does not have by itself.
@@ -210,6 +215,10 @@ class Ground(Layer):
     nests = False
     #: Whether the shared directory inside is the host's memory.
     shares_memory = True
+
+    def inside(self) -> Layer:
+        """Return the layer that stands inside others, for one that ``nests``."""
+        return self
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command, with the layers inside already before it, and return its streams.

@@ -116,8 +116,11 @@ def layers(stack: str) -> list[Layer]:
             )
         found.append(units[name].named(argument) if colon else units[name])
     names = [layer.description.name for layer in found]
-    for layer in found[1:]:
-        if isinstance(layer, Ground) and not layer.nests:
+    for number, layer in enumerate(found[1:], 1):
+        if not isinstance(layer, Ground):
+            continue
+        found[number] = layer.inside()
+        if not layer.nests:
             name = layer.description.name
             raise ExperimentError(
                 f"{name} can only be the outermost layer, not inside of {names[0]} ({stack!r})",
