@@ -1,0 +1,269 @@
+"""What a platform costs by its type (PTO), and what by its size (PSO): a model of both."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tare.registry import Description, Parameter
+from tare.statistics.platform_size_curves import (
+    SHAPES,
+    Curve,
+    Factor,
+    Line,
+    factor_of,
+    hull,
+    slack_of,
+    transformed,
+)
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Sizes below which a constant cost and one that falls with size cannot be told apart.
+FEWEST_SIZES = 4
+#: Blocks below which a signed-rank interval has no bounds.
+FEWEST_BLOCKS = 6
+#: ``falls``: the cost falls with size, there is PSO; ``flat``: not by more than twice the margin.
+SizeVerdict = Literal[
+    "falls", "falls by less than the margin", "grows", "grows by less than the margin", "flat",
+    "not decided",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SizeRatio:
+    """Overhead ratio at one size: Hodges–Lehmann median of the blocks' log-ratios."""
+
+    cores: float
+    chr: float
+    ratio: Factor
+    n: int
+
+
+@dataclass(frozen=True)
+class PlatformSize:
+    """The cost of a platform over sizes, divided into its type's and its size's.
+
+    Attributes
+    ----------
+    sizes : tuple of SizeRatio
+        Overhead ratio at each size, smallest first.
+    pto : Factor or None
+        Cost that does not depend on the size: the model's at CHR = 1. None: not identifiable.
+    pso : Factor or None
+        Factor by which the smallest size costs more than the largest. None: not identifiable.
+    curve : Curve or None
+        The shape that fits best.
+    kept : tuple of Curve
+        All shapes that the data do not exclude; the intervals hold over them.
+    verdict : str
+        Whether the cost depends on the size.
+    misfit : str or None
+        What is off, where no shape fits: then PTO and PSO describe, no more.
+    refusal : str or None
+        Why PTO and PSO are not identifiable.
+    extrapolated : str or None
+        Why PTO alone is not.
+    n : int
+        Blocks that have all sizes.
+    """
+
+    sizes: tuple[SizeRatio, ...]
+    pto: Factor | None
+    pso: Factor | None
+    curve: Curve | None
+    kept: tuple[Curve, ...]
+    verdict: SizeVerdict
+    misfit: str | None
+    refusal: str | None
+    extrapolated: str | None
+    n: int
+
+
+def platform_size(
+    cores: FloatArray,
+    platform: FloatArray,
+    bare: FloatArray,
+    blocks: ArrayLike,
+    host_cores: float,
+    margin: float = 0.02,
+    confidence: float = 0.95,
+) -> PlatformSize:
+    """Divide the cost of a platform into PTO and PSO.
+
+    The model is log R = PTO + PSO · h(CHR), where R is the ratio to bare at the same size, CHR the
+    assigned cores over the host's, and h vanishes where the platform has the whole host. It is
+    fitted within each block; over blocks, PTO and PSO are Hodges–Lehmann medians with signed-rank
+    intervals, which need no equal variances of the sizes and bear outliers. Since nothing says
+    beforehand how fast a cost falls, three shapes are tried, and the intervals hold over all that
+    the data do not exclude. They allow each size an error of its own of half the margin (SD),
+    such as quotas have, which no number of blocks averages out.
+
+    Parameters
+    ----------
+    cores : array, shape (n,)
+        Size of each pair of values, in CPUs.
+    platform, bare : array, shape (n,)
+        Positive times on the platform and on bare, at that size in that block.
+    blocks : sequence, shape (n,)
+        What the pair was measured in: one repetition of all sizes, or one input.
+    host_cores : float
+        CPUs of the host.
+    margin : float
+        Relative difference of practical importance.
+    confidence : float
+        Of each interval.
+
+    Returns
+    -------
+    PlatformSize
+        Simulated coverage and error rates: docs/statistics.md.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or values are not positive and finite.
+    """
+    sizes, table = _table(cores, platform, bare, blocks)
+    chr = sizes / float(host_cores)
+    told = tuple(
+        SizeRatio(float(s), float(c), *_ratio(column, confidence))
+        for s, c, column in zip(sizes, chr, table.T, strict=True)
+    )
+    kept = _usable(table)
+    complete = table[:, kept][np.isfinite(table[:, kept]).all(axis=1)]
+    refusal = _refusal(int(kept.sum()), len(sizes), len(complete))
+    if refusal is not None:
+        n = len(complete)
+        return PlatformSize(told, None, None, None, (), "not decided", None, refusal, None, n)
+    return _fitted(told, sizes[kept], chr[kept], complete, margin, confidence)
+
+
+def _table(
+    cores: FloatArray, platform: FloatArray, bare: FloatArray, blocks: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Sizes in order, and log-ratios: a row a block, a column a size, NaN where there is none."""
+    names = np.asarray(blocks)
+    cores, platform, bare = (np.asarray(x, dtype=float) for x in (cores, platform, bare))
+    values = np.stack([cores, platform, bare]) if len(cores) == len(platform) == len(bare) else None
+    if values is None or len(names) != len(cores):
+        raise ValueError("a value on the platform, one on bare, a size and a block each are wanted")
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise ValueError("ratios are of positive, finite values")
+    sizes, column = np.unique(cores, return_inverse=True)
+    found, row = np.unique(names, return_inverse=True)
+    total = np.zeros((len(found), len(sizes)))
+    count = np.zeros_like(total)
+    np.add.at(total, (row, column), np.log(platform) - np.log(bare))
+    np.add.at(count, (row, column), 1)
+    return sizes, np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _ratio(column: FloatArray, confidence: float) -> tuple[Factor, int]:
+    some = column[np.isfinite(column)]
+    return factor_of(some, confidence, 0.0), len(some)
+
+
+def _usable(table: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Sizes that have at least half of the blocks: one that mostly failed takes none away."""
+    counts = np.isfinite(table).sum(axis=0)
+    return np.asarray(counts >= max(1, counts.max(initial=0) / 2))
+
+
+def _refusal(usable: int, sizes: int, blocks: int) -> str | None:
+    if usable < FEWEST_SIZES:
+        few = "" if usable == sizes else f", the others have too few good blocks ({sizes} in all)"
+        return (
+            f"PTO and PSO need {FEWEST_SIZES} sizes, quotas below one core included; there "
+            f"{'is' if usable == 1 else 'are'} {usable}{few}"
+        )
+    if blocks < FEWEST_BLOCKS:
+        return (
+            f"PTO and PSO need {FEWEST_BLOCKS} blocks that have every size; there "
+            f"{'is' if blocks == 1 else 'are'} {blocks}"
+        )
+    return None
+
+
+def _fitted(
+    told: tuple[SizeRatio, ...],
+    cores: FloatArray,
+    chr: FloatArray,
+    y: FloatArray,
+    margin: float,
+    confidence: float,
+) -> PlatformSize:
+    lines = [Line(shape, chr, y) for shape in SHAPES]
+    off = [line.off(margin) for line in lines]
+    fitting = [line for line, at in zip(lines, off, strict=True) if at is None]
+    best = min(fitting or lines, key=lambda line: line.scatter)
+    slack = [slack_of(line, margin, confidence, fits=bool(fitting)) for line in fitting or [best]]
+    ends = [line.ends(confidence, s) for line, s in zip(fitting or [best], slack, strict=True)]
+    at_best = (fitting or [best]).index(best)
+    pto, pso = (hull([pair[i] for pair in ends], at_best) for i in (0, 1))
+    h = best.h
+    far = h.min() > np.ptp(h)
+    at = off[lines.index(best)]
+    return PlatformSize(
+        sizes=told,
+        pto=None if far else pto,
+        pso=pso,
+        curve=best.curve,
+        kept=tuple(line.curve for line in fitting or [best]),
+        verdict=judge_size(pso, margin),
+        misfit=None if at is None else _MISFITS.format(cores[at], math.exp(best.middles[at])),
+        refusal=None,
+        extrapolated=_EXTRAPOLATED.format(chr.max()) if far else None,
+        n=len(y),
+    )
+
+
+_EXTRAPOLATED = (
+    "PTO is the cost at CHR = 1, and the largest size tried has {:.2g}: too far from it to tell"
+)
+
+
+_MISFITS = (
+    "no shape of the model fits: at {:g} cores the cost is off it by a factor of {:.2f}, so that "
+    "the intervals are widened by how far sizes are off"
+)
+
+
+def judge_size(pso: Factor, margin: float) -> SizeVerdict:
+    """Say whether the cost depends on the size; "flat" is within twice the margin.
+
+    It is a ratio of ratios, and what each size may be off by itself takes more than one margin.
+    """
+    if pso.low is None or pso.high is None:
+        return "not decided"
+    most = 1 + 2 * margin
+    small = pso.low > 1 / most and pso.high < most
+    if pso.low > 1:
+        return "falls by less than the margin" if small else "falls"
+    if pso.high < 1:
+        return "grows by less than the margin" if small else "grows"
+    return "flat" if small else "not decided"
+
+
+UNIT = Statistic(
+    description=Description(
+        name="platform_size",
+        title="Overhead over sizes, divided into the platform's type (PTO) and its size (PSO)",
+        question="What does a platform cost by its type, and what by its size?",
+        parameters=(
+            Parameter(
+                name="margin",
+                meaning="relative difference of practical importance; half of it is what each "
+                "size may be off by itself",
+                unit="1",
+                default=0.02,
+                minimum=0.0,
+            ),
+        ),
+        source="PINNING; Hodges and Lehmann 1963; simulations of tare",
+    ),
+    methods=(platform_size, judge_size, transformed),
+)
