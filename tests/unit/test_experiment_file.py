@@ -221,6 +221,7 @@ def test_a_fixed_n_has_no_other_bound_unless_told() -> None:
         (HEAD + KERNEL + "[factors]\nworkers = [2, 2]", "has the level 2 twice", ""),
         (HEAD + COMMAND + '[factors]\ninput = ["2", 2]', "has the level '2' twice", ""),
         (HEAD + KERNEL + '[factors]\nplatform = ["dokcer"]', "layer 'dokcer'", "'docker'"),
+        (HEAD + KERNEL + '[factors]\nplatform = ["shh:host"]', "layer 'shh'", "'ssh'"),
         (HEAD + KERNEL + '[factors]\nplatform = ["docker/"]', "layer ''", ""),
         (HEAD + KERNEL + '[factors]\npinning = ["spred"]', "factors.pinning: 'spred'", ""),
         (HEAD + KERNEL + '[factors]\nload = ["cpu"]', "factors.load: 'cpu'", ""),

@@ -106,7 +106,9 @@ def _toml(value: Any) -> str:
 
 
 def _check_stack(table: Table, stack: str, catalogue: Catalogue) -> None:
-    for layer in stack.split("/"):
+    for word in stack.split("/"):
+        # What is after a colon, ``ssh:HOST``, is the layer's to judge.
+        layer = word.partition(":")[0]
         if layer not in catalogue.platforms:
             raise table.error(
                 "platform",

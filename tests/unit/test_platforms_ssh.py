@@ -1,0 +1,120 @@
+"""Hosts as a user writes them, the command that reaches one, and what is said before the agent."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tare import agent
+from tare.errors import ExperimentError, PlatformError
+from tare.platforms import Place, stack
+from tare.platforms.ssh import UNIT, connection
+
+NAME = "tare-0123ab-0"
+
+
+@pytest.fixture(autouse=True)
+def binary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    path = tmp_path / "tare-agent"
+    path.write_bytes(b"\x7fELF and so on")
+    monkeypatch.setattr(agent, "binary", lambda: path)
+    return path
+
+
+@pytest.mark.parametrize("host", ["box", "me@box.example.org", "192.0.2.1", "::1", "fe80::1%eth0"])
+def test_hosts(host: str) -> None:
+    (layer,) = stack.layers(f"ssh:{host}")
+    assert layer.description.name == "ssh"
+    assert not layer.shares_memory  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "-oProxyCommand=x", "a b", "a\n", "a;b", "$(a)", "me@-x", "@a", "a@b@c", "é", "a" * 300],
+)
+def test_what_is_no_host_is_refused_with_a_hint(host: str) -> None:
+    with pytest.raises(ExperimentError, match="is no host for ssh") as caught:
+        stack.layers(f"ssh:{host}")
+    assert caught.value.hint
+
+
+def test_other_layers_take_no_argument() -> None:
+    with pytest.raises(ExperimentError, match="unshare takes nothing after a colon"):
+        stack.layers("ssh:a/unshare:b")
+
+
+def test_ssh_stands_outermost() -> None:
+    with pytest.raises(ExperimentError, match="only be the outermost"):
+        stack.layers("docker/ssh:a")
+
+
+def test_ssh_without_a_host_says_how_to_write_it() -> None:
+    with pytest.raises(PlatformError, match="names no host") as caught:
+        UNIT.check_here(Place(name=NAME, shared="/dev/shm/x"))
+    assert "ssh:HOST" in (caught.value.hint or "")
+
+
+def test_a_directory_that_a_shell_would_read_is_refused() -> None:
+    place = Place(name=NAME, shared="/dev/shm/x", options={"ssh": {"folder": "/tmp/$(id)"}})
+    with pytest.raises(ExperimentError, match="no plain absolute path"):
+        UNIT.named("a").check_here(place)
+
+
+def asked(**given: object) -> connection.Asked:
+    values = {
+        "host": "box",
+        "config": None,
+        "options": "",
+        "name": NAME,
+        "folder": "/tmp",
+        "needs": ("runc",),
+        "argv": ("/tmp/x/tare-agent", "it's $(id)\n"),
+    }
+    return connection.Asked(**{**values, **given})  # type: ignore[arg-type]
+
+
+def test_nothing_that_a_shell_there_would_read_gets_through() -> None:
+    argv = connection.command(asked())
+    assert argv[-3:-1] == ["--", "box"]
+    words = shlex.split(argv[-1])
+    assert words[:3] == ["exec", "/bin/sh", "-c"]
+    assert words[-2:] == ["/tmp/x/tare-agent", "it's $(id)\n"]
+
+
+def test_it_asks_nothing_and_shares_no_connection() -> None:
+    argv = connection.command(asked(options="-o ServerAliveInterval=1", config="conf"))
+    assert {"BatchMode=yes", "ControlPath=none", "RemoteCommand=none"} <= set(argv)
+    # Of two values ssh takes the first.
+    assert argv.index("ServerAliveInterval=1") < argv.index("ServerAliveInterval=4")
+    assert argv[argv.index("-F") + 1] == "conf"
+
+
+def speaking(script: str) -> connection.Connection:
+    return connection.Connection([sys.executable, "-c", script], "box", NAME)
+
+
+def test_what_a_login_says_is_passed_over() -> None:
+    channel = speaking(f"print('Welcome!\\n\\n{NAME} host Linux riscv64 6.1\\x1b[0m far')")
+    try:
+        assert channel.meet() == ("Linux", "riscv64", "6.1?[0m", "far")
+    finally:
+        channel.close()
+
+
+@pytest.mark.parametrize("script", ["while True: print('no shell')", f"print('{NAME} host x')"])
+def test_a_host_that_is_no_host_is_told(script: str) -> None:
+    channel = speaking(script)
+    try:
+        with pytest.raises(PlatformError, match="box does not"):
+            channel.meet()
+    finally:
+        channel.close()
+
+
+@pytest.mark.parametrize(("words", "hint"), connection.MENDS)
+def test_every_mend_is_for_the_host(words: str, hint: str) -> None:
+    found = UNIT.named("me@box").mend(f"ssh: {words} …")
+    assert found == hint.replace("HOST", "me@box")
