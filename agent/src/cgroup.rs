@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use counters::{Counter, Counters, Reading};
 pub use group::{remove, Group};
-pub use leaf::Leaf;
+pub use leaf::{lists, Leaf};
 pub use peak::Peak;
 
 /// What a worker's groups are called.

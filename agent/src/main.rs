@@ -16,6 +16,7 @@ mod launch;
 mod ledger;
 mod mapping;
 mod marker;
+mod nest;
 mod observe;
 mod page;
 mod peer;
@@ -48,6 +49,8 @@ tare-agent: the measuring half of tare
   tare-agent observe [--teardown]    stamp what others launch, as the kernel sees it
   tare-agent peer --bind ADDRESS:PORT --key-file FILE
                                      be the other end of network probes
+  tare-agent nest --name NAME --spec JSON -- COMMAND…
+                                     make what a layer needs, run a command inside, undo it all
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
   tare-agent schema                  print the schema of jobs and records
@@ -82,6 +85,8 @@ struct Arguments {
     sysfs: Option<PathBuf>,
     bind: Option<String>,
     key_file: Option<PathBuf>,
+    spec: String,
+    inside: Vec<String>,
 }
 
 fn arguments() -> Result<Arguments, lexopt::Error> {
@@ -90,12 +95,14 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
     while let Some(argument) = parser.next()? {
         match argument {
             Value(word) if given.command.is_empty() => given.command = word.string()?,
+            Value(word) if given.command == "nest" => given.inside.push(word.string()?),
             Short('V') | Long("version") => given.command = "version".to_string(),
             Short('h') | Long("help") => given.command = "help".to_string(),
             Long("name") => given.name = Some(parser.value()?.string()?),
             Long("number") => given.number = parser.value()?.parse()?,
             Long("bind") => given.bind = Some(parser.value()?.string()?),
             Long("key-file") => given.key_file = Some(parser.value()?.into()),
+            Long("spec") => given.spec = parser.value()?.string()?,
             Long("teardown") => given.teardown = true,
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
@@ -112,6 +119,10 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         }
         "observe" => return Ok(observe::run(given.teardown)),
         "peer" => return Ok(peer::run(given.bind.as_deref(), given.key_file.as_deref())),
+        "nest" => {
+            let name = given.name.ok_or("nest needs --name")?;
+            return Ok(nest::run(&name, &given.spec, &given.inside));
+        }
         // Started by `serve` alone.
         "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
         "probe" => return Ok(probes::run()),

@@ -13,36 +13,46 @@ const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
 /// The leaf in which the agent lives, left and removed when dropped.
 pub struct Leaf {
     base: PathBuf,
-    leaf: PathBuf,
+    /// None in the machine's root, where processes and controllers get along.
+    leaf: Option<PathBuf>,
     enabled: Vec<&'static str>,
 }
 
 impl Leaf {
     /// Makes one where that gives workers controllers that they would not have otherwise.
     pub fn make(name: &str) -> Option<Self> {
-        let here = places("self");
-        let base = unified(&here)?.directory.clone();
-        let wanted: Vec<_> = CONTROLLERS
-            .into_iter()
+        let base = unified(&places("self"))?.directory.clone();
+        Self::of(&base, name, &CONTROLLERS).ok().flatten()
+    }
+
+    /// Has these controllers of those that a group has for groups below it; None: it has already.
+    pub fn of(base: &Path, name: &str, controllers: &[&'static str]) -> io::Result<Option<Self>> {
+        let wanted: Vec<_> = controllers
+            .iter()
+            .copied()
             .filter(|wanted| lists(&base.join("cgroup.controllers"), wanted))
             .filter(|wanted| !lists(&base.join("cgroup.subtree_control"), wanted))
             .collect();
         if wanted.is_empty() {
-            return None;
+            return Ok(None);
         }
+        // The root of all groups alone has no type.
+        let root = !base.join("cgroup.type").exists();
         let mut leaf = Self {
-            leaf: base.join(leaf_name(name)),
-            base,
+            leaf: (!root).then(|| base.join(leaf_name(name))),
+            base: base.to_path_buf(),
             enabled: Vec::new(),
         };
-        leaf.settle(wanted).ok()?;
-        Some(leaf)
+        leaf.settle(wanted)?;
+        Ok(Some(leaf))
     }
 
     /// Fails where others live in the group too; then everything is as it was.
     fn settle(&mut self, wanted: Vec<&'static str>) -> io::Result<()> {
-        fs::create_dir(&self.leaf)?;
-        enter(&self.leaf)?;
+        if let Some(leaf) = &self.leaf {
+            fs::create_dir(leaf)?;
+            enter(leaf)?;
+        }
         for controller in wanted {
             self.switch('+', controller)?;
             self.enabled.push(controller);
@@ -58,11 +68,13 @@ impl Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
+        // In the root others may have come to rely on the controllers by now.
+        let Some(leaf) = &self.leaf else { return };
         for controller in &self.enabled {
             let _ = self.switch('-', controller);
         }
         let _ = enter(&self.base);
-        let _ = fs::remove_dir(&self.leaf);
+        let _ = fs::remove_dir(leaf);
     }
 }
 
@@ -79,7 +91,7 @@ fn leaf_name(name: &str) -> String {
     format!("{name}-agent")
 }
 
-fn lists(file: &Path, word: &str) -> bool {
+pub fn lists(file: &Path, word: &str) -> bool {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace().any(|listed| listed == word)
 }

@@ -5,6 +5,7 @@ mod ending;
 mod jobs;
 mod launching;
 mod meeting;
+mod nesting;
 mod observing;
 mod session;
 mod windows;
