@@ -33,6 +33,7 @@ from tare.errors import ExperimentError, PlatformError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
 from tare.experiment import Cell, Experiment
+from tare.placement import Machine
 
 if TYPE_CHECKING:
     from tare.findings.finding import Finding
@@ -43,7 +44,7 @@ class Prepared:
     """A question that this machine can be asked."""
 
     experiment: Experiment
-    machine: plan.Machine
+    machine: Machine
     facts: list[journal.MachineFact]
     cells: tuple[Cell, ...]
     #: What was left out, and why.
@@ -88,12 +89,32 @@ def check(
             raise _refusal(missing, others=len(experiment.factors[factor]) > len(missing))
         notes += [_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
-    here = plan.Machine.parse(found)
+    here = Machine.parse(found)
+    experiment, large = _fitting(experiment, here, skip_missing or experiment.skip_missing)
+    notes += large
     made = plan.cells(experiment, here)
     notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
     facts = machine.facts(found)
     facts += remembered.facts(facts, experiment.factors.get("platform", ("bare",)))
     return Prepared(experiment, here, facts, made, notes, text)
+
+
+def _fitting(
+    experiment: Experiment, here: Machine, skip: bool
+) -> tuple[Experiment, list[journal.Note]]:
+    """Leave out sizes that this machine cannot hold: instance types, or any where it may be."""
+    large = plan.too_large(experiment, here)
+    named = plan.instance_types(experiment)
+    large = {size: why for size, why in large.items() if skip or size in named}
+    if large:
+        experiment = plan.without(experiment, "size", large)
+    return experiment, [
+        journal.Note(
+            message=f"size {size} was left out: it asks for {why}.",
+            detail={"size": size, "why": why},
+        )
+        for size, why in large.items()
+    ]
 
 
 def _platforms(experiment: Experiment) -> dict[str, Availability]:

@@ -5,6 +5,7 @@ Everything here is a value; nothing is started, looked up on the machine, or wri
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +19,11 @@ TOPOLOGY = "topology"
 
 #: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
 NO_LOAD, WHOLE_SIZE = "none", "all"
+
+#: Levels of ``pinning`` beside lists of CPUs: workers go where the scheduler puts them; each worker
+#: on CPUs of its own; each instance confined to as many CPUs as its size has cores, chosen by the
+#: machine's topology, in place of a quota.
+PINNINGS = ("none", "spread", "compact", "pinned")
 
 #: What the kernel takes as period of a CPU quota, and the least that a quota may come to in one
 #: (kernel/sched/core.c, ``min_cfs_quota_period`` and ``max_cfs_quota_period``).
@@ -70,6 +76,46 @@ class SizeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     memory_bytes: int | None = None
 
 
+#: Cores and GiB of PINNING's instance types (Table 2).
+INSTANCE_TYPES = {
+    "large": (2, 8),
+    "xlarge": (4, 16),
+    "2xlarge": (8, 32),
+    "4xlarge": (16, 64),
+    "8xlarge": (32, 128),
+    "16xlarge": (64, 256),
+}
+_SIZE = re.compile(r"(?P<cores>\d{1,5}(?:\.\d{1,6})?)c(?:(?P<memory>\d{1,9})(?P<unit>[gm]))?")
+_CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*")
+
+
+def named_size(name: str) -> SizeSpec | None:
+    """Return what the name of a size says: ``2c8g``, ``0.5c``, ``1c512m`` or an instance type.
+
+    None: it says nothing. ``g`` and ``m`` are GiB and MiB.
+    """
+    if name in INSTANCE_TYPES:
+        cores, gib = INSTANCE_TYPES[name]
+        return SizeSpec(cores=cores, memory_bytes=gib << 30)
+    found = _SIZE.fullmatch(name)
+    if found is None or not float(found["cores"]):
+        return None
+    shift = 30 if found["unit"] == "g" else 20
+    memory = int(found["memory"]) << shift if found["memory"] else None
+    return SizeSpec(cores=float(found["cores"]), memory_bytes=memory)
+
+
+def listed_cpus(pinning: str) -> tuple[int, ...] | None:
+    """Return the CPUs of a level of ``pinning`` that lists some, ``0-1,3``; None: it lists none."""
+    if not _CPUS.fullmatch(pinning):
+        return None
+    parts = [part.partition("-") for part in pinning.split(",")]
+    spans = [range(int(first), int(last or first) + 1) for first, _, last in parts]
+    if not all(spans):
+        return None
+    return tuple(sorted({cpu for span in spans for cpu in span}))
+
+
 class WindowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[window]``: each trial does its work over and over through a stretch of time."""
 
@@ -107,7 +153,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     question: str
     workloads: tuple[WorkloadSpec, ...]
     #: Levels of each factor, as written: ``platform`` (stacks), ``workers`` (counts or
-    #: ("topology",)), ``pinning``, ``load`` (names of loads), ``size`` (names of sizes), others.
+    #: ("topology",)), ``pinning``, ``load`` (names of loads), ``size`` (names of sizes, of
+    #: instance types, or ``2c8g``), others.
     factors: dict[str, tuple[Any, ...]]
     loads: dict[str, LoadSpec] = {}
     sizes: dict[str, SizeSpec] = {}
@@ -153,11 +200,25 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def limits(self, size: str) -> SizeSpec:
         """Return what a level of ``size`` gives to each instance."""
-        return self.sizes.get(size, SizeSpec())
+        return self.sizes.get(size) or named_size(size) or SizeSpec()
+
+    def given_cores(self, cell: Cell) -> float | None:
+        """Return how many cores an instance of a cell is given, however it is held to them.
+
+        None: it is given the whole machine.
+        """
+        size = self.limits(cell.size)
+        asked = [n for n in (cell.quota, size.cores, size.cpuset) if n is not None]
+        return min(asked, default=None)
 
     def cores(self, cell: Cell) -> float | None:
         """Return the CPU time that an instance of a cell gets a second of time; None: no quota."""
-        return self.limits(cell.size).cores if cell.quota is None else cell.quota
+        asked = self.limits(cell.size).cores if cell.quota is None else cell.quota
+        if asked is None or cell.pinning == "pinned":
+            return None
+        listed = listed_cpus(cell.pinning)
+        # As many CPUs as it may use cannot be used up.
+        return None if listed is not None and len(listed) <= asked else asked
 
     def period_s(self, cell: Cell) -> float:
         """Return the period of a cell's quota."""
@@ -177,7 +238,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     workload: WorkloadSpec
     platform: str = "bare"
     workers: int = 1
-    pinning: Literal["none", "spread", "compact"] = "none"
+    #: One of ``PINNINGS``, or a list of CPUs.
+    pinning: str = "none"
     load: str = NO_LOAD
     size: str = WHOLE_SIZE
     #: CPU time that all workers of an instance may take a second of time; None: no limit.

@@ -6,37 +6,28 @@ import hashlib
 import itertools
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tare.errors import ExperimentError
-from tare.experiment import KNOWN_FACTORS, TOPOLOGY, Cell, Experiment, WorkloadSpec
+from tare.experiment import (
+    INSTANCE_TYPES,
+    KNOWN_FACTORS,
+    TOPOLOGY,
+    Cell,
+    Experiment,
+    SizeSpec,
+    WorkloadSpec,
+    listed_cpus,
+)
+from tare.placement import Machine, cpus_each
 
 #: Version of the layout of an experiment's folder: plan, journal and store.
 VERSION = 1
 #: A plan with more cells than this is a slip of the finger, not a question.
 MOST_CELLS = 100_000
-
-
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """What planning must know of a machine."""
-
-    #: CPUs in the order in which workers take them.
-    spread: tuple[int, ...]
-    compact: tuple[int, ...]
-    #: STABILITY's worker counts.
-    steps: tuple[int, ...]
-    cores: int
-    packages: int
-    memory_bytes: int
-
-    @staticmethod
-    def parse(topology: Mapping[str, Any]) -> Machine:
-        """Take what planning needs out of ``tare-agent topology``."""
-        fields = Machine.__struct_fields__
-        return msgspec.convert({name: topology[name] for name in fields}, Machine)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,35 +42,65 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
-    """Cross every workload with every level of every factor.
+    """Cross every workload with every level of every factor, but for cells that cannot be.
 
     Raises
     ------
     ExperimentError
-        If a quota or a size is beyond the machine, or there are more cells than anybody can mean.
+        If a quota, a size or a list of CPUs is beyond the machine, no cell can be, or there are
+        more of them than anybody can mean.
     """
+    _check_quotas(experiment, machine)
+    _check_sizes(experiment, machine)
+    _check_lists(experiment, machine)
+    crossed = _crossed(experiment, machine)
+    made = [cell for cell in crossed if _impossible(experiment, cell) is None]
+    if not made:
+        why = _impossible(experiment, crossed[0]) or ""
+        raise ExperimentError(f"nothing is left to measure: {why}", _PINNABLE)
+    return tuple(msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(made))
+
+
+def _crossed(experiment: Experiment, machine: Machine) -> list[Cell]:
     factors = dict(experiment.factors)
     if tuple(factors.get("workers", ())) == (TOPOLOGY,):
         factors["workers"] = machine.steps
-    _check_quotas(experiment, machine)
-    _check_sizes(experiment, machine)
     count = math.prod(len(levels) for levels in factors.values()) * len(experiment.workloads)
     if count > MOST_CELLS:
         raise ExperimentError(
             f"{experiment.name} has {count} cells, more than {MOST_CELLS}",
             "every workload is crossed with every level of every factor: ask less at a time",
         )
-    crossed = itertools.product(experiment.workloads, *factors.values())
-    return tuple(
+    return [
         _cell(number, workload, dict(zip(factors, levels, strict=True)))
-        for number, (workload, *levels) in enumerate(crossed)
-    )
+        for number, (workload, *levels) in enumerate(
+            itertools.product(experiment.workloads, *factors.values())
+        )
+    ]
 
 
 def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
     known = {name: level for name, level in levels.items() if name in KNOWN_FACTORS}
     others = {name: str(level) for name, level in levels.items() if name not in KNOWN_FACTORS}
     return Cell(cell=number, workload=workload, others=others, **known)
+
+
+_PINNABLE = 'size = ["1c"], or another one with whole cores; or pinning = ["none"]'
+
+
+def _impossible(experiment: Experiment, cell: Cell) -> str | None:
+    """Return why a cell cannot be; None: it can."""
+    cores = experiment.given_cores(cell)
+    listed = listed_cpus(cell.pinning)
+    if listed is not None and cores is not None and math.ceil(cores) > len(listed):
+        return f"{cell.pinning} is fewer CPUs than the {cores:g} cores of size {cell.size}"
+    if cell.pinning != "pinned":
+        return None
+    if cores is None:
+        return f"size {cell.size} has no cores that could be pinned"
+    if cores != int(cores):
+        return f"{cores:g} cores cannot be pinned, whole ones can"
+    return None
 
 
 def _check_quotas(experiment: Experiment, machine: Machine) -> None:
@@ -92,40 +113,80 @@ def _check_quotas(experiment: Experiment, machine: Machine) -> None:
         )
 
 
-def _check_sizes(experiment: Experiment, machine: Machine) -> None:
-    most = len(machine.spread)
-    for name in experiment.factors.get("size", ()):
-        size = experiment.sizes.get(str(name))
-        if size is None:
-            continue
-        for key, asked in (("cores", size.cores), ("cpuset", size.cpuset)):
-            if asked is not None and asked > most:
-                what = f"{asked:g} cores" if key == "cores" else f"a cpuset of {asked} CPUs"
-                raise ExperimentError(
-                    f"size {name!r} asks for {what}, this machine has {most} CPUs",
-                    f"give [sizes.{name}] at most {key} = {most}",
-                )
-        if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
+def _check_lists(experiment: Experiment, machine: Machine) -> None:
+    for pinning in experiment.factors.get("pinning", ()):
+        missing = sorted(set(listed_cpus(pinning) or ()) - set(machine.compact))
+        if missing:
             raise ExperimentError(
-                f"size {name!r} asks for {size.memory_bytes} bytes of memory, this machine has "
-                f"{machine.memory_bytes}",
-                f"give [sizes.{name}] less memory",
+                f"pinning {pinning}: there is no CPU {missing[0]} here, or tare may not use it",
+                f"this machine has {', '.join(map(str, sorted(machine.compact)))}",
             )
 
 
+def _check_sizes(experiment: Experiment, machine: Machine) -> None:
+    for name in map(str, experiment.factors.get("size", ())):
+        found = _too_much(experiment.limits(name), machine)
+        if found is None:
+            continue
+        why, most = found
+        whose = f"give [sizes.{name}]" if name in experiment.sizes else "ask a size that has"
+        raise ExperimentError(f"size {name!r} asks for {why}", f"{whose} {most}")
+
+
+def too_large(experiment: Experiment, machine: Machine) -> dict[str, str]:
+    """Return the levels of ``size`` that this machine cannot hold, and what is too much."""
+    named = map(str, experiment.factors.get("size", ()))
+    found = {name: _too_much(experiment.limits(name), machine) for name in named}
+    return {name: much[0] for name, much in found.items() if much is not None}
+
+
+def instance_types(experiment: Experiment) -> set[str]:
+    """Return the levels of ``size`` that name an instance type and are not of the user's own."""
+    named = map(str, experiment.factors.get("size", ()))
+    return {name for name in named if name in INSTANCE_TYPES and name not in experiment.sizes}
+
+
+def _too_much(size: SizeSpec, machine: Machine) -> tuple[str, str] | None:
+    """Return what of a size is more than the machine has, and the most that it could be."""
+    most = len(machine.spread)
+    if size.cores is not None and size.cores > most:
+        return f"{size.cores:g} cores, this machine has {most} CPUs", f"at most cores = {most}"
+    if size.cpuset is not None and size.cpuset > most:
+        return (
+            f"a cpuset of {size.cpuset} CPUs, this machine has {most} CPUs",
+            f"at most cpuset = {most}",
+        )
+    if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
+        return (
+            f"{size.memory_bytes} bytes of memory, this machine has {machine.memory_bytes}",
+            "less memory",
+        )
+    return None
+
+
 def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[str]:
-    """Return what is to be told with the answers: pinned workers that have to share CPUs."""
+    """Return what is to be told with the answers: cells left out, workers that share CPUs."""
+    return [*_left_out(experiment, machine), *_sharing(experiment, made, machine)]
+
+
+def _left_out(experiment: Experiment, machine: Machine) -> Iterator[str]:
+    why = (_impossible(experiment, cell) for cell in _crossed(experiment, machine))
+    for told in dict.fromkeys(one for one in why if one is not None):
+        yield f"Left out: {told}."
+
+
+def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[str]:
     sharing = {
         (cell.pinning, cell.workers, each)
         for cell in made
-        if cell.pinning != "none"
-        and cell.workers * (each := _cpus_each(experiment, cell)) > len(machine.spread)
+        if cell.pinning in ("spread", "compact", "pinned")
+        and cell.workers * (each := cpus_each(experiment, cell)) > len(machine.spread)
     }
-    return [
-        f"pinning {pinning}: {workers} workers of {cores} CPU{'s' * (cores > 1)} share "
-        f"{len(machine.spread)} CPUs, so some of them are pinned to the same"
-        for pinning, workers, cores in sorted(sharing)
-    ]
+    for pinning, workers, cores in sorted(sharing):
+        yield (
+            f"pinning {pinning}: {workers} workers of {cores} CPU{'s' * (cores > 1)} share "
+            f"{len(machine.spread)} CPUs, so some of them are pinned to the same"
+        )
 
 
 def make(experiment: Experiment, made: tuple[Cell, ...]) -> Plan:
@@ -175,46 +236,6 @@ def input_seed(experiment: Experiment, block: int) -> int:
     """Return the seed of the generated input: the same for all cells of a block."""
     text = f"{experiment.seed}/input/{block % experiment.inputs}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
-
-
-def placement(
-    experiment: Experiment, cell: Cell, machine: Machine
-) -> tuple[tuple[int, ...] | None, ...]:
-    """Return the CPUs of each worker; None where the scheduler is free.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        Says what the cell's size gives, and whether it gives it to each worker or to all of them.
-    cell : Cell
-        Says how many workers there are and how they are pinned.
-    machine : Machine
-        Has the order in which workers take CPUs; more workers than CPUs go round again.
-    """
-    order = machine.spread if cell.pinning == "spread" else machine.compact
-    if (confined := experiment.limits(cell.size).cpuset) is not None:
-        if experiment.instances == "own":
-            return _round(order, confined, cell.workers)
-        order = order[:confined]
-        if cell.pinning == "none":
-            return (tuple(sorted(order)),) * cell.workers
-    if cell.pinning == "none":
-        return (None,) * cell.workers
-    return _round(order, _cpus_each(experiment, cell), cell.workers)
-
-
-def _round(order: Sequence[int], each: int, workers: int) -> tuple[tuple[int, ...], ...]:
-    """Give so many CPUs to each worker in turn, beginning anew where none is left."""
-    return tuple(
-        tuple(sorted({order[(worker * each + n) % len(order)] for n in range(each)}))
-        for worker in range(workers)
-    )
-
-
-def _cpus_each(experiment: Experiment, cell: Cell) -> int:
-    """Return how many CPUs a pinned worker needs for what its instance gets."""
-    cores = experiment.cores(cell) or 1.0
-    return math.ceil(cores if experiment.instances == "own" else cores / cell.workers)
 
 
 def fixed_trials(left_s: float, block_s: float) -> int:

@@ -10,6 +10,7 @@ from tare.calibration import steps, sweep
 from tare.calibration.document import By
 from tare.errors import ExperimentError
 from tare.experiment import Experiment, WorkloadSpec
+from tare.placement import Machine
 from tare.registry import Description, Parameter
 
 KERNELS = {
@@ -25,7 +26,7 @@ KERNELS = {
     ),
     "qsort": Description(name="qsort", title="sorts", question="?"),
 }
-HERE = plan.Machine(
+HERE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
 )
 

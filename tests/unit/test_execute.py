@@ -15,9 +15,10 @@ from tare.errors import TrialError
 from tare.execute.past import past
 from tare.execute.window import window
 from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
+from tare.placement import Machine
 from tare.statistics import repetitions
 
-MACHINE = plan.Machine(
+MACHINE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
 )
 KERNEL = WorkloadSpec(name="exp_float", kernel="exp_float", repetitions=3)

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from tare import plan, plan_file
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
+from tare.placement import Machine, placement
 
-MACHINE = plan.Machine(
+MACHINE = Machine(
     spread=(0, 2, 1, 3),
     compact=(0, 1, 2, 3),
     steps=(1, 2, 4),
@@ -121,7 +122,7 @@ def test_the_input_is_the_same_for_all_cells_of_a_block_and_cycles() -> None:
 
 
 def place(cell: Cell, size: SizeSpec, instances: Any = "own") -> Any:
-    return plan.placement(experiment(sizes={"s": size}, instances=instances), cell, MACHINE)
+    return placement(experiment(sizes={"s": size}, instances=instances), cell, MACHINE)
 
 
 @given(

@@ -17,7 +17,8 @@ from tare.baseline.agreement import lasting
 from tare.errors import StoreError
 from tare.experiment import Cell, Experiment
 from tare.findings.phrasing import off_by
-from tare.plan import Machine, cells
+from tare.placement import Machine
+from tare.plan import cells
 from tare.report.backing import machine_tables
 from tare.results import Results
 from tare.selftest import control, page, programs, telling

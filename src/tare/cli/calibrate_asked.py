@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 
-from tare import machine, plan
+from tare import machine
 from tare.calibration import steps, sweep
 from tare.calibration.document import By
 from tare.calibration.trials import fewest_steps
 from tare.errors import ExperimentError
 from tare.experiment import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
+from tare.placement import Machine
 
 #: What is swept, in the words of ``--by``.
 _BY = ("quota", "cpuset", "memory")
@@ -88,7 +89,7 @@ def experiment(options: Options) -> Experiment:
         If an option is wrong, or does not go with another.
     """
     by = _by(options)
-    here = plan.Machine.parse(machine.topology())
+    here = Machine.parse(machine.topology())
     cpus = len(here.spread)
     mib: tuple[int, ...] = ()
     given: tuple[float, ...]

@@ -11,7 +11,8 @@ from tare import journal, record
 from tare.execute.past import Past
 from tare.execute.trial import Outcome
 from tare.experiment import Cell
-from tare.plan import Machine, Plan
+from tare.placement import Machine
+from tare.plan import Plan
 
 
 class Decision(Protocol):

@@ -21,6 +21,7 @@ from tare.execute.tally import Tally
 from tare.execute.trial import Conductor
 from tare.execute.weighing import weigh
 from tare.experiment import Cell
+from tare.placement import placement
 
 #: Where the workers' shared memory and the captured output live during a session.
 MEMORY = Path("/dev/shm")
@@ -229,7 +230,7 @@ class _Session:
                 self.block,
                 position,
                 cell,
-                plan.placement(self.experiment, cell, self.request.machine),
+                placement(self.experiment, cell, self.request.machine),
                 plan.input_seed(self.experiment, self.block),
                 self.request.plan.repetitions.get(cell.workload.name),
             )

@@ -6,7 +6,18 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tare.experiment import KNOWN_FACTORS, NO_LOAD, TOPOLOGY, WHOLE_SIZE, LoadSpec, SizeSpec
+from tare.experiment import (
+    INSTANCE_TYPES,
+    KNOWN_FACTORS,
+    NO_LOAD,
+    PINNINGS,
+    TOPOLOGY,
+    WHOLE_SIZE,
+    LoadSpec,
+    SizeSpec,
+    listed_cpus,
+    named_size,
+)
 from tare.experiment_file import kinds
 from tare.experiment_file.kinds import Kind
 from tare.experiment_file.table import Table, shown, suggestion
@@ -14,6 +25,8 @@ from tare.registry import Catalogue
 
 #: A worker is a process; more than this is a slip of the finger.
 MOST_WORKERS = 4096
+#: Docker makes no container with less than 6 MiB; the agent alone takes about 3.
+LEAST_MEMORY_BYTES = 6 << 20
 #: A name that can stand in a placeholder and in an environment variable.
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 #: Columns of the tables that results come in, which no factor may be called.
@@ -42,9 +55,13 @@ def factors(
     kinds_of = {
         "platform": Kind('a platform, such as "bare" or "docker/isolate"', kinds.NAME.read),
         "workers": kinds.whole(1, MOST_WORKERS),
-        "pinning": kinds.choice(("none", "spread", "compact")),
+        "pinning": kinds.levels_of(PINNINGS, listed_cpus, 'a list of CPUs, such as "0-1,3"'),
         "load": kinds.choice((NO_LOAD, *loads)),
-        "size": kinds.choice((WHOLE_SIZE, *sizes)),
+        "size": kinds.levels_of(
+            (WHOLE_SIZE, *sizes, *INSTANCE_TYPES),
+            named_size,
+            'cores and memory in GiB or MiB, such as "2c8g", "0.5c", "1c512m"',
+        ),
         "quota": kinds.CPUS,
         "period": kinds.seconds(positive=True),
     }
@@ -58,6 +75,7 @@ def factors(
     _check_used(table, "load", loads, found)
     _check_used(table, "size", sizes, found)
     _check_quota(table, sizes, found)
+    _check_memory(table, sizes, found)
     return found
 
 
@@ -122,12 +140,19 @@ def _check_quota(
     table: Table, sizes: Mapping[str, SizeSpec], found: Mapping[str, tuple[Any, ...]]
 ) -> None:
     """Refuse two quotas for one instance."""
-    held = [name for name, size in sizes.items() if size.cores is not None]
+    named = {name: named_size(name) for name in found.get("size", ())}
+    held = [
+        name
+        for name, size in {**named, **sizes}.items()
+        if size is not None and size.cores is not None
+    ]
     if "quota" in found and held:
         raise table.error(
             "quota",
             f"and the cores of size {held[0]!r} are both quotas of an instance",
-            f"remove cores from [sizes.{held[0]}], or leave quota out",
+            f"remove cores from [sizes.{held[0]}], or leave quota out"
+            if held[0] in sizes
+            else f"leave quota or size {held[0]} out",
         )
     if "period" in found and "quota" not in found and not held:
         raise table.error(
@@ -135,6 +160,20 @@ def _check_quota(
             "is that of a quota, and there is none",
             "add quota = [0.1, 0.5] to [factors], or call a factor of your own otherwise",
         )
+
+
+def _check_memory(
+    table: Table, sizes: Mapping[str, SizeSpec], found: Mapping[str, tuple[Any, ...]]
+) -> None:
+    """Refuse what a name says where no agent could live in it."""
+    for name in found.get("size", ()):
+        size = None if name in sizes else named_size(name)
+        if size is not None and (size.memory_bytes or LEAST_MEMORY_BYTES) < LEAST_MEMORY_BYTES:
+            raise table.error(
+                "size",
+                f"{name} is less memory than an instance with the agent in it needs",
+                '"1c8m" at least; what is measured comes on top',
+            )
 
 
 def _check_used(

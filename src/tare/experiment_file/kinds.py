@@ -219,6 +219,18 @@ def _size(value: Any) -> int:
 SIZE = Kind(f'a size with its unit ({", ".join(BYTES)}), such as "512 MiB"', _size)
 
 
+def levels_of(options: Iterable[str], fits: Callable[[str], object], otherwise: str) -> Kind:
+    """Return the kind of one of some words, or of another text that fits."""
+    known = choice(options)
+
+    def read(value: Any) -> str:
+        if isinstance(value, str) and fits(value) is not None:
+            return value
+        return str(known.read(value))
+
+    return Kind(f"{known.expected}; or {otherwise}", read)
+
+
 def _quantity(text: str, units: Units) -> float:
     parts = _QUANTITY.fullmatch(text)
     if parts is None or parts[2] not in units:

@@ -8,11 +8,9 @@ from typing import Any
 
 from tare.experiment import NO_LOAD, WHOLE_SIZE, LoadSpec, SizeSpec, Stopping, WorkloadSpec
 from tare.experiment_file import keys, kinds
+from tare.experiment_file.factors import LEAST_MEMORY_BYTES
 from tare.experiment_file.table import Table, closest, suggestion
 from tare.registry import Catalogue, Description
-
-#: Docker makes no container with less than 6 MiB; the agent alone takes about 3.
-LEAST_MEMORY_BYTES = 6 << 20
 
 
 def stopping(table: Table, also: tuple[str, ...] = ()) -> Stopping:

@@ -97,6 +97,9 @@ def _quotas(file: Table, experiment: Experiment) -> Iterable[tuple[Table, str, f
     for name, size in experiment.sizes.items():
         if size.cores is not None:
             yield file.table("sizes").table(name), "cores", size.cores
+    for name in set(experiment.factors.get("size", ())) - set(experiment.sizes):
+        if (cores := experiment.limits(name).cores) is not None:
+            yield file.table("factors"), "size", cores
 
 
 def _time(seconds: float) -> str:
