@@ -48,13 +48,19 @@ class Docker(Ground):
 
     own_files = True
     holds = True
+    nests = True
+
+    def inside(self) -> Layer:
+        """Return what reaches an engine inside other layers."""
+        from tare.platforms.docker.nested import Nested
+
+        return Nested(self.description)
 
     def check_here(self, place: Place) -> None:
         """Reach the engine, and find the image that the user named."""
         from tare.platforms.docker import engine
 
-        client = engine.connect()
-        try:
+        with engine.connected() as client:
             image = self.settings(place)["image"]
             if image is not None:
                 engine.named_image(client, image)
@@ -63,8 +69,6 @@ class Docker(Ground):
                     "docker needs an image to run commands in",
                     '--image debian:12   (in a file: [platforms.docker] image = "debian:12")',
                 )
-        finally:
-            client.close()
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
@@ -90,7 +94,7 @@ class Docker(Ground):
                 labels={engine.LABEL: place.name, f"{engine.LABEL}.user": str(os.geteuid())},
                 host_config=self._host_config(client, place, inner),
             )
-        except DockerException as error:
+        except (DockerException, OSError) as error:
             client.close()
             raise PlatformError(f"Docker cannot make the container: {error}") from error
         except BaseException:
@@ -100,8 +104,10 @@ class Docker(Ground):
 
     def mend(self, said: str) -> str | None:
         """Explain what the engine needs to start the container."""
-        if "unable to apply caps" in said:
-            return '[platforms.docker] rights = "sys_admin"   (the engine may not give all rights)'
+        from tare.platforms.docker import nested
+
+        if (hint := nested.mend(said)) is not None:
+            return hint
         if "executable file not found" in said or "no such file or directory" in said:
             return "[platforms.docker] image: name one that contains it"
         return None
@@ -110,8 +116,7 @@ class Docker(Ground):
         """Tell versions of the engine and the runtime, identity of the image."""
         from tare.platforms.docker import engine
 
-        client = engine.connect()
-        try:
+        with engine.connected() as client:
             version = client.api.version()
             image = self.settings(place)["image"]
             told: list[Told] = [("docker_version", version["Version"], None, "engine")]
@@ -123,24 +128,19 @@ class Docker(Ground):
             if image is not None:
                 identity = client.images.get(image).id
                 told.append(("docker_image", f"{image} ({identity})", None, "engine"))
-        finally:
-            client.close()
         return tuple(told)
 
     def remnants(self) -> list[Remnant]:
         """Return containers with tare's label that this user made, and the agent's images."""
         from tare.platforms.docker import engine
 
-        try:
-            client = engine.connect()
-        except PlatformError:
-            return []
         user = f"{engine.LABEL}.user={os.geteuid()}"
         try:
-            found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
-            images = client.images.list(engine.REPOSITORY)
-        finally:
-            client.close()
+            with engine.connected() as client:
+                found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
+                images = client.images.list(engine.REPOSITORY)
+        except PlatformError:
+            return []
         return [
             *(
                 Remnant(

@@ -11,6 +11,7 @@ import socket
 import tarfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,11 @@ AGENT = "/tare/tare-agent"
 SHARED = "/tare/shared"
 REPOSITORY = "tare-agent"
 LABEL = "tare"
+STOPPED = "Docker's engine stopped answering"
 #: How long a container may take to end by itself when its standard input has.
 END_S = 5.0
+#: How long it is watched after a container's end, whether it was the engine's.
+STOPS_S = 1.0
 #: How long the engine may take to remove one.
 GONE_S = 20.0
 
@@ -66,6 +70,19 @@ def connect() -> docker.DockerClient:
     except DockerException as error:
         raise PlatformError(f"Docker does not answer: {error}", _start_engine()) from error
     return client
+
+
+@contextlib.contextmanager
+def connected() -> Iterator[docker.DockerClient]:
+    """Yield a client, and close it; raises PlatformError where the engine stops meanwhile."""
+    client = connect()
+    try:
+        yield client
+    except OSError as error:
+        # requests has its own errors, which are of this kind.
+        raise PlatformError(f"{STOPPED} ({error})", _start_engine()) from error
+    finally:
+        client.close()
 
 
 def _start_engine() -> str:
@@ -156,6 +173,9 @@ class ContainerChannel:
             raise PlatformError(
                 f"Docker cannot start the container: {error.explanation}"
             ) from error
+        except OSError as error:
+            client.close()
+            raise PlatformError(f"{STOPPED} ({error})", _start_engine()) from error
 
     def send(self, line: bytes) -> None:
         """Write one line."""
@@ -176,8 +196,11 @@ class ContainerChannel:
         return line
 
     def last_words(self) -> str:
-        """Return what came on standard error."""
-        return self._frames.words() or "the container ended and said nothing"
+        """Return what came on standard error, and whether the engine is there."""
+        words = self._frames.words() or "it said nothing"
+        if self._engine_stops():
+            return f"{STOPPED}: {_start_engine()}; {words}"
+        return f"the container has ended: {words}"
 
     def close(self) -> None:
         """Close the agent's standard input and wait for the container's end; then remove it."""
@@ -192,8 +215,21 @@ class ContainerChannel:
         self._selector.close()
         self._attached.close()
         self._socket.close()
-        _remove(self._client, self._id)
+        # An engine that has stopped ended its containers, or `tare cleanup` will, once it runs.
+        with contextlib.suppress(OSError):
+            _remove(self._client, self._id)
         self._client.close()
+
+    def _engine_stops(self) -> bool:
+        """Tell whether the engine is gone; one that stops ends its containers first."""
+        deadline = time.monotonic() + STOPS_S
+        while time.monotonic() < deadline:
+            try:
+                self._client.ping()
+            except (DockerException, OSError):
+                return True
+            time.sleep(0.05)
+        return False
 
     def _read(self) -> bool:
         try:
@@ -206,26 +242,21 @@ class ContainerChannel:
 
 def remove_container(container: str) -> None:
     """Remove a container, whatever it does."""
-    client = connect()
-    try:
+    with connected() as client:
         _remove(client, container)
-    finally:
-        client.close()
 
 
 def remove_image(tag: str) -> None:
     """Remove an image of the agent, unless a container runs of it."""
-    client = connect()
-    try:
-        client.api.remove_image(tag)
-    except ImageNotFound:
-        return
-    except APIError as error:
-        raise PlatformError(
-            f"the image {tag} cannot be removed: {error.explanation}", f"docker rmi {tag}"
-        ) from error
-    finally:
-        client.close()
+    with connected() as client:
+        try:
+            client.api.remove_image(tag)
+        except ImageNotFound:
+            return
+        except APIError as error:
+            raise PlatformError(
+                f"the image {tag} cannot be removed: {error.explanation}", f"docker rmi {tag}"
+            ) from error
 
 
 def _remove(client: docker.DockerClient, container: str) -> None:

@@ -1,0 +1,132 @@
+"""Docker's engine where another layer stands: on a host, in a guest; by its command line."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+from typing import Any
+
+from tare.errors import PlatformError
+from tare.platforms import nest
+from tare.platforms.layer import Layer, Place, View
+from tare.registry import Description
+
+#: Where the agent and the shared directory are in every container.
+AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
+LABEL = "tare"
+REPOSITORY = "tare-agent"
+#: An engine in a guest of tare's own: no store that asks for modules, nothing of a network.
+ENGINE = (
+    "dockerd", "--storage-driver=vfs", "--bridge=none", "--iptables=false", "--ip6tables=false",
+    "--ip-forward=false", "--ip-masq=false", "--log-level=error", "--exec-opt",
+    "native.cgroupdriver=cgroupfs",
+)  # fmt: skip
+
+
+class Nested(Layer):
+    """A container by ``docker run``, of an image that is there, or of one with nothing in it."""
+
+    own_files = True
+    holds = True
+    moves_groups = True
+    needs = ("docker",)
+    engine = ("dockerd", "containerd", "containerd-shim-runc-v2", "runc")
+
+    def __init__(self, description: Description) -> None:
+        self.description = description
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the image's own files, the agent and the shared directory among them."""
+        return View(agent=AGENT, shared=SHARED, users=False)
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Have the engine there start a container, as the ground does here by its API."""
+        settings = self.settings(place)
+        image = settings["image"]
+        if image is None and place.runs_commands:
+            raise PlatformError(
+                "docker inside another layer needs an image there to run commands in",
+                '[platforms.docker] image = "debian:12"',
+            )
+        folder = nest.folder(outer, place, "docker")
+        client, made = _engine(folder) if outer.own_machine else (["docker"], nest.Nest())
+        own = f"{REPOSITORY}:{place.name}"
+        before: tuple[tuple[str, ...], ...] = ()
+        if image is None:
+            before = ((*client, "import", f"{folder}/empty.tar", own),)
+        words = [*client, "run", *_options(outer, place, settings)]
+        words += ["--entrypoint", argv[0], image or own, *argv[1:]]
+        whole = nest.Nest(
+            folders=(folder, *made.folders),
+            files=(nest.File(path=f"{folder}/empty.tar", text=empty()),),
+            daemons=made.daemons,
+            awaited=made.awaited,
+            before=before,
+            # In a guest of tare's own everything ends with the guest.
+            after=((*client, "rmi", "--force", own),) if before and not made.daemons else (),
+        )
+        return nest.around(words, whole, outer, place)
+
+    def mend(self, said: str) -> str | None:
+        """Explain what the engine there needs."""
+        return mend(said)
+
+
+def mend(said: str) -> str | None:
+    """Return what to do about what the engine, or its client, said."""
+    if "Cannot connect to the Docker daemon" in said:
+        return "start the engine there: sudo systemctl start docker"
+    if "permission denied while trying to connect to the Docker" in said:
+        return "let the user there use it: sudo usermod -aG docker USER"
+    if re.search(r"(Unable to find image|No such image): '?(?!tare-agent:)", said):
+        return "docker pull it there   ([platforms.docker] image)"
+    if "unable to apply caps" in said:
+        return '[platforms.docker] rights = "sys_admin"   (the engine may not give all rights)'
+    return None
+
+
+def _engine(folder: str) -> tuple[list[str], nest.Nest]:
+    """Return the client's command and what is made around it where no engine runs."""
+    address = f"unix://{folder}/docker.sock"
+    places = {"data-root": "data", "exec-root": "exec", "pidfile": "pid"}
+    own = (f"--{option}={folder}/{name}" for option, name in places.items())
+    daemon = (*ENGINE, f"--host={address}", *own)
+    made = nest.Nest(daemons=(daemon,), awaited=(f"{folder}/docker.sock",))
+    return ["docker", "--host", address], made
+
+
+def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
+    """Return the options of ``docker run``."""
+    options = ["--interactive", "--rm", "--pull=never", f"--name={place.name}"]
+    options += [f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"]
+    options += [f"--network={settings['network']}", "--log-driver=none", "--tmpfs=/tmp:mode=1777"]
+    options += [f"--volume={outer.shared}:{SHARED}", f"--volume={outer.agent}:{AGENT}:ro"]
+    if settings["read_only"]:
+        options.append("--read-only")
+    return [*options, *limits(place)]
+
+
+def limits(place: Place) -> list[str]:
+    """Return the options that hold a container: Docker's, which Podman has as well."""
+    options = []
+    if place.cores is not None:
+        options += [f"--cpu-period={place.period_us}", f"--cpu-quota={place.quota_us}"]
+    if place.cpus is not None:
+        options.append(f"--cpuset-cpus={','.join(map(str, place.cpus))}")
+    if place.memory_bytes is not None:
+        # Memory and swap together: none of it may be swapped.
+        options += [f"--memory={place.memory_bytes}", f"--memory-swap={place.memory_bytes}"]
+    return options
+
+
+def empty() -> str:
+    """Return an archive with one directory: what an image is made of that holds nothing."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        entry = tarfile.TarInfo("tare")
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+        archive.addfile(entry)
+    # Without the padding to a tape's block.
+    return out.getvalue()[: 3 * tarfile.BLOCKSIZE].decode("ascii")
