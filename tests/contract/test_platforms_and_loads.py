@@ -41,7 +41,8 @@ def test_a_layer_stands_first_or_wraps(name: str) -> None:
         layer.ended(place)
         assert wrapped != argv
         assert all(any(word in part for part in wrapped) for word in argv)
-        assert layer.needs
+        # What needs no program of the machine is made by the agent.
+        assert layer.needs or "nest" in wrapped
 
 
 @pytest.mark.parametrize("name", LAYERS)

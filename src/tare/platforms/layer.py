@@ -78,6 +78,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     users: bool = True
     #: Whether it is a machine that tare made and is alone in: nothing runs there beside the agent.
     own_machine: bool = False
+    #: Whether the files that it shows are this machine's, under the same names.
+    host_files: bool = False
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +163,8 @@ class Layer:
     own_files = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
+    #: Whether the shared directory inside is the host's memory, on which both sides can wait.
+    shares_memory = True
 
     def named(self, argument: str) -> Layer:
         """Return this layer with what is written after its colon.
@@ -213,8 +217,6 @@ class Ground(Layer):
     is_host = False
     #: Whether it can stand inside other layers, by ``wrap``, as well.
     nests = False
-    #: Whether the shared directory inside is the host's memory.
-    shares_memory = True
 
     def inside(self) -> Layer:
         """Return the layer that stands inside others, for one that ``nests``."""

@@ -160,7 +160,7 @@ def start(stack: str, place: Place) -> Instance:
         shared=stacked.inside.shared,
         host_pid=processes.agent(place.name),
         users=stacked.inside.users,
-        shares_memory=stacked.ground.shares_memory,
+        shares_memory=all(layer.shares_memory for layer in stacked.layers),
         start_ns=time.monotonic_ns() - began,
         _end=stacked.end,
     )
@@ -184,7 +184,7 @@ class _Stacked:
         holding = next((layer for layer in self.layers if layer.holds), self.layers[0])
         self.places = [place if layer is holding else place.unlimited for layer in self.layers]
         self.holder = holding
-        self.views = [View(agent=str(agent.binary()), shared=place.shared)]
+        self.views = [View(agent=str(agent.binary()), shared=place.shared, host_files=True)]
         for layer, own in zip(self.layers, self.places, strict=True):
             layer.settings(own)
             self.views.append(layer.view(self.views[-1], own))

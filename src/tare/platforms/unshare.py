@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import msgspec
+
 from tare.errors import PlatformError
 from tare.platforms.layer import Layer, Place, View
 from tare.registry import Description
@@ -52,7 +54,7 @@ class Unshare(Layer):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the host's files; of its users only the caller, who is called root."""
-        return View(agent=outer.agent, shared=outer.shared, users=False)
+        return msgspec.structs.replace(outer, users=False)
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put unshare before it."""
@@ -60,18 +62,21 @@ class Unshare(Layer):
 
     def mend(self, said: str) -> str | None:
         """Name the switch that forbids user namespaces."""
-        if "unshare:" not in said:
-            return None
-        for path, off, switch in SWITCHES:
-            try:
-                if Path(path).read_text().strip() == off:
-                    return f"sudo {switch}"
-            except OSError:
-                continue
-        if "No space left" in said:
-            # The kernel's word for a limit that is reached, of which 0 is one.
-            return "sudo sysctl user.max_user_namespaces=10000"
-        return "namespaces are refused here (a container or a security module around tare?)"
+        return switch(said) if "unshare:" in said else None
+
+
+def switch(said: str) -> str:
+    """Return what allows the namespaces that were refused."""
+    for path, off, setting in SWITCHES:
+        try:
+            if Path(path).read_text().strip() == off:
+                return f"sudo {setting}"
+        except OSError:
+            continue
+    if "No space left" in said:
+        # The kernel's word for a limit that is reached, of which 0 is one.
+        return "sudo sysctl user.max_user_namespaces=10000"
+    return "namespaces are refused here (a container or a security module around tare?)"
 
 
 UNIT = Unshare()

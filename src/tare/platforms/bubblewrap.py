@@ -1,0 +1,71 @@
+"""bubblewrap: the sandbox behind Flatpak, which every distribution has."""
+
+from __future__ import annotations
+
+import shutil
+
+from tare.errors import PlatformError
+from tare.platforms import root, unshare, versions
+from tare.platforms.layer import Layer, Place, Told, View
+from tare.registry import Description
+
+PROGRAM = "bwrap"
+#: All namespaces but that of control groups: inside, the agent is to find its own.
+NAMESPACES = (
+    "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
+)  # fmt: skip
+
+
+class Bubblewrap(Layer):
+    """Namespaces, a read-only root of the system's directories, a private /tmp, no network."""
+
+    description = Description(
+        name="bubblewrap",
+        title="a sandbox of bubblewrap",
+        question="What does a sandbox without privileges cost, as Flatpak and judges use it?",
+        parameters=root.PARAMETERS,
+        source="bwrap(1), https://github.com/containers/bubblewrap",
+    )
+    needs = (PROGRAM,)
+    own_files = True
+    privileged = True
+    stacks = ("docker/bubblewrap",)
+
+    def check_here(self, place: Place) -> None:
+        """See that bwrap is on PATH."""
+        if shutil.which(PROGRAM) is None:
+            raise PlatformError("bubblewrap is not installed", "sudo apt install bubblewrap")
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the sandbox: system directories, the agent, the shared directory."""
+        return root.view()
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Put bwrap before it."""
+        shown = root.shown(outer, place, self.settings(place))
+        words = [PROGRAM, *NAMESPACES, "--die-with-parent"]
+        for inside, outside in shown.binds:
+            words += ["--ro-bind", outside, inside]
+        for inside, target in shown.links:
+            words += ["--symlink", target, inside]
+        words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/sys", "/sys"]
+        words += ["--tmpfs", "/tmp", "--dir", "/tare"]
+        for inside, outside in shown.late:
+            words += ["--ro-bind", outside, inside]
+        words += ["--ro-bind", outer.agent, root.AGENT, "--bind", outer.shared, root.SHARED]
+        return [*words, "--remount-ro", "/", "--chdir", "/", "--", *argv]
+
+    def mend(self, said: str) -> str | None:
+        """Name the switch that forbids user namespaces, or the path that is not there."""
+        if "bwrap:" not in said:
+            return None
+        if "Can't find source path" in said:
+            return "[platforms.bubblewrap] root, show: name what is there"
+        return unshare.switch(said)
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell its version."""
+        return versions.told("bubblewrap_version", PROGRAM)
+
+
+UNIT = Bubblewrap()

@@ -1,0 +1,86 @@
+"""gVisor: a kernel of its own, in user space, between the agent and the machine's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import cache
+from typing import Any
+
+from tare.platforms import oci, root
+from tare.platforms.layer import Place, Told, View
+from tare.registry import Description, Parameter
+
+#: Ways to take hold of system calls, best first, of those that every machine should have.
+USUAL = ("systrap", "ptrace")
+
+
+class Gvisor(oci.Container):
+    """A sandbox of runsc, held to its limits by what is around it."""
+
+    description = Description(
+        name="gvisor",
+        title="a sandbox of gVisor (runsc)",
+        question="What does a kernel in user space cost, and which system calls pay for it?",
+        parameters=(
+            Parameter(
+                name="platform",
+                meaning="how it takes hold of system calls; auto: systrap where runsc has it, "
+                "otherwise ptrace",
+                default="auto",
+                choices=("auto", "systrap", "ptrace", "kvm"),
+            ),
+            *root.PARAMETERS,
+        ),
+        source="https://gvisor.dev/docs/",
+    )
+    program = "runsc"
+    package = "runsc   (or: https://gvisor.dev/docs/user_guide/install/)"
+    needs = ("runsc",)
+    #: Memory that is shared with the host is not waited on across its kernel.
+    shares_memory = False
+
+    def options(self, outer: View, place: Place) -> list[str]:
+        """Name its way, and leave network and control groups to what is around it."""
+        user = ["--rootless"] if oci.rootless(outer) else []
+        platform = self._platform(place)
+        return [f"--platform={platform}", "--network=none", "--ignore-cgroups", *user]
+
+    def configured(
+        self, argv: list[str], shown: root.Shown, outer: View, place: Place
+    ) -> dict[str, Any]:
+        """Return a configuration that asks nothing of this machine's kernel."""
+        return oci.configuration(argv, shown, outer, place, own_kernel=True)
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell its version, and which way it takes."""
+        told = [fact for fact in super().facts(place) if fact[0] != "gvisor_seccomp"]
+        return (*told, ("gvisor_platform", self._platform(place), None, "runsc"))
+
+    def mend(self, said: str) -> str | None:
+        """Name a way that works everywhere, or what a user lacks."""
+        if "kvm" in said and "platform" in said:
+            return '[platforms.gvisor] platform = "ptrace"   (/dev/kvm cannot be used here)'
+        return super().mend(said)
+
+    def _platform(self, place: Place) -> str:
+        asked: str = self.settings(place)["platform"]
+        if asked != "auto":
+            return asked
+        return next((one for one in USUAL if one in _known()), USUAL[-1])
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Return the ways that the runsc of this machine lists, those it warns of left out."""
+    try:
+        done = subprocess.run(
+            ["runsc", "flags"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return frozenset()
+    found = re.search(r"-platform string\n(.*)", done.stdout + done.stderr)
+    return frozenset(re.findall(r"\w+", found.group(1))) if found else frozenset()
+
+
+UNIT = Gvisor()

@@ -1,0 +1,94 @@
+"""systemd-nspawn: the container that comes with systemd."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path, PurePosixPath
+
+from tare.errors import PlatformError
+from tare.platforms import nest, root, versions
+from tare.platforms.layer import Layer, Place, Told, View
+from tare.registry import Description
+
+PROGRAM = "systemd-nspawn"
+#: Unknown to systemd's machine manager and its units; what is around it holds it to limits.
+ALONE = ("--register=no", "--keep-unit", "--link-journal=no", "--resolv-conf=off", "--timezone=off")
+
+#: Where it mounts what is always there.
+POINTS = (root.SHARED, "/dev", "/proc", "/run", "/sys", "/tmp")
+
+
+class Nspawn(Layer):
+    """A container with private network, and a read-only root of the system's directories."""
+
+    description = Description(
+        name="nspawn",
+        title="a container of systemd-nspawn",
+        question="What does the container cost that systemd brings?",
+        parameters=root.PARAMETERS,
+        source="systemd-nspawn(1)",
+    )
+    needs = (PROGRAM,)
+    own_files = True
+    privileged = True
+
+    def check_here(self, place: Place) -> None:
+        """See that it is on PATH, and that this user may use it."""
+        if shutil.which(PROGRAM) is None:
+            raise PlatformError(
+                "systemd-nspawn is not installed", "sudo apt install systemd-container"
+            )
+        if os.geteuid() != 0:
+            raise PlatformError(
+                "systemd-nspawn needs root's rights", "sudo tare …, or use bubblewrap"
+            )
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the container: system directories, the agent, the shared directory."""
+        return root.view()
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Run a container whose root is an empty directory with everything bound into it."""
+        shown = root.shown(outer, place, self.settings(place))
+        folder = nest.folder(outer, place, self.description.name)
+        words = [
+            *(PROGRAM, "--quiet", "--console=pipe", f"--machine={place.name}", *ALONE),
+            *(f"--directory={folder}/root", "--read-only", "--private-network"),
+            *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
+            f"--bind={outer.shared}:{root.SHARED}",
+            *(f"--bind-ro={source}:{path}" for path, source in shown.all),
+        ]
+        late = [path for path, source in shown.late if not Path(source).is_dir()]
+        files = [root.AGENT, *late]
+        points = _points([*POINTS, *(p for p, _ in shown.all if p not in files)], files)
+        made = nest.Nest(
+            folders=tuple(
+                f"{folder}{path}" for path in ("", "/root", *(f"/root{p}" for p in points))
+            ),
+            files=tuple(nest.File(path=f"{folder}/root{path}", text="") for path in files),
+            links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
+        )
+        return nest.around([*words, "--", *argv], made, outer, place)
+
+    def mend(self, said: str) -> str | None:
+        """Explain what it lacks."""
+        if "Failed to" in said and "o such file or directory" in said:
+            return "[platforms.nspawn] root, show: name what is there"
+        return None
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell its version."""
+        return versions.told("nspawn_version", PROGRAM)
+
+
+def _points(folders: list[str], files: list[str]) -> list[str]:
+    """Return the directories on which something is mounted, or in which a file is, outer first.
+
+    It makes them itself, but not below a root that is read-only.
+    """
+    parents = [str(one) for path in (*folders, *files) for one in PurePosixPath(path).parents]
+    return sorted({*folders, *parents} - {"/"})
+
+
+UNIT = Nspawn()

@@ -1,0 +1,198 @@
+"""Containers by an OCI runtime, without an engine: the bundle, and what the runtimes share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Any
+
+import msgspec
+
+from tare.errors import PlatformError
+from tare.platforms import nest, root, versions
+from tare.platforms.layer import Layer, Place, Told, View
+
+#: What Docker leaves to a container's root user.
+CAPABILITIES = tuple(
+    f"CAP_{name}"
+    for name in (
+        "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD",
+        "NET_BIND_SERVICE", "NET_RAW", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+    )
+)  # fmt: skip
+NAMESPACES = ("pid", "mount", "ipc", "uts", "network")
+#: Kernel's files that Docker hides or makes read-only.
+MASKED = ("/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/sys/firmware")
+READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+SAFE = ("nosuid", "noexec", "nodev")
+
+
+class Container(Layer):
+    """A container of one runtime; its control groups are the runtime's own."""
+
+    #: The program on PATH.
+    program: str
+    #: What installs it.
+    package: str
+
+    own_files = True
+    privileged = True
+
+    def check_here(self, place: Place) -> None:
+        """See that the runtime is on PATH."""
+        if shutil.which(self.program) is None:
+            raise PlatformError(
+                f"{self.program} is not installed", f"sudo apt install {self.package}"
+            )
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the container: system directories, the agent, the shared directory."""
+        return root.view()
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Run a container of a bundle that is made for it, and delete what is left of it."""
+        folder = nest.folder(outer, place, self.description.name)
+        shown = root.shown(outer, place, self.settings(place))
+        spec = self.configured(argv, shown, outer, place)
+        runtime = [self.program, "--root", f"{folder}/state", *self.options(outer, place)]
+        made = nest.Nest(
+            folders=(folder, f"{folder}/root"),
+            files=(
+                nest.File(path=f"{folder}/config.json", text=msgspec.json.encode(spec).decode()),
+            ),
+            links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
+            after=((*runtime, "delete", "--force", place.name),),
+        )
+        words = [*runtime, "run", "--bundle", folder, place.name]
+        return nest.around(words, made, outer, place)
+
+    def options(self, outer: View, place: Place) -> list[str]:
+        """Return the runtime's own options, before what it is to do."""
+        return []
+
+    def configured(
+        self, argv: list[str], shown: root.Shown, outer: View, place: Place
+    ) -> dict[str, Any]:
+        """Return the content of ``config.json``."""
+        return configuration(argv, shown, outer, place)
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell its version, and that it filters no system calls."""
+        name = self.description.name
+        return (
+            *versions.told(f"{name}_version", self.program),
+            (f"{name}_seccomp", False, None, "config.json"),
+        )
+
+    def mend(self, said: str) -> str | None:
+        """Explain what every runtime says of a bundle that does not fit."""
+        name = self.description.name
+        if self.program not in said:
+            return None
+        if "no such file or directory" in said.lower():
+            return f"[platforms.{name}] root, show: name what is there"
+        return None
+
+
+def rootless(outer: View) -> bool:
+    """Tell whether it is started by an ordinary user of this machine."""
+    return outer.host_files and os.geteuid() != 0
+
+
+def configuration(
+    argv: list[str], shown: root.Shown, outer: View, place: Place, *, own_kernel: bool = False
+) -> dict[str, Any]:
+    """Return a container's configuration, as ``config.json`` has it.
+
+    Parameters
+    ----------
+    argv : list of str
+        What runs in it.
+    shown : root.Shown
+        Files that it shows.
+    outer : View
+        Where it stands.
+    place : Place
+        What it is held to.
+    own_kernel : bool
+        Whether users and limits are no matter of this machine's kernel.
+    """
+    user = rootless(outer) and not own_kernel
+    linux: dict[str, Any] = {
+        "namespaces": [{"type": kind} for kind in (*NAMESPACES, *(["user"] if user else []))],
+        "maskedPaths": MASKED,
+        "readonlyPaths": READ_ONLY,
+    }
+    # runc passes over groups that a user cannot make only where none is named.
+    if not own_kernel and (place.limited or not user):
+        # Below the group of who starts it: what holds that one holds it, too.
+        linux |= {"cgroupsPath": place.name, "resources": resources(place)}
+    if user:
+        for kind, own in (("uid", os.geteuid()), ("gid", os.getegid())):
+            linux[f"{kind}Mappings"] = [{"containerID": 0, "hostID": own, "size": 1}]
+    return {
+        "ociVersion": "1.0.2",
+        "process": {
+            "terminal": False,
+            "user": {"uid": 0, "gid": 0},
+            "args": argv,
+            "env": ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"],
+            "cwd": "/",
+            "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), CAPABILITIES),
+        },
+        "root": {"path": "root", "readonly": True},
+        "hostname": place.name,
+        "mounts": [*_kernel(user), *_files(shown, outer)],
+        "linux": linux,
+    }
+
+
+def resources(place: Place) -> dict[str, Any]:
+    """Return what the container's control groups hold it to."""
+    cpu: dict[str, Any] = {}
+    if place.cores is not None:
+        cpu |= {"quota": place.quota_us, "period": place.period_us}
+    if place.cpus is not None:
+        cpu["cpus"] = ",".join(map(str, place.cpus))
+    memory = place.memory_bytes
+    return {
+        **({"cpu": cpu} if cpu else {}),
+        # Memory and swap together: none of it may be swapped.
+        **({"memory": {"limit": memory, "swap": memory}} if memory is not None else {}),
+    }
+
+
+def _kernel(user: bool) -> list[dict[str, Any]]:
+    """Return the mounts of what the kernel itself shows, and of memory."""
+
+    def mount(path: str, kind: str, *options: str) -> dict[str, Any]:
+        return {"destination": path, "type": kind, "source": kind, "options": options}
+
+    if user:
+        # Who has no rights over the control groups sees those of the machine.
+        system = [{**mount("/sys", "none", "rbind", "ro", *SAFE), "source": "/sys"}]
+    else:
+        system = [
+            mount("/sys", "sysfs", "ro", *SAFE),
+            mount("/sys/fs/cgroup", "cgroup", "ro", "relatime", *SAFE),
+        ]
+    return [
+        mount("/proc", "proc", *SAFE),
+        mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
+        mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666"),
+        mount("/dev/shm", "tmpfs", *SAFE, "mode=1777"),
+        *system,
+        mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
+    ]
+
+
+def _files(shown: root.Shown, outer: View) -> list[dict[str, Any]]:
+    def bind(path: str, source: str, access: str) -> dict[str, Any]:
+        options = ["rbind", access, "nosuid", "nodev"]
+        return {"destination": path, "type": "bind", "source": source, "options": options}
+
+    return [
+        *(bind(path, source, "ro") for path, source in shown.all),
+        bind(root.AGENT, outer.agent, "ro"),
+        bind(root.SHARED, outer.shared, "rw"),
+    ]

@@ -1,0 +1,108 @@
+"""A machine's own files as the root of a sandbox: what of them is shown, read-only, and where.
+
+By default a sandbox shows the system directories of where it stands under their own names, so
+that the same bytes of a workload run in it as beside it. What is private, or says what else runs
+(home directories, sockets), is not shown.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from tare.errors import PlatformError
+from tare.platforms.layer import Place, View
+from tare.registry import Parameter
+
+#: Where a sandbox shows the agent, and the shared directory.
+AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
+#: Top-level directories that hold programs, their libraries and their settings.
+SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
+#: What a sandbox makes for itself.
+OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
+#: Where files are shown of which it is not known beforehand what there is of them.
+OUTER = "/outer"
+
+PARAMETERS = (
+    Parameter(
+        name="root",
+        meaning="directory whose files it shows; without, the system directories of where it is",
+    ),
+    Parameter(
+        name="show",
+        meaning="further files and directories that it shows, read-only, separated by blanks",
+        default="",
+    ),
+)
+
+
+class Shown(NamedTuple):
+    """What is shown, each as a path inside and what is behind it."""
+
+    #: Path outside.
+    binds: tuple[tuple[str, str], ...]
+    #: Target of a symbolic link.
+    links: tuple[tuple[str, str], ...]
+    #: Path outside, below what the sandbox makes for itself.
+    late: tuple[tuple[str, str], ...]
+
+    @property
+    def all(self) -> tuple[tuple[str, str], ...]:
+        """Everything that is bound, in an order that hides nothing."""
+        return (*self.binds, *self.late)
+
+
+def view() -> View:
+    """Return what is seen in every sandbox that shows files in this way."""
+    return View(agent=AGENT, shared=SHARED, users=False)
+
+
+def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
+    """Return what a sandbox shows of where it stands.
+
+    Parameters
+    ----------
+    outer : View
+        Where it stands. On this machine every top-level directory is looked at; elsewhere all
+        files are shown at one place, and links lead there.
+    place : Place
+        Its ``files`` are shown as well.
+    settings : dict
+        ``root`` and ``show``.
+
+    Returns
+    -------
+    Shown
+        Nothing of it is writable.
+    """
+    files = [*place.files, *shlex.split(settings["show"])]
+    if outer.host_files:
+        binds, links = _looked_at(settings["root"])
+    else:
+        tops = [PurePosixPath(file).parts[1] for file in files]
+        names = [*SYSTEM, *(top for top in tops if top not in (*SYSTEM, *OWN))]
+        binds = [(OUTER, settings["root"] or "/")]
+        links = [(f"/{name}", f"{OUTER[1:]}/{name}") for name in dict.fromkeys(names)]
+    there = {path for path, _ in (*binds, *links)}
+    more = [file for file in files if not any(_below(file, path) for path in there)]
+    return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
+
+
+def _looked_at(root: str | None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return binds and links for the files of this machine, or of a directory of it."""
+    try:
+        entries = sorted(Path(root or "/").iterdir())
+    except OSError as error:
+        raise PlatformError(
+            f"the directory {root}, to be shown as a root, cannot be read: {error.strerror}",
+            f"ls -d {root}",
+        ) from error
+    named = [one for one in entries if (one.name not in OWN if root else one.name in SYSTEM)]
+    binds = [(f"/{one.name}", str(one)) for one in named if not one.is_symlink()]
+    links = [(f"/{one.name}", str(one.readlink())) for one in named if one.is_symlink()]
+    return binds, links
+
+
+def _below(file: str, folder: str) -> bool:
+    return PurePosixPath(file).is_relative_to(folder)
