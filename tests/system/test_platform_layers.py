@@ -80,14 +80,17 @@ def test_the_agent_is_resident_and_ends_with_its_stream(session: str, stack: str
         speaking = agent.Agent(instance.channel)
         for _ in range(3):
             measure_self(speaking)
-        assert instance.same_kernel
+        if not instance.shares_memory:
+            # Another kernel: nothing of the agent is to be seen on the host.
+            assert not instance.same_kernel
+            return
         assert pid is not None
         assert "tare-agent" in Path(f"/proc/{pid}/cmdline").read_text()
         inside = Path(f"/proc/{pid}/root{instance.shared}/seen")
         assert inside.read_text() == stack
     finally:
         instance.close()
-    assert not Path(f"/proc/{pid}").exists()
+    assert not Path(f"/proc/{pid or -1}").exists()
 
 
 @pytest.mark.parametrize("stack", ["bare", "unshare", "docker", "isolate"])

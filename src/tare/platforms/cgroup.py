@@ -13,8 +13,8 @@ class Cgroup(Layer):
     description = Description(
         name="cgroup",
         title="a control group of its own",
-        question="What does the kernel's accounting alone cost? (bare is in such a group only "
-        "while it is held to cores or memory)",
+        question="What does the kernel's accounting alone cost, which the bare machine has only "
+        "while it is held to cores or memory?",
         source="cgroups(7)",
     )
     holds = True

@@ -89,6 +89,8 @@ class Container(Layer):
         name = self.description.name
         if self.program not in said:
             return None
+        if "cgroup" in said and "ermission denied" in said:
+            return "run it as root or under systemd, on docker, or without a quota or size"
         if "no such file or directory" in said.lower():
             return f"[platforms.{name}] root, show: name what is there"
         return None
