@@ -9,6 +9,7 @@ mod crew;
 mod describe;
 mod failure;
 mod futex;
+mod guest;
 mod instrument;
 mod kernel_process;
 mod kernels;
@@ -59,6 +60,9 @@ tare-agent: the measuring half of tare
 ";
 
 fn main() -> ExitCode {
+    if guest::is_first() {
+        guest::run();
+    }
     // These stamp themselves before they do anything else.
     let first = std::env::args_os().nth(1).unwrap_or_default();
     if first == "kernel" {

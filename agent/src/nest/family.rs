@@ -205,8 +205,12 @@ fn launch(mut command: Command, argv: &[String], doors: Vec<File>) -> Result<Sta
         for mut door in &doors {
             door.write_all(b"0")?;
         }
-        // SAFETY: a plain switch and a plain question.
+        // SAFETY: plain switches and a plain question; the set is initialised.
         unsafe {
+            // What this process only reads of is to end what it starts.
+            let mut none: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut none);
+            libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid() != parent {
                 libc::_exit(1);

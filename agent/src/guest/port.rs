@@ -1,0 +1,77 @@
+//! The guest's ways out: the port to the host, and its own loopback.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const PORTS: &str = "/sys/class/virtio-ports";
+/// How long the host may take to offer it.
+const APPEAR: Duration = Duration::from_secs(10);
+const HOSTNAME: &str = "tare";
+
+/// Opens the port of this name once the host is there.
+pub fn open(name: &str) -> Result<File, String> {
+    let deadline = Instant::now() + APPEAR;
+    let late = |what: &str| {
+        let seconds = APPEAR.as_secs();
+        (Instant::now() > deadline).then(|| format!("{what} the port {name} after {seconds} s"))
+    };
+    let path = loop {
+        match find(name) {
+            Some(path) => break path,
+            None => late("there was not").map_or(Ok(()), Err)?,
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let file = OpenOptions::new().read(true).write(true).open(&path);
+    let file = file.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+    while is_alone(&file) {
+        late("nobody was at").map_or(Ok(()), Err)?;
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(file)
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let ports = fs::read_dir(PORTS).into_iter().flatten().flatten();
+    let mut named = ports.filter(|port| {
+        let text = fs::read_to_string(port.path().join("name"));
+        text.is_ok_and(|text| text.trim() == name)
+    });
+    let path = PathBuf::from("/dev").join(named.next()?.file_name());
+    path.exists().then_some(path)
+}
+
+/// Whether the host's end is not connected: reading would seem to be at its end.
+fn is_alone(file: &File) -> bool {
+    let mut asked = libc::pollfd {
+        fd: file.as_raw_fd(),
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: one record.
+    unsafe { libc::poll(&mut asked, 1, 0) };
+    asked.revents & libc::POLLHUP != 0
+}
+
+/// Gives the machine its name.
+pub fn name_machine() {
+    // SAFETY: as many bytes as said.
+    unsafe { libc::sethostname(HOSTNAME.as_ptr().cast(), HOSTNAME.len()) };
+}
+
+/// Brings up the loopback, where the kernel has one.
+pub fn raise_loopback() {
+    // SAFETY: the request is whole; the descriptor is closed again.
+    unsafe {
+        let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_name[..2].copy_from_slice(&[b'l' as libc::c_char, b'o' as libc::c_char]);
+        if libc::ioctl(socket, libc::SIOCGIFFLAGS, &mut request) == 0 {
+            request.ifr_ifru.ifru_flags |= libc::IFF_UP as libc::c_short;
+            libc::ioctl(socket, libc::SIOCSIFFLAGS, &request);
+        }
+        libc::close(socket);
+    }
+}
