@@ -17,6 +17,7 @@ import pytest
 
 from tare import platforms
 from tare.fingerprint import brief, file
+from tare.fingerprint.document import Fingerprint
 
 pytestmark = pytest.mark.system
 
@@ -157,7 +158,9 @@ def test_what_was_measured_until_ctrl_c_is_kept(tmp_path: Path) -> None:
     assert going.returncode == 130
     assert str(target) in err.replace("\n", "")
     assert "clock.vdso" in out
-    assert file.read(target).metrics["clock.vdso"].n >= 1
+    found = file.read(target)
+    assert isinstance(found, Fingerprint)
+    assert found.metrics["clock.vdso"].n >= 1
     assert list(work.iterdir()) == []
 
 
@@ -206,3 +209,21 @@ def test_an_interrupt_before_anything_has_begun_is_told_in_a_word() -> None:
     )  # fmt: skip
     assert done.returncode == 130
     assert done.stderr.strip() == "tare: interrupted"
+
+
+def test_platforms_are_weighed_beside_the_first(tmp_path: Path) -> None:
+    target = tmp_path / "weights.json"
+    words = ("syscall.getpid", "network.connect.whole", "--budget", "6 s", "--json", str(target))
+    done = fingerprint(*words, "-p", "bare", "-p", "unshare", "-p", "null")
+    told = json.loads(target.read_text())
+    bare, layer, double = told["platforms"]
+    assert bare["costs"] == []
+    assert layer["starting"]["warm"]["n"] >= 5
+    assert layer["holding"]["around_memory_bytes"] > 0
+    # One kernel has one clock.
+    assert abs(layer["clocks"]["monotonic_offset_ns"]) <= layer["clocks"]["within_ns"]
+    assert {"trial.wall", "syscall.getpid"} <= {cost["metric"] for cost in layer["costs"]}
+    # No network in it, which is told, and the rest goes on.
+    assert any("unreachable" in problem["why"] for problem in layer["problems"])
+    assert "Missing unshare, network.connect" in done.stdout
+    assert double["platform"] == "null"

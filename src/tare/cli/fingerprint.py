@@ -16,6 +16,8 @@ from tare.cli import output
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tare.fingerprint.asked import Asked
     from tare.fingerprint.document import Fingerprint
     from tare.record import Peer
@@ -69,8 +71,14 @@ def take(
         ),
     ] = None,
     platform: Annotated[
-        str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
-    ] = "bare",
+        list[str] | None,
+        typer.Option(
+            "--platform",
+            "-p",
+            help="Where: a stack of layers, outside-in; several: what each weighs beside the "
+            "first.  [default: bare]",
+        ),
+    ] = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -109,8 +117,9 @@ def take(
     """Measure what this machine can do: clocks, calls, system calls, memory, network, files.
 
     Every figure has an interval and, where the hardware tells, what it was to be expected. What
-    cannot be measured here is told, and the rest goes on. `tare fingerprint diff A B` tells what
-    changed between two. Example: tare fingerprint --json machine.json
+    cannot be measured here is told, and the rest goes on. With several platforms: how long each
+    takes to start and to end, and what it costs, figure by figure. `tare fingerprint diff A B`
+    tells what changed between two. Example: tare fingerprint --json machine.json
     """
     from tare.experiment_file import kinds
     from tare.fingerprint.asked import Asked
@@ -122,11 +131,13 @@ def take(
         from tare.report import fingerprint_page, format_of
 
         format_of(report, fingerprint_page.OPTION)
+    stacks = platform or ["bare"]
     _measure(
+        stacks,
         Asked(
             words=tuple(words or ()),
             effort="whole" if whole else "quick",
-            platform=platform,
+            platform=stacks[0],
             budget_s=_read(kinds.seconds(positive=True), "--budget", budget),
             precision=_read(kinds.share(0, 1), "--precision", precision or "2%"),
             soon=bool(words) and budget is None and precision is None,
@@ -160,14 +171,18 @@ def diff(
     raise typer.Exit(fingerprint_diff.diff(before, after, json))
 
 
-def _measure(asked: Asked, json: str | None, report: Path | None) -> None:
-    from tare.cli.fingerprint_progress import Bar
-    from tare.cli.fingerprint_screen import show
+def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
     from tare.fingerprint import measure
 
-    if asked.budget_s is None:
-        # Everything has been loaded, so that little is to come.
-        asked = replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] - _spent_s()))
+    if len(stacks) > 1:
+        from tare.cli import fingerprint_several
+
+        fingerprint_several.measure(stacks, _timed(asked, len(stacks)), json, report)
+        return
+    from tare.cli.fingerprint_progress import Bar
+    from tare.cli.fingerprint_screen import show
+
+    asked = _timed(asked)
     with Bar() as bar:
         found, interrupted = measure.take(asked, bar)
         unwritten = _write(found, json)
@@ -184,6 +199,14 @@ def _measure(asked: Asked, json: str | None, report: Path | None) -> None:
         raise TrialError("nothing could be measured", "tare describe probes")
     if json != "-":
         output.out.print(_next(json, written), soft_wrap=True)
+
+
+def _timed(asked: Asked, platforms: int = 1) -> Asked:
+    """Give it what is left of the time of the whole command, where nobody said another."""
+    if asked.budget_s is not None:
+        return asked
+    # Everything has been loaded, so that little is to come.
+    return replace(asked, budget_s=max(1.0, _TOTAL_S[asked.effort] * platforms - _spent_s()))
 
 
 def _spent_s() -> float:

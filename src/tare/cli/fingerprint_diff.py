@@ -11,6 +11,8 @@ from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
     from tare.fingerprint.difference import Change, Difference
+    from tare.fingerprint.document import Fingerprint
+    from tare.fingerprint.weights import Weights
 
 #: Exit codes, as of ``diff``.
 SAME, CHANGED = 0, 1
@@ -35,18 +37,43 @@ def diff(before: Path, after: Path, json: str | None) -> int:
     from tare.fingerprint.difference import compare
 
     output.check_writable(json)
-    found = compare(file.read(before), file.read(after), catalogue().probes)
+    pairs = _pairs(file.read(before), file.read(after))
+    found = {name: compare(a, b, catalogue().probes) for name, (a, b) in pairs.items()}
+    single = next(iter(found.values())) if len(found) == 1 else None
     if json is not None:
-        output.write_json(found, json)
+        output.write_json(single or {"version": 1, "platforms": found}, json)
     if json != "-":
-        _show(found)
-    if not found.changes:
+        for name, one in found.items():
+            if single is None:
+                output.out.print(f"{_label(name)}:", style="bold")
+            _show(one)
+    if not any(one.changes for one in found.values()):
         # That nothing changed would be more than is known.
         raise ExperimentError(
             "the two have no metric in common with rounds to compare",
             f"tare fingerprint --json {shlex.quote(str(after))}   (everything, as the other)",
         )
-    return CHANGED if found.changed else SAME
+    return CHANGED if any(one.changed for one in found.values()) else SAME
+
+
+def _pairs(
+    before: Fingerprint | Weights, after: Fingerprint | Weights
+) -> dict[str, tuple[Fingerprint, Fingerprint]]:
+    """Put beside each other what is of the same platform; of two files of one, these."""
+    from tare.fingerprint import file
+
+    first, second = file.by_platform(before), file.by_platform(after)
+    if len(first) == len(second) == 1:
+        (name, one), (_, other) = *first.items(), *second.items()
+        return {name: (one, other)}
+    common = {name: (first[name], second[name]) for name in first if name in second}
+    if not common:
+        named = " and ".join(", ".join(map(_label, some)) or "none" for some in (first, second))
+        raise ExperimentError(
+            f"the two have no platform in common: {named}",
+            "tare fingerprint -p A -p B   (measures two of them beside each other)",
+        )
+    return common
 
 
 def _show(found: Difference) -> None:

@@ -9,7 +9,9 @@ import msgspec
 
 from tare import whole_file
 from tare.errors import StoreError
+from tare.fingerprint import weights
 from tare.fingerprint.document import VERSION, Fingerprint
+from tare.fingerprint.weights import Weights
 
 #: A file larger than this is no fingerprint.
 _SIZE_LIMIT = 64 << 20
@@ -21,9 +23,11 @@ _SANE = (1e-100, 1e100)
 
 class _Versioned(msgspec.Struct):
     version: int
+    #: ``weights``: that of several platforms.
+    kind: str | None = None
 
 
-def read(path: Path) -> Fingerprint:
+def read(path: Path) -> Fingerprint | Weights:
     """Read what :func:`write` wrote.
 
     Raises
@@ -42,20 +46,33 @@ def read(path: Path) -> Fingerprint:
     try:
         if len(data) > _SIZE_LIMIT:
             raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
-        version = msgspec.json.decode(data, type=_Versioned).version
-        if version != VERSION:
+        about = msgspec.json.decode(data, type=_Versioned)
+        several = about.kind == weights.KIND
+        if about.version != (known := weights.VERSION if several else VERSION):
             raise StoreError(
-                f"{path} was written by another tare (version {version} of the file, this one "
-                f"reads {VERSION})",
+                f"{path} was written by another tare (version {about.version} of the file, this "
+                f"one reads {known})",
                 "tare fingerprint --json FILE   (takes it again)",
             )
-        found = msgspec.json.decode(data, type=Fingerprint)
-        _check(found)
+        found: Fingerprint | Weights = (
+            msgspec.json.decode(data, type=Weights)
+            if several
+            else msgspec.json.decode(data, type=Fingerprint)
+        )
+        for one in by_platform(found).values():
+            _check(one)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
             f"{path} is no fingerprint: {error}", "tare fingerprint --json FILE   (takes one)"
         ) from error
     return found
+
+
+def by_platform(found: Fingerprint | Weights) -> dict[str, Fingerprint]:
+    """Return the fingerprint of each platform that a file has one of."""
+    if isinstance(found, Fingerprint):
+        return {found.platform: found}
+    return {one.platform: one.fingerprint for one in found.platforms if one.fingerprint}
 
 
 def _check(found: Fingerprint) -> None:
@@ -74,8 +91,8 @@ def _check(found: Fingerprint) -> None:
             raise msgspec.DecodeError(f"{name} has points that are not on its axes")
 
 
-def write(fingerprint: Fingerprint, path: Path) -> None:
-    """Write a fingerprint; what stood there before stays until the new one is whole.
+def write(fingerprint: Fingerprint | Weights, path: Path) -> None:
+    """Write a fingerprint, or several; what stood there before stays until the new one is whole.
 
     Raises
     ------

@@ -192,12 +192,12 @@ class _Session:
             platform=self._asked.platform,
             metrics=predicted(found.metrics, here),
             curves=found.curves,
-            facts=_machine() | hardware.facts(here) | self._facts,
+            facts=machine_facts() | hardware.facts(here) | self._facts,
             problems=(*found.problems, *self._schedule.problems),
         )
 
 
-def _machine() -> dict[str, bool | int | float | str]:
+def machine_facts() -> dict[str, bool | int | float | str]:
     """Return what the kernel says of the machine; without sysfs that is less."""
     try:
         topology = machine.topology()

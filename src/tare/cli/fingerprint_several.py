@@ -1,0 +1,75 @@
+"""``tare fingerprint`` of several platforms: measured, shown, kept, drawn."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tare.cli import output
+from tare.errors import ExperimentError, InterruptError, StoreError
+
+if TYPE_CHECKING:
+    from tare.fingerprint.asked import Asked
+    from tare.fingerprint.weights import Weights
+
+
+def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
+    """Weigh platforms beside the first of them.
+
+    Raises
+    ------
+    ExperimentError
+        If it was asked for what needs another machine.
+    InterruptError, StoreError
+        After everything that was measured has been shown.
+    """
+    from tare.cli.fingerprint_progress import Bar
+    from tare.cli.fingerprint_weights import show
+    from tare.fingerprint import several
+
+    if asked.peer is not None or asked.remote is not None:
+        raise ExperimentError(
+            "--peer and --remote measure another machine, of which platforms are no part",
+            "leave them out, or name one --platform",
+        )
+    with Bar() as bar:
+        found, interrupted = several.take(stacks, asked, bar)
+        unwritten = _write(found, json)
+    if json != "-":
+        show(found, named=bool(asked.words))
+    if report is not None:
+        _report(found, report)
+    if unwritten is not None:
+        raise unwritten
+    if interrupted:
+        raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
+    if json != "-":
+        command = shlex.join(["tare", "fingerprint", *(f"-p{stack}" for stack in stacks)])
+        told = "--report FILE.html   (a page with every figure)"
+        if report is None:
+            output.out.print(f"Next    {command} {told}", soft_wrap=True)
+
+
+def _write(found: Weights, json: str | None) -> StoreError | None:
+    """Write the file that was asked for; return why it could not be."""
+    from tare.fingerprint import file
+
+    if json == "-":
+        output.write_json(found, json)
+    elif json is not None:
+        try:
+            file.write(found, Path(json))
+        except StoreError as error:
+            return error
+    return None
+
+
+def _report(found: Weights, destination: Path) -> None:
+    from tare.report import fingerprint_weights
+
+    command = shlex.join(["tare", *sys.argv[1:]])
+    for path in fingerprint_weights.write(found, destination, command):
+        output.err.print(f"Wrote   {path}")

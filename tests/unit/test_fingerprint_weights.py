@@ -1,0 +1,143 @@
+"""What platforms weigh beside the first of them, of rounds that were made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tare import record
+from tare.catalogue import catalogue
+from tare.cli import fingerprint_diff, fingerprint_weights
+from tare.errors import ExperimentError
+from tare.execute.probing import Round
+from tare.fingerprint import file
+from tare.fingerprint.asked import Asked
+from tare.fingerprint.choice import choose
+from tare.fingerprint.resident import Resident
+from tare.fingerprint.weighing import agreement, weighed
+from tare.fingerprint.weights import Weights
+from tare.platforms.clocks import Offset
+from tare.platforms.processes import Share, Weight
+from tare.report import fingerprint_weights as page
+
+MS = 10**6
+
+
+def resident(stack: str, factor: float, *, emulated: bool = False) -> Resident:
+    """Make up a platform on which all takes so many times as long as on the bare machine."""
+    random = np.random.default_rng(3)
+    choice = choose(catalogue().probes, ["syscall", "memory.bandwidth.copy"], "quick", {})
+    one = Resident(stack=stack, choice=choice, name="tare-000000-0", shared="", folder=Path("/tmp"))
+    one.starts = [700 * MS, *range(300 * MS, 307 * MS, MS)]
+    one.stops = list(range(10 * MS, 17 * MS, MS))
+    for n in range(20):
+        jitter = 1 + 0.01 * random.standard_normal()
+        values = (
+            ("syscall", "syscall.getpid", (), 100 * factor * jitter),
+            ("memory.bandwidth", "memory.bandwidth.copy", (1,), 1e10 / factor * jitter),
+        )
+        for probe, metric, at, value in values:
+            reading = record.Reading(id=1, metric=metric, at=at, value=value)
+            one.rounds.append(
+                Round(probe=probe, number=n, seconds=0.1, readings=(reading,), faults=())
+            )
+    one.offsets = [Offset(n * 10**9, 5000 + 30 * n, 7000, 100 + n % 3) for n in range(30)]
+    one.weights = [
+        (0, Weight(Share(0, 9 << 20), Share(0, 3 << 20))),
+        (10**9, Weight(Share(20 * MS, 10 << 20), None if emulated else Share(MS, 4 << 20))),
+    ]
+    one.facts = {"emulated": True} if emulated else {}
+    return one
+
+
+@pytest.fixture(scope="module")
+def found() -> Weights:
+    residents = [resident("bare", 1), resident("unshare", 1.5), resident("null", 8, emulated=True)]
+    return Weights(
+        tare="0", agent="0", started="2026-01-01T00:00:00Z", seconds=60.0, effort="quick",
+        platforms=weighed(residents, Asked(), "2026-01-01T00:00:00Z", 60.0),
+    )  # fmt: skip
+
+
+def test_above_one_is_dearer_whether_it_takes_longer_or_brings_less(found: Weights) -> None:
+    first, dear, _ = found.platforms
+    assert first.costs == ()
+    costs = {cost.metric: cost for cost in dear.costs}
+    assert set(costs) == {"syscall.getpid", "memory.bandwidth.copy.1"}
+    for cost in costs.values():
+        assert cost.low is not None
+        assert cost.high is not None
+        assert cost.low <= 1.5 <= cost.high
+        assert cost.verdict == "costs"
+
+
+def test_starts_tell_the_first_apart_from_the_later_ones(found: Weights) -> None:
+    starting = found.platforms[1].starting
+    assert starting is not None
+    assert starting.cold.value == 700 * MS
+    assert starting.warm.n == 7
+    assert starting.warm.value == 303 * MS
+    assert starting.stop.ci is not None
+
+
+def test_clocks_agree_within_the_quickest_exchange_and_drift_between_the_ends() -> None:
+    told = agreement([Offset(n * 10**9, 5000 + 30 * n, 7000, 100 + n % 3) for n in range(30)])
+    assert told is not None
+    assert told.within_ns == 100
+    assert told.drift_ppm == pytest.approx(0.03)
+    assert told.drift_within_ppm is not None
+    assert told.drift_within_ppm < 0.03
+    assert agreement([]) is None
+    once = agreement([Offset(0, 1, 1, 1)])
+    assert once is not None
+    assert once.drift_ppm is None
+
+
+def test_the_hosts_share_is_absent_where_it_cannot_be_known(found: Weights) -> None:
+    _, plain, guest = (one.holding for one in found.platforms)
+    assert plain is not None
+    assert guest is not None
+    assert plain.around_cpu_share == 0.02
+    assert plain.agent_memory_bytes == 4 << 20
+    assert guest.agent_memory_bytes is None
+
+
+def test_an_emulated_platform_is_marked_and_never_called_dear(
+    found: Weights, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fingerprint_weights.show(found)
+    told = capsys.readouterr().out
+    assert "null IS EMULATED" in told
+    assert "unshare: dearer than bare" in told
+    assert "null: dearer" not in told
+    lines = [line for line in told.splitlines() if line.startswith("system call, syscall.getpid")]
+    assert any("▲" in line for line in lines)
+    assert any("(× 8.0" in line for line in lines)
+    headlines = page.make(found, "tare fingerprint").headline
+    assert "emulated" in headlines[1]
+    assert "dearer" not in headlines[1]
+
+
+def test_the_page_is_written(found: Weights, tmp_path: Path) -> None:
+    (written, *_) = page.write(found, tmp_path / "weights.html", "tare fingerprint")
+    text = written.read_text()
+    assert "IS EMULATED" in text or "is emulated" in text
+    assert "What does each layer cost per primitive?" in text
+
+
+def test_the_file_is_read_and_compared_platform_by_platform(
+    found: Weights, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    file.write(found, before)
+    assert file.read(before) == found
+    file.write(found.platforms[1].fingerprint, after)  # type: ignore[arg-type]
+    assert fingerprint_diff.diff(before, before, None) == fingerprint_diff.SAME
+    assert "unshare:" in capsys.readouterr().out
+    assert fingerprint_diff.diff(before, after, None) == fingerprint_diff.SAME
+    other = resident("docker", 1)
+    file.write(weighed([other], Asked(), "", 1.0)[0].fingerprint, after)  # type: ignore[arg-type]
+    with pytest.raises(ExperimentError, match="no platform in common"):
+        fingerprint_diff.diff(before, after, None)
