@@ -23,14 +23,7 @@ class Cgroup(Layer):
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Have groups made below those of what is around it, with the limits of the place."""
-        group = nest.Group(
-            name=place.name,
-            quota_us=None if place.cores is None else place.quota_us,
-            period_us=place.period_us,
-            cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
-            memory_bytes=place.memory_bytes,
-        )
-        return nest.around(argv, nest.Nest(group=group), outer, place)
+        return nest.around(argv, nest.Nest(group=nest.group(place)), outer, place)
 
     def mend(self, said: str) -> str | None:
         """Say who may make control groups."""

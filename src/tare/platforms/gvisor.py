@@ -7,7 +7,7 @@ import subprocess
 from functools import cache
 from typing import Any
 
-from tare.platforms import oci, root
+from tare.platforms import nest, oci, root
 from tare.platforms.layer import Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -16,7 +16,7 @@ USUAL = ("systrap", "ptrace")
 
 
 class Gvisor(oci.Container):
-    """A sandbox of runsc, held to its limits by what is around it."""
+    """A sandbox of runsc in a control group, where it is limited."""
 
     description = Description(
         name="gvisor",
@@ -37,11 +37,16 @@ class Gvisor(oci.Container):
     program = "runsc"
     package = "runsc   (or: https://gvisor.dev/docs/user_guide/install/)"
     needs = ("runsc",)
+    holds = True
     #: Memory that is shared with the host is not waited on across its kernel.
     shares_memory = False
 
+    def group(self, place: Place) -> nest.Group | None:
+        """Hold all of it, its kernel included: runsc's own groups do not work everywhere."""
+        return nest.group(place) if place.limited else None
+
     def options(self, outer: View, place: Place) -> list[str]:
-        """Name its way, and leave network and control groups to what is around it."""
+        """Name its way; no network, and none of its own control groups."""
         user = ["--rootless"] if oci.rootless(outer) else []
         platform = self._platform(place)
         return [f"--platform={platform}", "--network=none", "--ignore-cgroups", *user]

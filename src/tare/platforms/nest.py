@@ -57,6 +57,17 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_bytes: int | None = None
 
 
+def group(place: Place) -> Group:
+    """Return the group that holds what is inside to the limits of a place."""
+    return Group(
+        name=place.name,
+        quota_us=None if place.cores is None else place.quota_us,
+        period_us=place.period_us,
+        cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
+        memory_bytes=place.memory_bytes,
+    )
+
+
 def around(argv: list[str], nest: Nest, outer: View, place: Place) -> list[str]:
     """Return the command that makes a nest where a layer stands, runs another, and cleans up."""
     spec = msgspec.json.encode(nest).decode()

@@ -61,10 +61,15 @@ class Container(Layer):
                 nest.File(path=f"{folder}/config.json", text=msgspec.json.encode(spec).decode()),
             ),
             links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
+            group=self.group(place),
             after=((*runtime, "delete", "--force", place.name),),
         )
         words = [*runtime, "run", "--bundle", folder, place.name]
         return nest.around(words, made, outer, place)
+
+    def group(self, place: Place) -> nest.Group | None:
+        """Return a group around the runtime, for one that makes none for its containers."""
+        return None
 
     def options(self, outer: View, place: Place) -> list[str]:
         """Return the runtime's own options, before what it is to do."""
