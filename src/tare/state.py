@@ -9,12 +9,14 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from tare import whole_file
 from tare.errors import StoreError
 
 #: What `tare selftest` found at last.
 SELFTEST = "selftest.json"
 #: What `tare calibrate` found of this machine, the newest of each workload on each platform.
 CALIBRATIONS = "calibrations.json"
+_ELSEWHERE = "set XDG_STATE_HOME to a folder that may be written to"
 #: A document that is larger is none of tare's.
 _MOST_BYTES = 16 << 20
 #: What every number type of a table holds exactly.
@@ -79,13 +81,11 @@ def write(name: str, document: Any) -> Path:
     try:
         path = folder() / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = path.with_name(f".{name}.{os.getpid()}.new")
-        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
-        fresh.replace(path)
     except (OSError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise StoreError(
-            f"cannot write {name} to where tare keeps its state: {why}",
-            "set XDG_STATE_HOME to a folder that may be written to",
+            f"cannot write {name} to where tare keeps its state: {why}", _ELSEWHERE
         ) from error
+    text = msgspec.json.format(msgspec.json.encode(document), indent=1)
+    whole_file.write(path, text + b"\n", _ELSEWHERE)
     return path

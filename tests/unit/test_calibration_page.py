@@ -106,13 +106,9 @@ def test_somebody_else_s_sweep(tmp_path):
     assert sweep.scaling.sentence.split(". ")[0][:40] in written[0].read_text()
 
 
-def test_one_calibration(jumping):
-    laid = page.of_one(jumping, "tare calibrate")
-    assert [f.name for f in laid.figures] == ["sweep", "delivered"]
-    assert len(laid.sections[0].tables[0].rows) == len(jumping.points)
-
-
-def test_another_ending_is_refused(jumping, tmp_path):
+def test_another_ending_is_refused(tmp_path):
+    rates = [40e9 * quota for quota in QUOTAS]
+    sweep = fitted(QUOTAS, rates, scaling(QUOTAS, rates), "points")
     with pytest.raises(StoreError) as refused:
-        page.write(jumping, tmp_path / "page.pdf", "tare calibrate")
+        page.write_fit(sweep, "sweep.csv", tmp_path / "page.pdf", "tare calibrate fit sweep.csv")
     assert refused.value.hint == page.OPTION

@@ -8,7 +8,6 @@ import sweeps
 import synthetic
 from sweeps import Sweep
 
-from tare.calibration import conclude, telling
 from tare.findings import all_findings
 from tare.findings.calibration import UNIT
 from tare.findings.headline import headline
@@ -132,12 +131,6 @@ def test_estimates_have_the_figures_of_calibrates_table():
     assert slope.n == 140
     for name in ("intercept (asked)", "r2 (asked)", "p (asked)", "maximum (asked)"):
         assert by_name[name].value is not None
-
-
-def test_the_range_that_others_may_cite():
-    assert telling.linear_range(conclude.calibration(sweeps.make())) == pytest.approx((0.1, 2.0))
-    h90 = conclude.calibration(sweeps.make(sweeps.h90(), quotas=FOUR_CPUS, workers=4))
-    assert telling.linear_range(h90) == pytest.approx((0.6, 2.8))
 
 
 def test_what_never_rises_is_said_so():

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from tare import store
+from tare import store, whole_file
 from tare.baseline.agreement import disagreements, refusal, unlike_settings
 from tare.baseline.stored import VERSION, Baseline, of
 from tare.errors import StoreError
@@ -90,12 +90,5 @@ def save(path: Path, new: Baseline) -> Baseline:
         known = {s.started for s in old.sessions}
         added = [s for s in new.sessions if s.started not in known]
         whole = msgspec.structs.replace(old, sessions=(*old.sessions, *added))
-    try:
-        fresh = path.with_name(f".{path.name}.new")
-        fresh.write_bytes(msgspec.json.encode(whole) + b"\n")
-        fresh.replace(path)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror}", "choose another --save FILE"
-        ) from error
+    whole_file.write(path, msgspec.json.encode(whole) + b"\n", "choose another --save FILE")
     return whole

@@ -187,15 +187,6 @@ def subject(found: Calibration) -> str:
     return ", ".join([found.workload, workers, f"on {found.platform}", *(levels or [period])])
 
 
-def linear_range(found: Calibration) -> tuple[float, float] | None:
-    """Return the longest range in which one line holds; None where nothing can be said."""
-    if found.asked.verdict == "too noisy to say":
-        return None
-    rising = [s for s in found.asked.segments if not is_flat(found.asked, s)]
-    longest = max(rising, key=lambda s: s.end - s.start, default=None)
-    return None if longest is None else (longest.start, longest.end)
-
-
 def fastest(found: Calibration) -> Point:
     """Return the point at which most was done."""
     return max(found.points, key=lambda p: p.rate.value)

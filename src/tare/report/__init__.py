@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tare import whole_file
 from tare.errors import StoreError
 
 if TYPE_CHECKING:
@@ -114,9 +115,8 @@ def _put(page: Page, format: str, destination: Path) -> list[Path]:
 
 
 def _whole(path: Path, text: str) -> Path:
-    """Write beside, then put in place: nobody reads half a report."""
-    fresh = path.with_name(f".{path.name}.new")
     # A word of the command line may be bytes that are no character.
-    fresh.write_text(text, encoding="utf-8", errors="backslashreplace")
-    fresh.replace(path)
+    whole_file.write(
+        path, text.encode(errors="backslashreplace"), "choose another place with --out"
+    )
     return path

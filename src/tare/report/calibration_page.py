@@ -6,30 +6,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tare
-from tare.calibration import telling
 from tare.calibration.document import Calibration
 from tare.calibration.fairness import IN_TURN
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
-from tare.findings.calibration_tables import models_table, points_table, regimes_table
 from tare.findings.finding import Finding
 from tare.report import calibration_charts as charts
 from tare.report import calibration_page_tables as tables
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
-from tare.report.tables import Laid, lay
+from tare.report.tables import Laid
 
 #: With which a page is asked for.
 OPTION = "--report calibration.html"
 _LINEAR = "Does this machine scale linearly with the CPU it is given?"
 
 
-def write(calibration: Calibration, destination: Path, command: str) -> list[Path]:
-    """Write the page of one calibration: HTML, or Markdown with its charts beside it.
+def write_fit(sweep: charts.Sweep, source: str, destination: Path, command: str) -> list[Path]:
+    """Write the page of somebody else's sweep: HTML, or Markdown with its charts beside it.
 
     Parameters
     ----------
-    calibration : Calibration
+    sweep : Sweep
+        As :func:`tare.report.calibration_charts.fitted` makes it.
+    source : str
+        Where it comes from: the file's name.
     destination : Path
         Its ending, ``.html`` or ``.md``, tells the format.
     command : str
@@ -45,26 +46,13 @@ def write(calibration: Calibration, destination: Path, command: str) -> list[Pat
     StoreError
         If the ending is another, or the page cannot be written.
     """
-    return _put(of_one(calibration, command), destination)
-
-
-def write_fit(sweep: charts.Sweep, source: str, destination: Path, command: str) -> list[Path]:
-    """Write the page of somebody else's sweep; otherwise as :func:`write`.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        As :func:`tare.report.calibration_charts.fitted` makes it.
-    source : str
-        Where it comes from: the file's name.
-    """
     return _put(of_fit(sweep, source, command), destination)
 
 
 def write_matrix(
     matrix: Matrix, calibrations: Mapping[str, Calibration], destination: Path, command: str
 ) -> list[Path]:
-    """Write the page of the same sweep under several settings; otherwise as :func:`write`.
+    """Write the page of the same sweep under several settings; otherwise as :func:`write_fit`.
 
     Parameters
     ----------
@@ -79,7 +67,7 @@ def write_matrix(
 def write_comparison(
     found: Between, a: Calibration, b: Calibration, destination: Path, command: str
 ) -> list[Path]:
-    """Write the page of two machines; otherwise as :func:`write`.
+    """Write the page of two machines; otherwise as :func:`write_fit`.
 
     Parameters
     ----------
@@ -94,37 +82,6 @@ def _put(page: Page, destination: Path) -> list[Path]:
     from tare.report import format_of, put
 
     return put(page, format_of(destination, OPTION), destination)
-
-
-def of_one(calibration: Calibration, command: str) -> Page:
-    """Lay the page of one calibration out."""
-    sweep, given = charts.asked(calibration), charts.delivered(calibration)
-    slow = telling.slowest(calibration)
-    told = [
-        telling.verdict(calibration),
-        telling.comparability(calibration),
-        None if slow is None else telling.because(slow),
-        telling.parted(calibration),
-    ]
-    figures = [_figure("sweep", "How the rate follows the CPU time that is asked for",
-                       charts.sweep_chart(sweep), charts.tell_sweep(sweep))]  # fmt: skip
-    if given is not None:
-        figures.append(
-            _figure("delivered", "How the rate follows the CPU time that is delivered",
-                    charts.delivered_chart(given), charts.tell_delivered(given))
-        )  # fmt: skip
-    some = [
-        make(calibration, several=False) for make in (points_table, regimes_table, models_table)
-    ]
-    return _page(
-        name=f"calibration of {calibration.machine.cpu or 'a machine'}",
-        question=_LINEAR,
-        answers=[text for text in told if text],
-        strip=_strip(calibration),
-        sections=[_section("calibration", _LINEAR, told[0], figures, [lay(t) for t in some])],
-        doubts=calibration.caveats,
-        command=command,
-    )
 
 
 def of_fit(sweep: charts.Sweep, source: str, command: str) -> Page:
