@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tare.audit.cold import ColdStart, cold_start
 from tare.audit.comparison import ComparisonAudit, compare_series
+from tare.audit.design import design_of
 from tare.audit.naming import named, varied
-from tare.audit.question import Question, Tell, silent
+from tare.audit.overhead import OverheadAudit, overhead
+from tare.audit.question import Question, Sizing, Tell, silent
 from tare.audit.series import VERDICTS, SeriesAudit, audit_series
 from tare.audit.specification import Score, score
 from tare.audit.variance import VarianceAudit, explain
 from tare.interop import Columns, Imported, Series, read
 from tare.statistics.trust import Verdict
 
-__all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "audit"]
+__all__ = ["VERDICTS", "Audit", "FileAudit", "Question", "Sizing", "audit"]
 
 #: Key that tells the files of an audit apart, where there are several.
 FILE = "file"
@@ -44,6 +47,10 @@ class Audit:
     files : tuple of FileAudit
     series : tuple of SeriesAudit
         In the order of the files.
+    cold : ColdStart or None
+        The first values of all series beside the rest.
+    overhead : OverheadAudit or None
+        What platforms cost, where that is asked for or the columns plainly are a study of them.
     comparisons : tuple of ComparisonAudit
         Pairs named by ``compare``; one family.
     variance : tuple of VarianceAudit
@@ -53,8 +60,10 @@ class Audit:
     question: Question
     files: tuple[FileAudit, ...]
     series: tuple[SeriesAudit, ...]
-    comparisons: tuple[ComparisonAudit, ...]
-    variance: tuple[VarianceAudit, ...]
+    cold: ColdStart | None = None
+    overhead: OverheadAudit | None = None
+    comparisons: tuple[ComparisonAudit, ...] = ()
+    variance: tuple[VarianceAudit, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -104,14 +113,30 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         if keys.count(key) > 1 and s.metric not in name:
             name = f"{name} · {s.metric}"
         series.append(audit_series(file, s, key, name, question))
+    read_in = tuple(FileAudit(one, score(one.specification)) for one in imported)
+    cold = cold_start(series)
+    found = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
+    return found if question.finding else _beside(found, tell)
+
+
+def _overhead(
+    series: Sequence[SeriesAudit], cold: ColdStart | None, question: Question
+) -> OverheadAudit | None:
+    """Tell what platforms cost, where that is asked for or plain to be a study of them."""
+    asked = question.finding == "overhead"
+    design = design_of(series, question.columns.compare, question.sizing, asked=asked)
+    return None if design is None else overhead(series, design, cold, question)
+
+
+def _beside(found: Audit, tell: Tell) -> Audit:
+    """Compare series with each other, and say what explains their variance."""
+    question, series = found.question, found.series
     columns = question.columns
     compared = compare_series(series, columns.compare, question, tell) if columns.compare else []
     tell("decomposing the variance", 0, 1)
     factors = tuple(dict.fromkeys((*columns.group, *columns.compare)))
-    return Audit(
-        question=question,
-        files=tuple(FileAudit(one, score(one.specification)) for one in imported),
-        series=tuple(series),
+    return replace(
+        found,
         comparisons=tuple(compared),
         variance=explain(series, factors, question.seed),
     )

@@ -31,8 +31,15 @@ def findings(audit: Audit) -> list[Finding]:
     """Answer the questions of an audit's page, in reading order."""
     from tare.audit.background import specification_finding, variance_finding
     from tare.audit.beside import comparison_findings
+    from tare.audit.overhead_answers import cold_finding, overhead_finding
 
+    platforms = [] if audit.overhead is None else [overhead_finding(audit, audit.overhead)]
+    if audit.cold is not None and audit.cold.found:
+        platforms.append(cold_finding(audit, audit.cold))
+    if audit.question.finding is not None:
+        return [*platforms, _trust(audit)]
     return [
+        *platforms,
         _trust(audit),
         _runs(audit),
         _assumptions(audit),

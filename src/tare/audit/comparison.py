@@ -196,14 +196,7 @@ def _compare(
 ) -> ComparisonAudit:
     columns, words = family.columns, family.words
     matched = match(a.trials, b.trials)
-    refusal = _refusal(a, b, matched)
-    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
-    location = None
-    if refusal is None and matched.paired:
-        location = compare(first, second, question.margin, question.confidence)
-    elif refusal is None:
-        dependence = max(a.dependence, b.dependence)
-        location = compare_unpaired(first, second, question.margin, question.confidence, dependence)
+    location, refusal = locate(a, b, matched, question)
     said = {of: _word(words.get(id(a)), words.get(id(b)), of) for of in ("mean", "sd")}
     key = {k: v for k, v in a.key.items() if k not in columns and b.key.get(k) == v}
     return ComparisonAudit(
@@ -220,6 +213,23 @@ def _compare(
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,
+    )
+
+
+def locate(
+    a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
+) -> tuple[Comparison | None, str | None]:
+    """Compare what was put together; where there is no ratio, say why."""
+    refusal = _refusal(a, b, matched)
+    if refusal is not None:
+        return None, refusal
+    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
+    if matched.paired:
+        return compare(first, second, question.margin, question.confidence), None
+    dependence = max(a.dependence, b.dependence)
+    return (
+        compare_unpaired(first, second, question.margin, question.confidence, dependence),
+        None,
     )
 
 

@@ -25,12 +25,15 @@ class Matched:
         ``by block``, ``by order`` or ``not``.
     because : str
         Why so, as a sentence.
+    blocks : array or None
+        Of each pair, where paired by block.
     """
 
     first: FloatArray
     second: FloatArray
     how: str
     because: str
+    blocks: np.ndarray | None = None
 
     @property
     def paired(self) -> bool:
@@ -69,9 +72,8 @@ def _by_block(first: Trials, second: Trials) -> Matched:
         return _not(first, second, f"Only {len(common)} blocks are common to both")
     left_out = len(np.union1d(first.block, second.block)) - len(common)
     rest = f"; {left_out} blocks that only one has are left out" if left_out else ""
-    return Matched(
-        _means(first, common), _means(second, common), "by block", f"Paired by block{rest}."
-    )
+    means = _means(first, common), _means(second, common)
+    return Matched(*means, "by block", f"Paired by block{rest}.", common)
 
 
 def _means(trials: Trials, common: np.ndarray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -12,6 +13,32 @@ from tare.interop import Columns
 Tell = Callable[[str, int, int], None]
 #: Quantiles beside the median that are always told.
 QUANTILES = (0.9, 0.95, 0.99)
+#: What can be asked for by itself.
+FINDINGS = ("overhead",)
+
+
+@dataclass(frozen=True)
+class Sizing:
+    """What was said of a study of platforms; None: told by names and levels.
+
+    Attributes
+    ----------
+    size, pinning : str or None
+        Columns of the sizes, and of whether programs were pinned.
+    reference : str or None
+        The level without any layer, which all others are put beside.
+    host_cores : float or None
+        CPUs of the machine that all sizes were cut from.
+    """
+
+    size: str | None = None
+    pinning: str | None = None
+    reference: str | None = None
+    host_cores: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.host_cores is not None and not 0 < self.host_cores < math.inf:
+            raise InputError("a host has at least one core", "--host-cores 64")
 
 
 @dataclass(frozen=True)
@@ -34,6 +61,10 @@ class Question:
         Relative difference below which two series are the same for all practical purposes.
     seed : int
         Of all resampling: the same seed gives the same audit.
+    finding : str or None
+        The one that is wanted: ``overhead``; None: all that the columns allow.
+    sizing : Sizing
+        What makes a study of platforms.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -43,6 +74,8 @@ class Question:
     quantiles: tuple[float, ...] = QUANTILES
     margin: float = 0.02
     seed: int = 1
+    finding: str | None = None
+    sizing: Sizing = field(default_factory=Sizing)
 
     def __post_init__(self) -> None:
         for name, value in (("precision", self.precision), ("confidence", self.confidence)):
@@ -51,6 +84,10 @@ class Question:
                     f"{name} is to be between 0 and 1, not {value:g}",
                     f"--{name} 1% or --{name} 0.01",
                 )
+        if self.finding not in (None, *FINDINGS):
+            raise InputError(
+                f"there is no finding {self.finding!r} of an audit", f"--finding {FINDINGS[0]}"
+            )
         for q in self.quantiles:
             if not 0 < q < 1:
                 raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -43,6 +44,25 @@ def audit(
     block: Annotated[
         str | None, typer.Option("--block", metavar="C", help="Column that pairs executions.")
     ] = None,
+    finding: Annotated[
+        str | None,
+        typer.Option(
+            "--finding", metavar="overhead", help="Only this: what each platform costs, by size."
+        ),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="C", help="Column of platforms' cores.")
+    ] = None,
+    pinning: Annotated[
+        str | None, typer.Option("--pinning", metavar="C", help="Column of vanilla and pinned.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option("--reference", metavar="BM", help="Level of --compare without any layer."),
+    ] = None,
+    host_cores: Annotated[
+        float | None, typer.Option("--host-cores", metavar="N", help="CPUs of the host.")
+    ] = None,
     precision: Annotated[
         str, typer.Option(help="How well the median should be known; changes above it matter.")
     ] = "1%",
@@ -78,7 +98,7 @@ def audit(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from tare.audit import audit as look
     from tare.audit.contract import as_json
-    from tare.audit.question import QUANTILES, Question
+    from tare.audit.question import QUANTILES, Question, Sizing
     from tare.cli.audit_screen import follow_up, show
     from tare.interop import Columns
     from tare.report import audit_page as page
@@ -87,7 +107,9 @@ def audit(
         return _agree(kappa, files, _share(confidence, "--confidence"), json)
     if not files:
         raise InputError("no file was named", "tare audit results.json")
-    columns = Columns(value, _names(group), _names(compare), order, trial, block)
+    compared = _names(compare)
+    grouped = (*_names(group), *(c for c in (size, pinning) if c is not None))
+    columns = Columns(value, _apart(grouped, compared), compared, order, trial, block)
     question = Question(
         columns=columns,
         format=format,
@@ -95,6 +117,8 @@ def audit(
         confidence=_share(confidence, "--confidence"),
         quantiles=tuple(_quantile(q) for q in quantile) if quantile else QUANTILES,
         seed=seed,
+        finding=finding,
+        sizing=Sizing(size, pinning, reference, host_cores),
     )
     with Progress() as progress:
         found = look(files, question, progress)
@@ -131,6 +155,11 @@ def _names(given: list[str] | None) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(n.strip() for word in given or () for n in word.split(",") if n.strip())
     )
+
+
+def _apart(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Names that are not among others, each once."""
+    return tuple(name for name in dict.fromkeys(names) if name not in others)
 
 
 def _share(text: str, option: str) -> float:

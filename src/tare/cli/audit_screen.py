@@ -11,8 +11,10 @@ from rich.text import Text
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
 from tare.audit.comparison import ComparisonAudit, doubtful_told
+from tare.audit.overhead_telling import cold_told, item_name
 from tare.audit.series import worst
 from tare.cli import output
+from tare.cli.audit_overhead import show_overhead
 from tare.findings.phrasing import change_interval, counted, percent
 
 #: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
@@ -25,8 +27,14 @@ _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
 def show(audit: Audit) -> None:
     """Print an audit for a person; bounded, however many series there are."""
+    if audit.overhead is not None:
+        show_overhead(audit, audit.overhead)
+    elif audit.cold is not None and audit.cold.found:
+        output.out.print(f"Cold    {cold_told(audit.cold, item_name(audit))}\n", soft_wrap=True)
     for file in audit.files:
         _show_file(audit, file)
+    if audit.question.finding is not None:
+        return
     _show_series(audit)
     _show_reasons(audit)
     if audit.comparisons:

@@ -94,7 +94,8 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return f"{change(ratio)} (no interval)"
     if any(_is_factor(x) for x in (ratio, low, high)):
-        places = 2 if low >= 0.1 or low <= 0 else min(6, 1 - math.floor(math.log10(low)))
+        places = min(6, 1 - math.floor(math.log10(low))) if 0 < low < 0.1 else 2
+        places = max(0, places - max(0, math.floor(math.log10(max(low, 1)))))
         return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
     width = high - low
     places = 0 if width >= 0.2 else 1 if width >= 0.01 else 2

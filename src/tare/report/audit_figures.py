@@ -14,6 +14,7 @@ from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import SeriesAudit, worst
 from tare.audit.variance import VarianceAudit
 from tare.findings.phrasing import change_interval, counted, listing
+from tare.report.audit_overhead import overhead_figures
 from tare.report.page import Figure
 from tare.report.scales import scale_for
 from tare.statistics import charts
@@ -37,6 +38,8 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
         "assumptions": _shapes(audit),
         "difference": _forest(audit.comparisons, audit.question.margin),
     }
+    if audit.overhead is not None:
+        found["overhead"] = overhead_figures(audit.overhead)
     for i, v in enumerate(audit.variance):
         found[f"variance of {v.metric}"] = (_shares(v, i),)
     return found

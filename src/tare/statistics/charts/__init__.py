@@ -6,6 +6,7 @@ notebook or a paper, :func:`shown` puts plain colours in place of the page's nam
 
 from __future__ import annotations
 
+from tare.statistics.charts.by_size import by_size
 from tare.statistics.charts.convergence import convergence
 from tare.statistics.charts.course import course
 from tare.statistics.charts.distribution import distribution
@@ -16,6 +17,7 @@ from tare.statistics.charts.panels import shown
 from tare.statistics.charts.shares import share_bars
 
 __all__ = [
+    "by_size",
     "convergence",
     "course",
     "distribution",

@@ -1,0 +1,94 @@
+"""The charts of a study of platforms: PINNING's figures, for any table of results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.audit import overhead_telling as words
+from tare.audit.overhead import Line, OverheadAudit, Place
+from tare.findings.phrasing import listing
+from tare.report.page import Figure
+from tare.report.scales import scale_for
+from tare.statistics import charts
+from tare.statistics.intervals import Interval
+
+#: Beyond this factor between the largest and the smallest value the scale is logarithmic.
+_WIDE = 5
+
+
+def overhead_figures(found: OverheadAudit) -> tuple[Figure, ...]:
+    """Draw values by size, then costs by size; nothing where there are no sizes."""
+    if found.design.size is None or not any(p.cores is not None for p in found.places):
+        return ()
+    drawn = [_values(found, "mean"), _values(found, "median"), _ratios(found)]
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def _values(found: OverheadAudit, of: str) -> Figure | None:
+    """Draw a statistic of every platform over sizes, a panel for each way of pinning."""
+    places = [p for p in found.places if p.cores is not None]
+    estimates: list[Interval] = [getattr(p.series, of) for p in places]
+    metric, unit = places[0].series.series.metric, places[0].series.series.unit
+    scale, shown_unit = scale_for([e.estimate for e in estimates], unit or "1")
+    rows = [
+        _row(_panel(p), p.platform, p.cores or 0.0, e.estimate / scale,
+             None if e.low is None else e.low / scale, None if e.high is None else e.high / scale)
+        for p, e in zip(places, estimates, strict=True)
+    ]  # fmt: skip
+    least, most = (
+        pick(zip(places, estimates, strict=True), key=lambda one: one[1].estimate)
+        for pick in (min, max)
+    )
+    ends = [
+        f"{words.told_quantity(e.estimate, unit)} ({words.line_name(p)}, {words.size_name(p)})"
+        for p, e in (least, most)
+    ]
+    return Figure(
+        f"{of}s-by-size",
+        f"{of.capitalize()} of {metric} by size",
+        charts.by_size(rows, f"{of}, {shown_unit}" if shown_unit else of, **_axes(rows)).to_dict(),
+        f"{of.capitalize()} of all values with interval, over cores: from {' to '.join(ends)}.",
+    )
+
+
+def _ratios(found: OverheadAudit) -> Figure | None:
+    rows = [
+        _row(_panel(c.place), c.place.platform, c.place.cores or 0.0,
+             c.location.ratio, c.location.low, c.location.high)
+        for line in found.lines for c in line.costs
+        if c.location is not None and c.place.cores is not None
+    ]  # fmt: skip
+    if not rows:
+        return None
+    reference = found.design.reference
+    told = listing(f"{words.line_name(x)} {_ends(x)}" for x in found.lines)
+    return Figure(
+        "overhead-by-size",
+        f"Cost beside {reference} by size",
+        charts.by_size(rows, f"ratio to {reference}", line_at=1.0, **_axes(rows)).to_dict(),
+        f"Ratio to {reference} of the same size with interval, over cores; the line is no cost. "
+        f"From the smallest size to the largest: {told}.",
+    )
+
+
+def _ends(line: Line) -> str:
+    known = [c for c in line.costs if c.location is not None]
+    if not known:
+        return "not compared"
+    return " to ".join(words.ratio_told(c) for c in dict.fromkeys((known[0], known[-1])))
+
+
+def _panel(place: Place) -> str:
+    return " · ".join(filter(None, (place.pinning, *place.rest.values())))
+
+
+def _row(
+    panel: str, series: str, cores: float, at: float, low: float | None, high: float | None
+) -> dict[str, Any]:
+    return {"panel": panel, "series": series, "x": cores, "at": at, "low": low, "high": high}
+
+
+def _axes(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    values = [row["at"] for row in rows]
+    return {"logarithmic": min(values) > 0 and max(values) > _WIDE * min(values)}
