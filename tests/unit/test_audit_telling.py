@@ -142,7 +142,7 @@ def test_the_specification_is_scored_by_what_the_file_says() -> None:
 
 def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_path: Path) -> None:
     names = [f.name for f in findings(found)]
-    assert names == ["trust", "repetitions", "assumptions", "difference",
+    assert names == ["trust", "overhead", "repetitions", "assumptions", "difference",
                      "as_stability_would_say", "variance of wall", "specification"]  # fmt: skip
     target = tmp_path / "page.html"
     assert audit_page.write(found, target, "tare audit x") == [target]

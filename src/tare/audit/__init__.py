@@ -115,8 +115,8 @@ def audit(files: Sequence[Path], question: Question | None = None, tell: Tell = 
         series.append(audit_series(file, s, key, name, question))
     read_in = tuple(FileAudit(one, score(one.specification)) for one in imported)
     cold = cold_start(series)
-    found = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
-    return found if question.finding else _beside(found, tell)
+    made = Audit(question, read_in, tuple(series), cold, _overhead(series, cold, question))
+    return made if question.finding else _beside(made, tell)
 
 
 def _overhead(

@@ -39,8 +39,8 @@ def findings(audit: Audit) -> list[Finding]:
     if audit.question.finding is not None:
         return [*platforms, _trust(audit)]
     return [
-        *platforms,
         _trust(audit),
+        *platforms,
         _runs(audit),
         _assumptions(audit),
         *comparison_findings(audit),

@@ -12,6 +12,7 @@ import numpy as np
 
 from tare.audit import Audit, FileAudit
 from tare.audit.comparison import ComparisonAudit
+from tare.audit.overhead_contract import cold_as_json, overhead_as_json
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
 from tare.statistics.confirm import Repetitions
@@ -36,6 +37,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "series": [_series(s) for s in audit.series],
         "comparisons": [_comparison(c) for c in audit.comparisons],
         "variance": [_variance(v) for v in audit.variance],
+        "overhead": None if audit.overhead is None else plain(overhead_as_json(audit.overhead)),
+        "cold_start": None if audit.cold is None else plain(cold_as_json(audit.cold)),
     }
 
 

@@ -24,7 +24,9 @@ SIZES = frozenset({
 INSTANCES = {
     "large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32, "16xlarge": 64,
 }  # fmt: skip
-_CORES = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(?:c|cpus?|cores?|vcpus?)?(?:[\s,]*\d+\s*(?:g|gb|gib))?")
+_CORES = re.compile(
+    r"(\d+(?:\.\d*)?|\.\d+)\s*(?:c|cpus?|cores?|vcpus?)?(?:[\s,]*\d+\s*(?:g|gb|gib))?"
+)
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,7 @@ def _pinning(
     return None, None, None
 
 
-def _size(
-    series: Sequence[SeriesAudit], columns: Sequence[str], sizing: Sizing
-) -> str | None:
+def _size(series: Sequence[SeriesAudit], columns: Sequence[str], sizing: Sizing) -> str | None:
     for column in [sizing.size] if sizing.size else columns:
         levels = _levels(series, column)
         odd = next((level for level in levels if cores_of(level) is None), None)

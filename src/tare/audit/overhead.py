@@ -151,7 +151,7 @@ def overhead(
     question : Question
     """
     left_out = cold if cold is not None and cold.found else None
-    places = _places(series, design)
+    places = sorted(_places(series, design), key=lambda p: _turn(p.pinning, design))
     at = {_key(p, p.platform, p.pinning): p for p in places}
     pairs, borrowed, alone = [], [], []
     for place in places:
@@ -181,14 +181,14 @@ def overhead(
         alone=tuple(alone),
         cold=left_out,
     )
-    lines = sorted(found.lines, key=lambda line: _turn(line, design))
+    lines = sorted(found.lines, key=lambda line: _turn(line.pinning, design))
     return replace(found, lines=tuple(_modelled(n, found.whole, question) for n in lines))
 
 
-def _turn(line: Line, design: Design) -> int:
+def _turn(pinning: str | None, design: Design) -> int:
     """Put what is free to move first, then what is pinned, then what is neither."""
     order = (design.free, design.pinned)
-    return order.index(line.pinning) if line.pinning in order else len(order)
+    return order.index(pinning) if pinning in order else len(order)
 
 
 def _modelled(line: Line, whole: float | None, question: Question) -> Line:
@@ -243,9 +243,7 @@ def _key(place: Place, platform: str, pinning: str | None) -> tuple[object, ...]
     return platform, pinning, place.size, rest, s.metric, s.unit
 
 
-def _costs(
-    pairs: Sequence[tuple[Place, Place]], question: Question, *, cold: bool
-) -> list[Cost]:
+def _costs(pairs: Sequence[tuple[Place, Place]], question: Question, *, cold: bool) -> list[Cost]:
     found = [_cost(place, beside, question, cold=cold) for place, beside in pairs]
     p = iter(holm([c.location.p for c in found if c.location is not None]))
     return [

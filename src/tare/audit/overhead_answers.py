@@ -7,19 +7,19 @@ from typing import Any
 from tare.audit import Audit
 from tare.audit import overhead_telling as words
 from tare.audit.cold import ColdStart
+from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import percent
-from tare.statistics.platform_size import Factor
+from tare.statistics.platform_size_curves import Factor
 
 
 def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
     """Answer what each platform costs, size by size."""
-    told = words.sentences(found)
     return Finding(
         name="overhead",
         question="What does each platform cost, size by size?",
-        answer=" ".join(text for _, text in told),
+        answer=" ".join(words.sentences(found)),
         verdict="told",
         caveats=tuple(words.caveats(found)),
         tables=tuple(
@@ -30,7 +30,7 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
 
 def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
     """Answer whether the first value of a series is a cold start."""
-    what = words.item_name(audit)
+    what = item_name(audit)
     unit = cold.firsts[0].series.series.unit or "1"
     same = len({f.series.series.unit for f in cold.firsts}) == 1
     rows = tuple(
@@ -44,7 +44,7 @@ def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
         }
         for f in cold.firsts
     )
-    later = ()
+    later: tuple[str, ...] = ()
     if cold.later is None and audit.question.columns.block is not None:
         later = (
             f"The same {what} always comes first, so that it cannot be told whether it takes long "
@@ -53,7 +53,7 @@ def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
     return Finding(
         name="cold-start",
         question=f"Is the first {what} of a series a cold start?",
-        answer=words.cold_told(cold, what),
+        answer=cold_told(cold, what),
         verdict="yes",
         caveats=later,
         tables=(

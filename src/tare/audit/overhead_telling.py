@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from tare.audit import Audit
-from tare.audit.cold import ColdStart
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.audit.telling import told_quantity
-from tare.findings.phrasing import change, change_interval, listing, percent
-from tare.statistics.platform_size import Factor
+from tare.findings.phrasing import change, change_interval, listing
+from tare.statistics.platform_size_curves import Factor
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.
 _COLLAPSE = 2.0
@@ -19,7 +16,8 @@ _COLLAPSE = 2.0
 _REMOVED, _MOSTLY = 0.1, 0.5
 #: Ratio below which a layer is too quick to be believed.
 _TOO_FAST = 0.9
-#: Lines that a sentence lists.
+#: Platforms that collapse, and others, that are told one by one.
+_MOST_COLLAPSES = 3
 _MOST_LISTED = 8
 
 
@@ -68,19 +66,34 @@ def collapses(line: Line) -> bool:
     return bool(first and first.low and first.low >= _COLLAPSE and falls(line))
 
 
-def sentences(found: OverheadAudit) -> list[tuple[str, str]]:
-    """Tell what platforms cost, each sentence with the word that it is headed by."""
-    small = sorted((x for x in found.lines if collapses(x)), key=_smallest, reverse=True)
-    told = [("Small", _collapse_told(x)) for x in small[:3]]
-    told += [("Pinning", text) for x in small[:3] if (text := _pinning_told(found, x))]
-    told += [("PSO", text) for x in small[:3] if (text := _model_told(found, x))]
+def brief(found: OverheadAudit) -> list[tuple[str, str]]:
+    """Tell what matters most, each sentence with the word that it is headed by.
+
+    Platforms that collapse where they are small; where none does, what each costs.
+    """
+    small = _small(found)[:_MOST_COLLAPSES]
+    told = [("Cost", _collapse_told(x)) for x in small]
+    told += [("Pinned", text) for x in small if (text := _pinning_told(found, x))]
+    told += [("Size", text) for x in small if (text := _model_told(found, x))]
+    return told or [("Cost", _others_told(found, found.lines))]
+
+
+def sentences(found: OverheadAudit) -> list[str]:
+    """Tell what every platform costs, and what pinning does to it."""
+    small = _small(found)[:_MOST_COLLAPSES]
+    told = [text for _, text in brief(found)]
     others = [x for x in found.lines if x not in small]
-    if others:
-        told.append(("Cost", _others_told(found, others)))
+    if small and others:
+        told.append(_others_told(found, others))
     rest = [x for x in found.pinned if not any(s.platform == x.platform for s in small)]
     if rest:
-        told.append(("Pinning", f"{_spans(rest)}, pinned beside {found.design.free}."))
+        told.append(f"Beside {found.design.free}: {_spans(rest)}.")
     return told
+
+
+def _small(found: OverheadAudit) -> list[Line]:
+    """Platforms that collapse where they are small, the worst first."""
+    return sorted((x for x in found.lines if collapses(x)), key=_smallest, reverse=True)
 
 
 def _smallest(line: Line) -> float:
@@ -100,6 +113,10 @@ def _collapse_told(line: Line) -> str:
         f"{line_name(first.beside)} at {size_name(first.place)} (mean {values[0]} against "
         f"{values[1]}){more}{rest}."
     )
+
+
+def _size_of_ratio(c: Cost) -> float:
+    return c.location.ratio if c.location else 1.0
 
 
 def _ends(c: Cost) -> tuple[Place, Place]:
@@ -123,7 +140,7 @@ def _pinning_told(found: OverheadAudit, line: Line) -> str | None:
     free = next((c for c in beside_free.costs if c.place.size == size), None)
     if bare is None or free is None or bare.location is None or free.location is None:
         return None
-    left = np.log(bare.location.ratio) / np.log(_smallest(line))
+    left = math.log(bare.location.ratio) / math.log(_smallest(line))
     if free.location.high is None or free.location.high >= 1:
         does = "is not shown to help"
     elif left <= _REMOVED:
@@ -176,7 +193,7 @@ def _span(line: Line) -> str:
     known = [c for c in line.costs if c.location is not None]
     if not known:
         return "not compared"
-    least, most = (pick(known, key=lambda c: c.location.ratio) for pick in (min, max))
+    least, most = (pick(known, key=_size_of_ratio) for pick in (min, max))
     if least is most:
         return ratio_told(least)
     if all(c.verdict == "same" for c in known):
@@ -238,7 +255,7 @@ def _one_run(found: OverheadAudit) -> str:
 
 def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> str:
     most: dict[str, Cost] = {}
-    for c in sorted(quick, key=lambda c: c.location.ratio if c.location else 1.0):
+    for c in sorted(quick, key=_size_of_ratio):
         most.setdefault(line_name(c.place), c)
     told = listing(f"{name} ({_ratio(c)} at {size_name(c.place)})" for name, c in most.items())
     return (
@@ -257,27 +274,8 @@ def _model_caveats(found: OverheadAudit) -> list[str]:
     if off:
         first = off[0].model
         assert first is not None
-        which = line_name(off[0]) if len(off) == 1 else f"{line_name(off[0])} and {len(off) - 1} more"
+        which = (
+            line_name(off[0]) if len(off) == 1 else f"{line_name(off[0])} and {len(off) - 1} more"
+        )
         told.append(f"{which}: {first.misfit}.")
     return told
-
-
-def cold_told(cold: ColdStart, what: str) -> str:
-    """Tell how series begin; ``what`` a value is of, such as an item."""
-    some = cold.firsts
-    ratios = [f.ratio for f in some]
-    low, high = np.quantile(ratios, [0.1, 0.9])
-    span = f" ({change(float(low))} to {change(float(high))} in four of five)" if len(some) > 4 else ""
-    later = ""
-    if cold.later is not None:
-        later = f"; where the same {what} comes later it takes × {cold.later:.2f} of that"
-    return (
-        f"The first {what} of a series is a cold start: the longest in {cold.largest:,} of "
-        f"{len(some):,} series, {change(cold.ratio)} the median of the rest"
-        f"{span}{later}."
-    )
-
-
-def item_name(audit: Audit) -> str:
-    """Name what a value is of: a block where blocks are named, as they are items then."""
-    return audit.question.columns.block or "value"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tare.audit import Audit
 from tare.audit import overhead_telling as words
+from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.cli import output
 from tare.findings.phrasing import percent
@@ -13,25 +14,29 @@ from tare.findings.phrasing import percent
 #: Rows of the table, columns of it, and caveats that a screen holds; the page has all.
 _MOST_ROWS = 30
 _MOST_COLUMNS = 4
-_MOST_CAVEATS = 6
-_HEAD = 9
+_MOST_CAVEATS = 7
+#: Columns that the word takes which heads a line.
+_HEAD = 8
 
 
-def show_overhead(audit: Audit, found: OverheadAudit) -> None:
-    """Print what platforms cost; the answer first."""
-    told = words.sentences(found)
+def show_platforms(audit: Audit) -> None:
+    """Print what platforms cost and how series begin; every size's cost where that was asked."""
+    found = audit.overhead
+    told = [] if found is None else words.brief(found)
     if audit.cold is not None and audit.cold.found:
-        told.append(("Cold", words.cold_told(audit.cold, words.item_name(audit))))
+        told.append(("Cold", cold_told(audit.cold, item_name(audit))))
+    asked = audit.question.finding is not None
+    if told and not asked:
+        output.out.print()
     for head, text in told:
         output.out.print(f"{head:<{_HEAD}}", style="bold", end="")
         output.out.print(text, soft_wrap=True)
+    if found is None or not asked:
+        return
     output.out.print()
     _show_costs(found, audit.question.margin)
     output.out.print()
-    told_against = words.caveats(found)
-    if audit.question.finding is None:
-        told_against = told_against[:2]
-    for text in told_against[:_MOST_CAVEATS]:
+    for text in words.caveats(found)[:_MOST_CAVEATS]:
         output.out.print(f"{'But':<{_HEAD}}{text}", style="dim", soft_wrap=True)
     output.out.print()
 
@@ -40,7 +45,10 @@ def _show_costs(found: OverheadAudit, margin: float) -> None:
     """Print platforms and sizes as rows, and a column for each way of pinning."""
     columns = list(dict.fromkeys((x.pinning, x.where) for x in found.lines))[:_MOST_COLUMNS]
     rows = _rows(found.lines, columns)
-    heads = ["", *(" ".join(filter(None, c)) or f"beside {found.design.reference}" for c in columns)]
+    heads = [
+        "",
+        *(" ".join(filter(None, c)) or f"beside {found.design.reference}" for c in columns),
+    ]
     table = [heads, *rows[:_MOST_ROWS]]
     widths = [max(len(row[i]) for row in table) for i in range(len(heads))]
     for k, row in enumerate(table):
@@ -58,9 +66,7 @@ def _show_costs(found: OverheadAudit, margin: float) -> None:
     )
 
 
-def _rows(
-    lines: Sequence[Line], columns: Sequence[tuple[str | None, str]]
-) -> list[list[str]]:
+def _rows(lines: Sequence[Line], columns: Sequence[tuple[str | None, str]]) -> list[list[str]]:
     rows = []
     for platform in dict.fromkeys(x.platform for x in lines):
         some = {(x.pinning, x.where): x for x in lines if x.platform == platform}

@@ -11,10 +11,9 @@ from rich.text import Text
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
 from tare.audit.comparison import ComparisonAudit, doubtful_told
-from tare.audit.overhead_telling import cold_told, item_name
 from tare.audit.series import worst
 from tare.cli import output
-from tare.cli.audit_overhead import show_overhead
+from tare.cli.audit_overhead import show_platforms
 from tare.findings.phrasing import change_interval, counted, percent
 
 #: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
@@ -27,14 +26,14 @@ _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
 def show(audit: Audit) -> None:
     """Print an audit for a person; bounded, however many series there are."""
-    if audit.overhead is not None:
-        show_overhead(audit, audit.overhead)
-    elif audit.cold is not None and audit.cold.found:
-        output.out.print(f"Cold    {cold_told(audit.cold, item_name(audit))}\n", soft_wrap=True)
+    if audit.question.finding is not None:
+        show_platforms(audit)
+        for file in audit.files:
+            _show_file(audit, file)
+        return
     for file in audit.files:
         _show_file(audit, file)
-    if audit.question.finding is not None:
-        return
+    show_platforms(audit)
     _show_series(audit)
     _show_reasons(audit)
     if audit.comparisons:
@@ -171,6 +170,8 @@ def _spread(c: ComparisonAudit) -> str:
 def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:
     """Return the next command worth typing; ``asked`` are the words of this one."""
     again = shlex.join(["tare", *asked])
+    if audit.overhead is not None and audit.question.finding is None:
+        return f"Next    {again} --finding overhead   (what each platform costs, size by size)"
     if page is None:
         return f"Next    {again} --out audit.html   (the same as a page, with charts)"
     keys = dict.fromkeys(k for s in audit.series for k in s.key)

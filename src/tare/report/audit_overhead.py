@@ -7,6 +7,7 @@ from typing import Any
 
 from tare.audit import overhead_telling as words
 from tare.audit.overhead import Line, OverheadAudit, Place
+from tare.audit.telling import told_quantity
 from tare.findings.phrasing import listing
 from tare.report.page import Figure
 from tare.report.scales import scale_for
@@ -21,7 +22,10 @@ def overhead_figures(found: OverheadAudit) -> tuple[Figure, ...]:
     """Draw values by size, then costs by size; nothing where there are no sizes."""
     if found.design.size is None or not any(p.cores is not None for p in found.places):
         return ()
-    drawn = [_values(found, "mean"), _values(found, "median"), _ratios(found)]
+    drawn = [_values(found, "mean"), _values(found, "median"), _ratios(found, found.lines)]
+    steady = [line for line in found.lines if not words.collapses(line)]
+    if len(steady) < len(found.lines):
+        drawn.append(_ratios(found, steady, rest=True))
     return tuple(figure for figure in drawn if figure is not None)
 
 
@@ -41,32 +45,36 @@ def _values(found: OverheadAudit, of: str) -> Figure | None:
         for pick in (min, max)
     )
     ends = [
-        f"{words.told_quantity(e.estimate, unit)} ({words.line_name(p)}, {words.size_name(p)})"
+        f"{told_quantity(e.estimate, unit)} ({words.line_name(p)}, {words.size_name(p)})"
         for p, e in (least, most)
     ]
     return Figure(
         f"{of}s-by-size",
         f"{of.capitalize()} of {metric} by size",
-        charts.by_size(rows, f"{of}, {shown_unit}" if shown_unit else of, **_axes(rows)).to_dict(),
+        charts.by_size(
+            rows, f"{of}, {shown_unit}" if shown_unit else of, **_axes(found, rows)
+        ).to_dict(),
         f"{of.capitalize()} of all values with interval, over cores: from {' to '.join(ends)}.",
     )
 
 
-def _ratios(found: OverheadAudit) -> Figure | None:
+def _ratios(found: OverheadAudit, lines: Sequence[Line], *, rest: bool = False) -> Figure | None:
+    """Draw costs over sizes; the rest are those that do not collapse, on a scale of their own."""
     rows = [
         _row(_panel(c.place), c.place.platform, c.place.cores or 0.0,
              c.location.ratio, c.location.low, c.location.high)
-        for line in found.lines for c in line.costs
+        for line in lines for c in line.costs
         if c.location is not None and c.place.cores is not None
     ]  # fmt: skip
     if not rows:
         return None
     reference = found.design.reference
-    told = listing(f"{words.line_name(x)} {_ends(x)}" for x in found.lines)
+    told = listing(f"{words.line_name(x)} {_ends(x)}" for x in lines)
+    title = f"Cost beside {reference} by size"
     return Figure(
-        "overhead-by-size",
-        f"Cost beside {reference} by size",
-        charts.by_size(rows, f"ratio to {reference}", line_at=1.0, **_axes(rows)).to_dict(),
+        "overhead-by-size-rest" if rest else "overhead-by-size",
+        f"{title}, of what does not collapse" if rest else title,
+        charts.by_size(rows, f"ratio to {reference}", line_at=1.0, **_axes(found, rows)).to_dict(),
         f"Ratio to {reference} of the same size with interval, over cores; the line is no cost. "
         f"From the smallest size to the largest: {told}.",
     )
@@ -89,6 +97,10 @@ def _row(
     return {"panel": panel, "series": series, "x": cores, "at": at, "low": low, "high": high}
 
 
-def _axes(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _axes(found: OverheadAudit, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     values = [row["at"] for row in rows]
-    return {"logarithmic": min(values) > 0 and max(values) > _WIDE * min(values)}
+    others = dict.fromkeys(p.platform for p in found.places)
+    return {
+        "order": [found.design.reference, *(o for o in others if o != found.design.reference)],
+        "logarithmic": min(values) > 0 and max(values) > _WIDE * min(values),
+    }

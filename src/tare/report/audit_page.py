@@ -9,6 +9,8 @@ import tare
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.answers import findings
+from tare.audit.cold_telling import cold_told, item_name
+from tare.audit.overhead_telling import brief
 from tare.findings.phrasing import counted, listing, percent
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
@@ -61,7 +63,7 @@ def make(audit: Audit, command: str) -> Page:
     names = [f.path.name for f in audit.files]
     return Page(
         name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
-        question="Can these numbers be trusted?",
+        question=sections[0].finding.question,
         lead=sections[0],
         headline=_headline(audit),
         strip=_strip(audit),
@@ -78,7 +80,13 @@ def make(audit: Audit, command: str) -> Page:
 
 
 def _headline(audit: Audit) -> tuple[str, ...]:
-    told = [words.headline(audit), *filter(None, [words.precision_told(audit)])]
+    trusted = [words.headline(audit), *filter(None, [words.precision_told(audit)])]
+    told = [] if audit.overhead is None else [text for _, text in brief(audit.overhead)]
+    if audit.cold is not None and audit.cold.found:
+        told.append(cold_told(audit.cold, item_name(audit)))
+    if audit.question.finding is not None:
+        return (*told, *trusted)
+    told = [*trusted, *told]
     told += [r.told("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
     if audit.comparisons:
         told.append(words.comparisons_told(audit.comparisons))

@@ -20,6 +20,7 @@ def by_size(
     rows: Sequence[Mapping[str, Any]],
     title: str,
     *,
+    order: Sequence[str] = (),
     logarithmic: bool = False,
     line_at: float | None = None,
 ) -> Any:
@@ -32,6 +33,8 @@ def by_size(
         there is no interval).
     title : str
         Of the axis of values.
+    order : sequence of str, optional
+        Series in the order in which colours and shapes are given out.
     logarithmic : bool
         Scale of the values; all must be positive. Sizes are always on a logarithmic one.
     line_at : float, optional
@@ -43,61 +46,78 @@ def by_size(
     """
     import altair as alt
 
-    names = list(dict.fromkeys(str(row["series"]) for row in rows))
+    given = list(dict.fromkeys((*order, *(str(row["series"]) for row in rows))))
+    names = [name for name in given if any(row["series"] == name for row in rows)]
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
-    sizes = sorted({float(row["x"]) for row in rows})
     columns = min(len(panels), _MOST_COLUMNS)
-    ticks = ", ".join(f"{s:g}" for s in sizes)
-    x = alt.X(
-        "x:Q",
-        title="cores",
-        scale=alt.Scale(
-            type="log", base=2, nice=False,
-            domain=[sizes[0] / 1.25, sizes[-1] * 1.25 * _ASIDE ** (len(names) - 1)],
-        ),
-        axis=alt.Axis(values=sizes, labelExpr=f"[{ticks}].indexOf(datum.value) < 0 ? '' :"
-                      " format(datum.value, '~g')", grid=False, labelOverlap=False),
-    )  # fmt: skip
-    y: dict[str, Any] = {
-        "title": title,
-        "scale": alt.Scale(type="log") if logarithmic else alt.Scale(zero=False),
-        "axis": alt.Axis(tickCount=6, format="~g", labelOverlap="greedy"),
-    }
-    legend = alt.Legend(title=None, orient="top")
-    domain = {"domain": names, "range": [SERIES[i % len(SERIES)] for i in range(len(names))]}
-    shapes = {"domain": names, "range": [SHAPES[i % len(SHAPES)] for i in range(len(names))]}
-    base = alt.Chart().encode(
-        x=x,
-        color=alt.Color("series:N", scale=alt.Scale(**domain), legend=legend),
-        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "cores", "told")],
-    )
-    layers = [
-        base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=alt.Y("at:Q", **y)),
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(strokeWidth=2, opacity=0.85)
-        .encode(y=alt.Y("low:Q", **y), y2="high:Q"),
-        base.mark_point(filled=True, size=52, opacity=1).encode(
-            y=alt.Y("at:Q", **y),
-            shape=alt.Shape("series:N", scale=alt.Scale(**shapes), legend=legend),
-        ),
-    ]
+    records = data(_records(rows, names, _floor(rows) if logarithmic else None))
+    layers = _layers(_across(rows, len(names)), title, names, given, logarithmic=logarithmic)
     if line_at is not None:
         rule = alt.Chart().mark_rule(color=colour("quiet"), strokeDash=[4, 3])
         layers.insert(0, rule.encode(y=alt.YDatum(line_at)))
-    width = panel_width(columns, _GUTTER)
-    chart = alt.layer(*layers).properties(width=width, height=_HEIGHT)
-    records = data(_records(rows, names))
+    chart = alt.layer(*layers).properties(width=panel_width(columns, _GUTTER), height=_HEIGHT)
     if panels == [""]:
         return styled(chart.properties(data=records), gutter=_GUTTER)
-    drawn = chart.facet(
-        data=records,
-        facet=alt.Facet("panel:N", sort=panels, title=None),
-        columns=columns,
-    )
+    facet = alt.Facet("panel:N", sort=panels, title=None)
+    drawn = chart.facet(data=records, facet=facet, columns=columns)
     return styled(drawn, columns=columns, gutter=_GUTTER)
 
 
-def _records(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+def _across(rows: Sequence[Mapping[str, Any]], series: int) -> Any:
+    """Axis of sizes, with room for those that stand aside."""
+    import altair as alt
+
+    sizes = sorted({float(row["x"]) for row in rows})
+    domain = [sizes[0] / 1.25, sizes[-1] * 1.25 * _ASIDE ** (series - 1)]
+    return alt.X(
+        "x:Q",
+        title="cores",
+        scale=alt.Scale(type="log", base=2, nice=False, domain=domain),
+        axis=alt.Axis(values=sizes, format="~g", grid=False, labelOverlap="greedy"),
+    )
+
+
+def _layers(
+    x: Any, title: str, names: Sequence[str], given: Sequence[str], *, logarithmic: bool
+) -> list[Any]:
+    """Lines through the estimates, their intervals, and marks."""
+    import altair as alt
+
+    linear = alt.Scale(zero=False)
+    y: dict[str, Any] = {
+        "title": title,
+        "scale": alt.Scale(type="log", nice=False, padding=8) if logarithmic else linear,
+        "axis": alt.Axis(tickCount=6, format="~g", labelOverlap="greedy"),
+    }
+    legend = alt.Legend(title=None, orient="top")
+    places = [given.index(name) for name in names]
+    colours = alt.Scale(domain=list(names), range=[SERIES[i % len(SERIES)] for i in places])
+    shapes = alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in places])
+    base = alt.Chart().encode(
+        x=x,
+        color=alt.Color("series:N", scale=colours, legend=legend),
+        tooltip=[alt.Tooltip(f"{key}:N", title=key) for key in ("series", "cores", "told")],
+    )
+    known = base.transform_filter("isValid(datum.low)")
+    marks = base.mark_point(filled=True, size=52, opacity=1)
+    return [
+        base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=alt.Y("at:Q", **y)),
+        known.mark_rule(strokeWidth=2, opacity=0.85).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        marks.encode(
+            y=alt.Y("at:Q", **y), shape=alt.Shape("series:N", scale=shapes, legend=legend)
+        ),
+    ]
+
+
+def _floor(rows: Sequence[Mapping[str, Any]]) -> float:
+    """Where intervals end that reach to zero, which no logarithmic scale has."""
+    known = [row[key] for row in rows for key in ("at", "low") if row[key] is not None]
+    return float(min(value for value in known if value > 0)) / 1.5
+
+
+def _records(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], floor: float | None
+) -> list[dict[str, Any]]:
     told = []
     for row in rows:
         low, high = number(row["low"]), number(row["high"])
@@ -109,7 +129,7 @@ def _records(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[di
                 "cores": f"{row['x']:g}",
                 "x": number(row["x"] * _ASIDE ** names.index(str(row["series"]))),
                 "at": number(row["at"]),
-                "low": low,
+                "low": low if low is None or floor is None else max(low, floor),
                 "high": high,
                 "told": f"{row['at']:.4g} {bounds}",
             }
