@@ -1,0 +1,193 @@
+"""What a program needs of this machine's files to run where they are not: its closure.
+
+A program with its interpreter and the libraries that it is linked with, a script with what its
+first line names. What a program opens by itself (modules of Python, data) nobody can know: that
+wants directories, or a whole root file system.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import struct
+import subprocess
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from tare.errors import PlatformError
+
+#: Where administrators' programs are, which an ordinary user's PATH may lack.
+MORE = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+#: As the kernel has them.
+MOST_LINKS = 40
+#: Of a file's beginning: an ELF header with its program headers, or a script's first line.
+HEAD = 4096
+#: Type of the program header that names the interpreter.
+PT_INTERP = 3
+#: How an ELF file begins, and the number of a machine by its name.
+MAGIC = b"\x7fELF"
+MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
+
+
+def find(name: str) -> Path:
+    """Return where a program is.
+
+    Parameters
+    ----------
+    name : str
+        Its name, or a path with a slash in it.
+
+    Raises
+    ------
+    PlatformError
+        If it is not there.
+    """
+    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{MORE}")
+    if found is None:
+        raise PlatformError(f"{name} is not on this machine", f"sudo apt install {name}")
+    return Path(found).absolute()
+
+
+def closure(paths: Iterable[str | Path]) -> list[Path]:
+    """Return all that programs, other files and directories need, parents first.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+        Absolute.
+
+    Returns
+    -------
+    list of Path
+        Directories, symbolic links and files of this machine as ``lstat`` tells them; none of
+        them is below a link, so that they can be packed as they are.
+
+    Raises
+    ------
+    PlatformError
+        If one is not there, or a library of one is not.
+    """
+    found: set[Path] = set()
+    waiting = [Path(path) for path in paths]
+    known: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path in known:
+            continue
+        known.add(path)
+        real = _with_links(path, found)
+        if real.is_dir():
+            waiting += [Path(folder) / name for folder, _, names in os.walk(real) for name in names]
+            found.update(Path(folder) for folder, _, _ in os.walk(real))
+        elif real.is_file():
+            waiting += map(Path, _needs(str(real), real.stat().st_mtime_ns))
+    return sorted(found)
+
+
+def machine(path: Path) -> int | None:
+    """Return the number of the machine that an ELF file is for; None: it is none."""
+    head = _head(path)
+    if head[:4] != MAGIC or len(head) < 20:
+        return None
+    return int(struct.unpack_from(_order(head) + "H", head, 18)[0])
+
+
+def _with_links(path: Path, found: set[Path]) -> Path:
+    """Note a path, the links on the way and the directories above; return where it ends."""
+    if not path.is_absolute():
+        raise PlatformError(f"{path} is no absolute path, so that it has no place elsewhere")
+    done, left = Path("/"), list(path.parts[1:])
+    links = 0
+    while left:
+        part = left.pop(0)
+        if part == "..":
+            done = done.parent
+            continue
+        done /= part
+        try:
+            is_link = stat.S_ISLNK(done.lstat().st_mode)
+        except OSError as error:
+            raise PlatformError(f"{path} cannot be packed: {done}: {error.strerror}") from error
+        found.add(done)
+        if is_link:
+            links += 1
+            if links > MOST_LINKS:
+                raise PlatformError(f"{path} cannot be packed: links without end")
+            target = done.readlink()
+            left = [*(p for p in target.parts if p != "/"), *left]
+            done = Path("/") if target.is_absolute() else done.parent
+    return done
+
+
+@cache
+def _needs(path: str, _changed: int) -> tuple[str, ...]:
+    """Return what a file names: interpreter and libraries; those need more themselves."""
+    head = _head(Path(path))
+    if head.startswith(b"#!"):
+        return tuple(_of_script(head))
+    if head[:4] != MAGIC:
+        return ()
+    interpreter = _interpreter(Path(path), head)
+    if interpreter is None:
+        # A static program, or a library: those are told of what is linked with them.
+        return ()
+    return (interpreter, *_libraries(interpreter, path))
+
+
+def _of_script(head: bytes) -> Iterator[str]:
+    words = head[2:].splitlines()[0].decode(errors="replace").split() or ["/bin/sh"]
+    yield words[0]
+    if Path(words[0]).name == "env":
+        name = next((w for w in words[1:] if not w.startswith("-") and "=" not in w), None)
+        if name is not None:
+            yield str(find(name))
+
+
+def _interpreter(path: Path, head: bytes) -> str | None:
+    """Return what the program header names, of 32-bit and 64-bit files."""
+    order, wide = _order(head), head[4] == 2
+    # Where the table is, and an entry's format: type, then where, then how long it is.
+    (offset,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
+    size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
+    entry = order + ("I4xQ16xQ" if wide else "II8xI")
+    with path.open("rb") as file:
+        file.seek(offset)
+        table = file.read(size * count)
+        for at in range(0, len(table) - struct.calcsize(entry) + 1, max(size, 1)):
+            kind, where, length = struct.unpack_from(entry, table, at)
+            if kind == PT_INTERP:
+                file.seek(where)
+                return file.read(length).rstrip(b"\0").decode(errors="replace")
+    return None
+
+
+def _libraries(interpreter: str, path: str) -> list[str]:
+    """Ask the interpreter itself, which starts nothing: it knows caches, RUNPATH and $ORIGIN."""
+    try:
+        done = subprocess.run(
+            [interpreter, "--list", path],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlatformError(f"the libraries of {path} cannot be listed: {error}") from error
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    lost = [line for line in lines if "not found" in line]
+    if done.returncode or lost:
+        said = "; ".join(lost) or done.stderr.strip() or "nothing was said"
+        raise PlatformError(f"the libraries of {path} are not all here: {said}")
+    words = [line.partition(" (0x")[0].rpartition(" ")[2] for line in lines]
+    return [word for word in words if word.startswith("/")]
+
+
+def _order(head: bytes) -> str:
+    return ">" if head[5] == 2 else "<"
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD)
+    except OSError as error:
+        raise PlatformError(f"{path} cannot be read: {error.strerror}") from error

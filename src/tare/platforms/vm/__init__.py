@@ -1,0 +1,163 @@
+"""A virtual machine of QEMU's with nothing in it but a kernel, the agent and what was packed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+from tare.agent import Channel
+from tare.errors import PlatformError
+from tare.platforms import groups, scope
+from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
+from tare.registry import Description, Parameter
+
+#: Of a guest whose size is not given, beside what its first files take, packed and unpacked.
+MEMORY_MIB = 512
+MIB = 1 << 20
+#: With less a kernel of today does not come up.
+LEAST_BYTES = 128 * MIB
+
+
+class VirtualMachine(Ground):
+    """Boots a guest without a disk image; records come over a serial port of virtio's."""
+
+    description = Description(
+        name="vm",
+        title="a virtual machine of QEMU's",
+        question="What does a machine of one's own cost, and is it less stable than the bare one?",
+        parameters=(
+            Parameter(
+                name="kernel",
+                meaning="kernel of the guest: this machine's newest (auto), the path of a file, or "
+                "the distribution's for clouds, downloaded into tare's own cache (package)",
+                default="auto",
+            ),
+            Parameter(
+                name="accelerator",
+                meaning="what runs instructions: the processor (kvm) or a translator (tcg), which "
+                "is emulation and no measure of a machine; auto takes KVM where a guest starts",
+                default="auto",
+                choices=("auto", "kvm", "tcg"),
+            ),
+            Parameter(
+                name="root",
+                meaning="directory or .tar with the files that commands see; otherwise programs "
+                "are packed with the libraries that they are linked with",
+            ),
+            Parameter(
+                name="memory",
+                meaning="memory of a guest whose size is not given, in MiB, beside what its first "
+                "files take",
+                default=MEMORY_MIB,
+                minimum=128,
+            ),
+            Parameter(
+                name="cpu", meaning="model of the processor, as QEMU knows it", default="max"
+            ),
+            Parameter(name="append", meaning="more words for the guest's kernel", default=""),
+            Parameter(
+                name="start_s",
+                meaning="how long a boot may take",
+                unit="s",
+                default=60.0,
+                minimum=1,
+                maximum=600,
+            ),
+        ),
+        source="QEMU; research of tare: virtio-serial on a socket pair, records in band",
+    )
+
+    holds = True
+    own_files = True
+    shares_memory = False
+
+    def __init__(self) -> None:
+        #: What is to be told of instances, by name.
+        self._told: dict[str, tuple[Told, ...]] = {}
+
+    def check_here(self, place: Place) -> None:
+        """Find emulator, kernel and files, and see that the machine holds the size."""
+        from tare.platforms.vm import accelerator, kernel, qemu
+
+        options = self.settings(place)
+        qemu.program()
+        if options["kernel"] != "package":
+            kernel.chosen(options["kernel"])
+        if options["accelerator"] == "kvm" and (absent := accelerator.missing()) is not None:
+            raise PlatformError(*absent)
+        if place.runs_commands and options["root"] is None and not place.files:
+            raise PlatformError(
+                "vm does not know which files the commands need",
+                '[platforms.vm] root = "root.tar"   (docker export CONTAINER > root.tar)',
+            )
+        _fits(place)
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the guest's own files; its only user is root."""
+        from tare.platforms.vm import initramfs
+
+        return View(agent=initramfs.AGENT, shared=initramfs.SHARED, users=False, own_machine=True)
+
+    def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
+        """Boot a guest whose agent runs the command."""
+        from tare.platforms.vm import accelerator
+        from tare.platforms.vm.boot import Boot
+
+        boot = Boot(self.settings(place), place, inner)
+        option = boot.options["accelerator"]
+        chosen = accelerator.chosen(option, lambda kvm: boot.attempt(argv, kvm))
+        channel = boot.channel(argv, chosen, boot.options["start_s"])
+        self._told[place.name] = boot.told(chosen)
+        if place.cpus is not None:
+            try:
+                channel.pin(place.cpus)
+            except BaseException:
+                channel.close()
+                raise
+        return channel
+
+    def mend(self, said: str) -> str | None:
+        """Explain what a kernel's last words mean."""
+        if "Out of memory" in said or "write error" in said or "No working init" in said:
+            return "[platforms.vm] memory: more, or a larger size"
+        if "under KVM" in said or "kvm" in said:
+            return '[platforms.vm] accelerator = "tcg"'
+        return None
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell what runs the guest, and which kernel."""
+        return self._told.get(place.name, ())
+
+    def ended(self, place: Place) -> list[Figure]:
+        """Remove the groups that limited it."""
+        self._told.pop(place.name, None)
+        if not scope.works():
+            groups.release(place.name)
+        return []
+
+
+def _fits(place: Place) -> None:
+    """Raise PlatformError where the machine cannot hold the size of an instance."""
+    here = os.cpu_count() or 1
+    if place.cores is not None and math.ceil(place.cores) > here:
+        raise PlatformError(
+            f"a virtual machine with {math.ceil(place.cores)} processors was asked, and this "
+            f"machine has {here}"
+        )
+    if (memory := place.memory_bytes) is None:
+        return
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if memory > total:
+        raise PlatformError(
+            f"a virtual machine with {memory // MIB} MiB was asked, and this machine has "
+            f"{total // MIB} MiB"
+        )
+    if memory < LEAST_BYTES:
+        raise PlatformError(
+            f"a virtual machine needs {LEAST_BYTES // MIB} MiB for its kernel, and "
+            f"{memory // MIB} MiB were asked",
+        )
+
+
+UNIT = VirtualMachine()

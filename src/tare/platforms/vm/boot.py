@@ -1,0 +1,143 @@
+"""What one instance is booted from: kernel, first files, disk, processors, memory."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tare.errors import AgentError
+from tare.platforms import groups, programs, scope
+from tare.platforms.layer import Layer, Place, Told
+from tare.platforms.vm import accelerator, initramfs, kernel, qemu, root
+from tare.platforms.vm.accelerator import Accelerator
+
+MIB = 1 << 20
+#: Of every guest, and of one with a disk: its driver, its file system, and room to write.
+MODULES = ("virtio_console",)
+DISK_MODULES = {
+    "squashfs": ("virtio_blk", "squashfs", "overlay"),
+    "ext4": ("virtio_blk", "ext4", "overlay"),
+}
+#: A guest that panics ends; on the console is only what went wrong.
+WORDS = ("quiet", "panic=-1", "reboot=t", "random.trust_cpu=on")
+
+
+class Boot:
+    """An instance that is to be booted, maybe more than once: to see whether KVM works.
+
+    Parameters
+    ----------
+    options : dict
+        Of the layer, in the experiment.
+    place : Place
+        What the instance is given.
+    inner : sequence of Layer
+        What stands inside, whose programs are packed.
+    """
+
+    def __init__(self, options: dict[str, Any], place: Place, inner: Sequence[Layer]) -> None:
+        self.options = options
+        self.place = place
+        self.kernel = kernel.chosen(options["kernel"])
+        self.board = qemu.board()
+        self.disk = None if options["root"] is None else root.disk(options["root"])
+        needs = [need for layer in inner for need in (*layer.needs, *layer.engine)]
+        found = [str(programs.find(need)) for need in dict.fromkeys(needs)]
+        self.packed = [*found, *place.files] if self.disk is None else found
+        self._size = 0
+        self._cold = False
+
+    def channel(self, argv: list[str], by: Accelerator, start_s: float) -> qemu.GuestChannel:
+        """Start QEMU and return the stream to what the guest's agent runs."""
+        names = [self.board.module, *MODULES]
+        own: dict[str, Any] = {"argv": argv, "folders": [initramfs.SHARED]}
+        if self.disk is not None:
+            names += DISK_MODULES[self.disk.kind]
+            own["root"] = {"device": "/dev/vda", "type": self.disk.kind}
+            own["binds"] = self.packed
+        first = initramfs.made(self.kernel.modules, names, self.packed, own)
+        self._size, self._cold = first.size_bytes, first.cold
+        with first.file:
+            return qemu.GuestChannel(
+                qemu.Guest(
+                    name=self.place.name,
+                    board=self.board,
+                    accelerator=by.argument,
+                    cpu=self.options["cpu"],
+                    processors=self.processors,
+                    memory_bytes=self.memory_bytes,
+                    kernel=self.kernel.path,
+                    words=self.words(by),
+                    initramfs=first.file,
+                    disk=None if self.disk is None else self.disk.file,
+                    start_s=start_s,
+                ),
+                self._around,
+            )
+
+    def attempt(self, argv: list[str], by: Accelerator) -> None:
+        """Boot it, wait for the first line, and end it.
+
+        Raises
+        ------
+        AgentError
+            If it did not come up: why.
+        """
+        channel = self.channel(argv, by, accelerator.TRY_S)
+        try:
+            if channel.receive(accelerator.TRY_S) is None:
+                raise AgentError(channel.last_words())
+        finally:
+            channel.close()
+
+    @property
+    def processors(self) -> int:
+        """As many as it may use of the host's, whole."""
+        if self.place.cpus is not None:
+            return len(self.place.cpus)
+        if self.place.cores is not None:
+            return math.ceil(self.place.cores)
+        return len(os.sched_getaffinity(0))
+
+    @property
+    def memory_bytes(self) -> int:
+        """As its size says, kernel included; otherwise beside what its first files take."""
+        if self.place.memory_bytes is not None:
+            return self.place.memory_bytes
+        # Packed and unpacked are there at once.
+        return (int(self.options["memory"]) + 1 + 2 * self._size // MIB) * MIB
+
+    def words(self, by: Accelerator) -> str:
+        """Return the kernel's command line."""
+        words = [f"console={self.board.console}", *WORDS, *by.words, self.options["append"]]
+        return " ".join(filter(None, words))
+
+    def told(self, by: Accelerator) -> tuple[Told, ...]:
+        """Return what a result must say of it."""
+        source = "qemu"
+        told: list[Told] = [
+            ("emulated", by.emulated, None, source),
+            ("vm_accelerator", by.name, None, source),
+            ("vm_kernel", self.kernel.version, None, str(self.kernel.path)),
+            ("vm_kernel_words", self.words(by), None, source),
+            ("vm_machine", self.board.machine, None, source),
+            ("vm_memory_bytes", self.memory_bytes, "bytes", source),
+            ("vm_image_made", self._cold, None, "cache"),
+            ("qemu_version", qemu.version(), None, source),
+        ]
+        if by.why is not None:
+            told.append(("vm_without_kvm", by.why, None, source))
+        return tuple(told)
+
+    def _around(self, argv: list[str]) -> list[str]:
+        """Hold QEMU to a quota where processors alone do not: a part of one."""
+        cores = self.place.cores
+        part = None if cores is None or cores == math.ceil(cores) else cores
+        place = msgspec.structs.replace(self.place, cores=part, cpus=None, memory_bytes=None)
+        if scope.works():
+            return scope.wrap(argv, place)
+        return groups.entering(groups.limited(place), argv)

@@ -1,0 +1,97 @@
+"""What starts of virtual machines leave for the next: images by what is in them, and kernels.
+
+``~/.cache/tare`` (XDG_CACHE_HOME), of bounded size; it may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from tare.errors import PlatformError
+
+#: Of all images together; the longest unused ones go first.
+MOST_BYTES = 2 << 30
+
+
+def folder() -> Path:
+    """Return the folder, which may not be there yet."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(given) if given else Path.home() / ".cache") / "tare"
+    except RuntimeError:  # a user without a home
+        return Path("/var/tmp") / f"tare-of-{os.geteuid()}"
+
+
+def stamp(paths: Iterable[Path]) -> bytes:
+    """Return what changes when one of these files does, without reading them."""
+    found = hashlib.sha256()
+    for path in paths:
+        about = path.lstat()
+        found.update(f"{path}\0{about.st_mode}\0{about.st_size}\0{about.st_mtime_ns}\n".encode())
+    return found.digest()
+
+
+def image(kind: str, identity: bytes, make: Callable[[Path], None]) -> tuple[BinaryIO, bool]:
+    """Return an image, open, which is made if there is none of this identity.
+
+    Parameters
+    ----------
+    kind : str
+        What its name ends with: ``cpio``.
+    identity : bytes
+        Of everything that decides what is in it.
+    make : callable
+        Writes it to the path that it is given.
+
+    Returns
+    -------
+    file, bool
+        The image, and whether it had to be made.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be written: no space, no right.
+    """
+    images = folder() / "images"
+    path = images / f"{hashlib.sha256(identity).hexdigest()[:32]}.{kind}"
+    with contextlib.suppress(FileNotFoundError):
+        file = path.open("rb")
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return file, False
+    fresh = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        images.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            make(fresh)
+            file = fresh.open("rb")
+            fresh.rename(path)
+        finally:
+            fresh.unlink(missing_ok=True)
+        _shrink(images, path)
+    except OSError as error:
+        raise PlatformError(
+            f"an image for the virtual machine cannot be written to {images}: {error.strerror}",
+            f"df -h {images}   (and make room there, or set XDG_CACHE_HOME)",
+        ) from error
+    return file, True
+
+
+def _shrink(images: Path, kept: Path) -> None:
+    """Remove images until the rest is small enough; whoever has one open keeps it."""
+    found = sorted(
+        ((path, path.stat()) for path in images.iterdir() if path != kept),
+        key=lambda one: one[1].st_mtime_ns,
+        reverse=True,
+    )
+    room = MOST_BYTES - kept.stat().st_size
+    for path, about in found:
+        room -= about.st_size
+        if room < 0:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,124 @@
+"""Modules of a guest's kernel: which ones are needed, in which order, as plain files.
+
+``modules.dep`` names what a module needs; a package that was only unpacked has none, and then
+every module says so itself. Those that are compressed are decompressed here: the guest's agent
+loads what it is given.
+"""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Iterable
+from pathlib import Path
+
+from tare.errors import PlatformError
+
+#: Endings of modules, and how they are read.
+ENDINGS = (".ko", ".ko.xz", ".ko.gz", ".ko.zst")
+#: A module needs these first though it names them by symbols only: what they define is in `virtio`
+#: and `virtio_ring` both ways round.
+FIRST = ("virtio_ring", "virtio")
+
+
+def ordered(folder: Path, names: Iterable[str]) -> list[Path]:
+    """Return the files of modules with all that they need, in the order to load them.
+
+    Parameters
+    ----------
+    folder : Path
+        ``/lib/modules/VERSION``.
+    names : iterable of str
+        As ``modprobe`` takes them. One that is built into the kernel is left out.
+
+    Raises
+    ------
+    PlatformError
+        If one is neither there nor built in.
+    """
+    builtin = {_name(line) for line in _lines(folder / "modules.builtin")}
+    table = _table(folder)
+    done: dict[str, Path] = {}
+
+    def add(name: str, needed_by: str | None, above: tuple[str, ...]) -> None:
+        if name in done or name in builtin or name in above:
+            return
+        if name not in table:
+            whom = f" (which {needed_by} needs)" if needed_by else ""
+            raise PlatformError(
+                f"the guest's kernel has no module {name}{whom} in {folder}",
+                '[platforms.vm] kernel = "package"',
+            )
+        path, needs = table[name]
+        for one in needs if needs is not None else _told(path):
+            add(one, name, (*above, name))
+        done[name] = path
+
+    for name in names:
+        add(name.replace("-", "_"), None, ())
+    return list(done.values())
+
+
+def content(path: Path) -> bytes:
+    """Return a module, decompressed.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            return lzma.decompress(data)
+        if path.suffix == ".gz":
+            return gzip.decompress(data)
+        return _zstd(data) if path.suffix == ".zst" else data
+    except (OSError, lzma.LZMAError, EOFError, ValueError) as error:
+        raise PlatformError(f"the module {path} cannot be read: {error}") from error
+
+
+def _zstd(data: bytes) -> bytes:
+    """Decompress what only newer versions of Python can do by themselves."""
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        return bytes(stream.read())
+
+
+def _table(folder: Path) -> dict[str, tuple[Path, list[str] | None]]:
+    """Return file and needs of every module by name; needs are None where no index has them."""
+    index = folder / "modules.dep"
+    found: dict[str, tuple[Path, list[str] | None]] = {}
+    for line in _lines(index):
+        path, _, needs = line.partition(":")
+        # The last one named is the first one needed.
+        found[_name(path)] = (folder / path, [_name(one) for one in reversed(needs.split())])
+    if not found:
+        for file in folder.rglob("*.ko*"):
+            if file.name.endswith(ENDINGS):
+                found[_name(file.name)] = (file, None)
+    return found
+
+
+def _told(path: Path) -> list[str]:
+    """Return what a module itself says that it needs."""
+    for part in content(path).split(b"\0"):
+        if part.startswith(b"depends="):
+            names = part.removeprefix(b"depends=").decode().split(",")
+            return sorted(
+                filter(None, names), key=lambda one: FIRST.index(one) if one in FIRST else 9
+            )
+    return []
+
+
+def _name(path: str) -> str:
+    name = path.strip().rpartition("/")[2]
+    return name.partition(".ko")[0].replace("-", "_")
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []

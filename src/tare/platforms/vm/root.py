@@ -1,0 +1,115 @@
+"""A root file system for a guest: a directory or an archive as a disk that is only read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from tare.errors import PlatformError
+from tare.platforms.vm import cache
+
+#: Making one may take long, but not for ever.
+MAKE_S = 3600
+#: What ext4 takes for itself: a tenth, an inode a file, and this.
+SLACK_BYTES = 16 << 20
+INODE_BYTES = 4096
+
+
+class Disk(NamedTuple):
+    """A disk image."""
+
+    file: BinaryIO
+    #: Of its file system: ``squashfs`` or ``ext4``.
+    kind: str
+
+
+def disk(option: str) -> Disk:
+    """Return the disk that holds a directory or an archive; made once, then kept.
+
+    Raises
+    ------
+    PlatformError
+        If there is no such thing, no program that makes a disk of it, or no space.
+    """
+    source = Path(option).expanduser()
+    if not (source.is_dir() or (source.is_file() and source.suffix == ".tar")):
+        raise PlatformError(
+            f"[platforms.vm] root: {option} is neither a directory nor a .tar",
+            "docker export CONTAINER > root.tar   (or name a directory)",
+        )
+    kind = "squashfs" if shutil.which("mksquashfs") else "ext4"
+    if kind == "ext4" and shutil.which("mke2fs") is None:
+        raise PlatformError(
+            "a root file system needs mksquashfs or mke2fs", "sudo apt install squashfs-tools"
+        )
+    made = _squashfs if kind == "squashfs" else _ext4
+    file, _ = cache.image(kind, _identity(source), lambda path: made(source, path))
+    return Disk(file, kind)
+
+
+def _identity(source: Path) -> bytes:
+    """Return what changes with any file of it."""
+    if source.is_file():
+        return cache.stamp([source.absolute()])
+    found = hashlib.sha256()
+    for folder, names, files in os.walk(source.absolute()):
+        names.sort()
+        found.update(cache.stamp(Path(folder) / name for name in sorted([*names, *files])))
+    return found.digest()
+
+
+def _squashfs(source: Path, path: Path) -> None:
+    words = ["-quiet", "-no-progress", "-noappend", "-comp", "zstd", "-Xcompression-level", "3"]
+    if source.is_dir():
+        # Pseudo file systems of a machine that runs are no part of it.
+        left_out = ["-e", "proc", "sys", "dev"] if source == Path("/") else []
+        _do(["mksquashfs", str(source), str(path), *words, *left_out])
+    else:
+        with source.open("rb") as archive:
+            _do(["mksquashfs", "-", str(path), "-tar", *words], archive)
+
+
+def _ext4(source: Path, path: Path) -> None:
+    if source.is_dir():
+        _ext4_of(source, path)
+        return
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        _do(["tar", "-xf", str(source), "-C", folder])
+        _ext4_of(Path(folder), path)
+
+
+def _ext4_of(source: Path, path: Path) -> None:
+    size, files = 0, 0
+    for folder, names, plain in os.walk(source):
+        files += len(names) + len(plain)
+        size += sum(-(-(Path(folder) / name).lstat().st_size // 4096) * 4096 for name in plain)
+    blocks = (int(size * 1.1) + files * INODE_BYTES + SLACK_BYTES) // 1024
+    _do([
+        *("mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-N", str(files + 1024)),
+        *("-d", str(source), str(path), f"{blocks}k"),
+    ])  # fmt: skip
+
+
+def _do(argv: list[str], archive: BinaryIO | None = None) -> None:
+    try:
+        done = subprocess.run(
+            argv, stdin=archive or subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=MAKE_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise PlatformError(f"{argv[0]} took more than {MAKE_S} s") from error
+    if done.returncode:
+        lines = [line for line in done.stderr.strip().splitlines() if line]
+        said = lines[-1] if lines else f"exit code {done.returncode}"
+        full = any("space" in line.lower() for line in lines)
+        raise PlatformError(
+            f"the root file system cannot be made: {argv[0]}: {said}",
+            f"df -h {cache.folder()}   (and make room there, or set XDG_CACHE_HOME)"
+            if full
+            else None,
+        )
