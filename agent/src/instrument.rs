@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Acquire;
 
+use crate::cgroup;
 use crate::clock;
 use crate::launch::{Image, Program, Surroundings};
 use crate::perf::{self, Event, Target};
 use crate::record::{Record, Value};
 use crate::stream::fact;
+use crate::topology;
 use crate::tree::Tree;
 use crate::watch;
 use crate::worker::Worker;
@@ -85,18 +87,64 @@ pub fn introduce(worker: &mut Worker, id: u64) -> Vec<Record> {
         None,
         "perf_event_open",
     ));
-    let cpus = std::thread::available_parallelism();
-    if let Ok(cpus) = cpus {
-        let value = Value::Integer(cpus.get() as i64);
-        facts.push(fact(
-            id,
-            "cpus_visible",
-            value,
-            Some("1"),
-            "sched_getaffinity and quota",
-        ));
-    }
+    facts.extend(seen(id));
     facts
+}
+
+/// How many CPUs and how much memory there seem to be: programs size themselves by it.
+fn seen(id: u64) -> Vec<Record> {
+    let visible = std::thread::available_parallelism().ok();
+    let affinity = topology::affinity().ok();
+    // SAFETY: no preconditions.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    let figures = [
+        (
+            "cpus_visible",
+            visible.map(|cpus| cpus.get() as i64),
+            "1",
+            "sched_getaffinity and quota",
+        ),
+        (
+            "cpus_affinity",
+            affinity.map(|cpus| cpus.len() as i64),
+            "1",
+            "sched_getaffinity, as nproc",
+        ),
+        (
+            "cpus_online",
+            Some(online).filter(|cpus| *cpus > 0),
+            "1",
+            "_SC_NPROCESSORS_ONLN",
+        ),
+        (
+            "memory_total_bytes",
+            Some(memory_total()),
+            "bytes",
+            "MemTotal, or sysinfo without /proc",
+        ),
+        (
+            "memory_limit_bytes",
+            cgroup::memory_limit().map(|limit| limit as i64),
+            "bytes",
+            "smallest limit of the control groups that are to be seen",
+        ),
+    ];
+    figures
+        .into_iter()
+        .filter_map(|(name, value, unit, source)| {
+            Some(fact(id, name, Value::Integer(value?), Some(unit), source))
+        })
+        .collect()
+}
+
+/// What `free` shows; platforms may show less of it than the kernel's own call does.
+fn memory_total() -> i64 {
+    let told = std::fs::read_to_string("/proc/meminfo").ok();
+    let kib = told.as_deref().and_then(|text| {
+        let rest = text.strip_prefix("MemTotal:")?;
+        rest.split_whitespace().next()?.parse::<i64>().ok()
+    });
+    kib.map_or(topology::memory_bytes() as i64, |kib| kib * 1024)
 }
 
 /// Which events the kernel lets us open.

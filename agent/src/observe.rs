@@ -136,24 +136,26 @@ impl Observer {
         let Ok(recorder) = &self.recorder else {
             return;
         };
-        let (courses, lost) = {
+        let (courses, lost, switches) = {
             let mut recorder = recorder.lock().expect("the recorder does not panic");
-            (recorder.collect(trial), recorder.lost())
+            let courses = recorder.collect(trial);
+            (courses, recorder.lost(), recorder.knows_switches())
         };
         if let Some(lost) = lost {
             self.records.add(&loss(id, trial, lost));
             return;
         }
         for course in courses {
-            self.tell(id, trial, &course);
+            self.tell(id, trial, &course, switches);
         }
     }
 
-    fn tell(&mut self, id: u64, trial: u64, course: &Course) {
+    fn tell(&mut self, id: u64, trial: u64, course: &Course, switches: bool) {
         let (Some(start), Some(end)) = (course.start_ns, course.end_ns) else {
             return;
         };
         let marker = &course.marker;
+        let shares = course.shares().filter(|_| switches);
         let figures = [
             ("wall_ns", "perf_cpu", Some(end - start)),
             ("start_ns", "perf_cpu", Some(start)),
@@ -167,6 +169,27 @@ impl Observer {
                 "teardown_ns",
                 "switch",
                 course.gone_ns.map(|gone| (gone - end).max(0)),
+            ),
+            ("on_cpu_ns", "perf_cpu", shares.map(|all| all.on_cpu_ns)),
+            (
+                "off_cpu_preempted_ns",
+                "perf_cpu",
+                shares.map(|all| all.preempted_ns),
+            ),
+            (
+                "off_cpu_blocked_ns",
+                "perf_cpu",
+                shares.map(|all| all.blocked_ns),
+            ),
+            (
+                "switches_preempted",
+                "perf_cpu",
+                shares.map(|all| all.preempted),
+            ),
+            (
+                "switches_blocked",
+                "perf_cpu",
+                shares.map(|all| all.blocked),
             ),
         ];
         for (metric, source, value) in figures {

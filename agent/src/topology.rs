@@ -270,7 +270,7 @@ pub fn list(text: &str) -> Vec<u32> {
 }
 
 /// CPUs that this process may use.
-fn affinity() -> Result<BTreeSet<u32>, String> {
+pub fn affinity() -> Result<BTreeSet<u32>, String> {
     // Larger than libc's own set, which the kernel refuses on machines beyond 1024 CPUs.
     let mut mask = [0_u64; 256];
     // SAFETY: the kernel writes no more than the size that it is told.

@@ -74,6 +74,48 @@ pub const METRICS: &[Metric] = &[
         ],
     },
     Metric {
+        name: "disk_busy_ns",
+        unit: Some("ns"),
+        meaning: "time in which a disk of the machine had something to do, over all disks; iostat's %util is its share of the time",
+        absence: "there is no disk of the machine's own to be seen, or nobody observes",
+        sources: DISKS,
+    },
+    Metric {
+        name: "disk_read_bytes",
+        unit: Some("bytes"),
+        meaning: "bytes that the machine's disks read in the trial, whoever asked for them",
+        absence: "there is no disk of the machine's own to be seen, or nobody observes",
+        sources: DISKS,
+    },
+    Metric {
+        name: "disk_reads",
+        unit: Some("1"),
+        meaning: "reads that the machine's disks finished in the trial, whoever asked for them",
+        absence: "there is no disk of the machine's own to be seen, or nobody observes",
+        sources: DISKS,
+    },
+    Metric {
+        name: "disk_wait_ns",
+        unit: Some("ns"),
+        meaning: "time that finished reads and writes of the machine's disks took, queues included; iostat's await is this by their number",
+        absence: "there is no disk of the machine's own to be seen, or nobody observes",
+        sources: DISKS,
+    },
+    Metric {
+        name: "disk_write_bytes",
+        unit: Some("bytes"),
+        meaning: "bytes that the machine's disks wrote in the trial, whoever asked for it",
+        absence: "there is no disk of the machine's own to be seen, or nobody observes",
+        sources: DISKS,
+    },
+    Metric {
+        name: "disk_writes",
+        unit: Some("1"),
+        meaning: "writes that the machine's disks finished in the trial, whoever asked for them",
+        absence: "there is no disk of the machine's own to be seen, or nobody observes",
+        sources: DISKS,
+    },
+    Metric {
         name: "end_ns",
         unit: Some("ns"),
         meaning: "CLOCK_MONOTONIC when the root process ended",
@@ -196,6 +238,27 @@ pub const METRICS: &[Metric] = &[
         sources: RUSAGE,
     },
     Metric {
+        name: "off_cpu_blocked_ns",
+        unit: Some("ns"),
+        meaning: "time in which threads of the tree had given up their CPU to wait for something, until they had one again: the wait for a CPU after that is in it",
+        absence: "switches between threads are not watched, or a descendant outlived the trial",
+        sources: SWITCHES,
+    },
+    Metric {
+        name: "off_cpu_preempted_ns",
+        unit: Some("ns"),
+        meaning: "time in which threads of the tree could have run but were off their CPU: taken away for others, held back by a quota, or not yet given one",
+        absence: "switches between threads are not watched, or a descendant outlived the trial",
+        sources: SWITCHES,
+    },
+    Metric {
+        name: "on_cpu_ns",
+        unit: Some("ns"),
+        meaning: "time in which threads of the tree were on a CPU",
+        absence: "switches between threads are not watched, or a descendant outlived the trial",
+        sources: SWITCHES,
+    },
+    Metric {
         name: "oom_killed",
         unit: None,
         meaning: "1: the kernel killed it for want of memory",
@@ -253,6 +316,20 @@ pub const METRICS: &[Metric] = &[
             "stat",
             "/proc/stat, over all CPUs that the worker may use",
         )],
+    },
+    Metric {
+        name: "switches_blocked",
+        unit: Some("1"),
+        meaning: "times that a thread of the tree gave up its CPU to wait for something",
+        absence: "switches between threads are not watched, or a descendant outlived the trial",
+        sources: SWITCHES,
+    },
+    Metric {
+        name: "switches_preempted",
+        unit: Some("1"),
+        meaning: "times that a thread of the tree was taken off its CPU though it could have gone on",
+        absence: "switches between threads are not watched, or a descendant outlived the trial",
+        sources: SWITCHES,
     },
     Metric {
         name: "system_ns",
@@ -390,6 +467,16 @@ const WINDOW: &[Source] = &[
         "a kernel's own stamps after each step; CPU time cuts the steps at the window's edges",
     ),
 ];
+
+const SWITCHES: &[Source] = &[source(
+    "perf_cpu",
+    "the kernel's records of switches on all CPUs, of every thread from the root's exec to its end",
+)];
+
+const DISKS: &[Source] = &[source(
+    "diskstats",
+    "the numbers of /proc/diskstats, of disks that are things of their own",
+)];
 
 const HOST_GROUP: &[Source] = &[source(
     "host_cgroup",

@@ -129,7 +129,9 @@ fn bind(path: &str) -> Result<(), String> {
             false => fs::File::create(inside_path).map(drop),
         })
     };
-    made.map_err(|error| format!("the root file system has no {path}: {error}"))?;
+    made.map_err(|error| {
+        format!("the root file system has no {path}, nor room above it: {error}")
+    })?;
     mount(path, &inside, None, libc::MS_BIND | libc::MS_REC, "")
 }
 

@@ -15,19 +15,19 @@ pub fn open(name: &str) -> Result<File, String> {
     let deadline = Instant::now() + APPEAR;
     let late = |what: &str| {
         let seconds = APPEAR.as_secs();
-        (Instant::now() > deadline).then(|| format!("{what} the port {name} after {seconds} s"))
+        (Instant::now() > deadline).then(|| format!("the port {name} {what} within {seconds} s"))
     };
     let path = loop {
         match find(name) {
             Some(path) => break path,
-            None => late("there was not").map_or(Ok(()), Err)?,
+            None => late("was not there").map_or(Ok(()), Err)?,
         }
         std::thread::sleep(Duration::from_millis(2));
     };
     let file = OpenOptions::new().read(true).write(true).open(&path);
     let file = file.map_err(|error| format!("cannot open {}: {error}", path.display()))?;
     while is_alone(&file) {
-        late("nobody was at").map_or(Ok(()), Err)?;
+        late("was not connected").map_or(Ok(()), Err)?;
         std::thread::sleep(Duration::from_millis(2));
     }
     Ok(file)

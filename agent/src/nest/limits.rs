@@ -80,7 +80,11 @@ impl Limits {
             let leaf = Leaf::of(&base.directory, name, &CONTROLLERS);
             self.leaf = leaf.map_err(|error| {
                 let base = base.directory.display();
-                format!("cannot hand on controllers in the control group {base}: {error}")
+                let why = match error.raw_os_error() {
+                    Some(libc::EBUSY) => "other processes are in it".to_string(),
+                    _ => error.to_string(),
+                };
+                format!("cannot hand on what limits the control group {base}: {why}")
             })?;
         }
         fs::create_dir(&own.directory)

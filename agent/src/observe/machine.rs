@@ -46,16 +46,21 @@ impl Machine {
             source,
             counters,
         };
+        let disks = DISKS.iter().map(|(metric, places, unit)| {
+            total(*metric, "diskstats", of_disks(sys, places, *unit))
+        });
+        let mut totals = vec![
+            total("steal_ns", "stat", steal.into_iter().collect()),
+            total("cpu_pressure_ns", "system", pressure.into_iter().collect()),
+            total(
+                "thermal_throttles",
+                "sysfs",
+                of_cpus(sys, "thermal_throttle/core_throttle_count", 1),
+            ),
+        ];
+        totals.extend(disks);
         Self {
-            totals: vec![
-                total("steal_ns", "stat", steal.into_iter().collect()),
-                total("cpu_pressure_ns", "system", pressure.into_iter().collect()),
-                total(
-                    "thermal_throttles",
-                    "sysfs",
-                    of_cpus(sys, "thermal_throttle/core_throttle_count", 1),
-                ),
-            ],
+            totals,
             frequencies: Arc::new(of_cpus(sys, "cpufreq/scaling_cur_freq", 1000)),
         }
     }
@@ -101,6 +106,37 @@ fn of_cpus(sys: &Path, file: &str, unit: i64) -> Vec<Counter> {
     });
     cpus.filter_map(|cpu| Counter::open(cpu.path().join(file), "", unit))
         .collect()
+}
+
+/// Of each disk: what its numbers are called, where in its line they are, and their unit.
+const DISKS: [(&str, &[usize], i64); 6] = [
+    ("disk_reads", &[0], 1),
+    ("disk_writes", &[4], 1),
+    ("disk_read_bytes", &[2], SECTOR),
+    ("disk_write_bytes", &[6], SECTOR),
+    ("disk_wait_ns", &[3, 7], MILLISECOND),
+    ("disk_busy_ns", &[9], MILLISECOND),
+];
+const SECTOR: i64 = 512;
+const MILLISECOND: i64 = 1_000_000;
+
+/// Numbers of every disk that is a thing of its own: what lies above others (device mapper, RAID,
+/// loop) would be counted twice.
+fn of_disks(sys: &Path, places: &[usize], unit: i64) -> Vec<Counter> {
+    let folder = fs::read_dir(sys.join("block"));
+    let disks = folder
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|disk| disk.path());
+    let own = disks.filter(|disk| disk.join("device").exists());
+    own.flat_map(|disk| {
+        let numbers = places
+            .iter()
+            .filter_map(|place| Counter::nth(disk.join("stat"), "", *place, unit));
+        numbers.collect::<Vec<_>>()
+    })
+    .collect()
 }
 
 /// Reads frequencies now and then, as long as a trial goes on.
@@ -156,6 +192,12 @@ mod tests {
                 "5\n",
             ),
             ("devices/system/cpu/cpufreq/boost", "1\n"),
+            (
+                "block/vda/stat",
+                "10 0 100 7 20 0 200 8 0 9 15 0 0 0 0 0 0\n",
+            ),
+            ("block/vda/device/vendor", "\n"),
+            ("block/dm-0/stat", "1 0 1 1 1 0 1 1 0 1 1 0 0 0 0 0 0\n"),
         ] {
             let path = root.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -171,6 +213,9 @@ mod tests {
         let watched = machine.watch();
         let count = "devices/system/cpu/cpu1/thermal_throttle/core_throttle_count";
         fs::write(root.join(count), "7\n").unwrap();
+        let stat = "12 0 116 9 23 0 208 13 0 10 15 0 0 0 0 0 0\n";
+        fs::write(root.join("block/vda/stat"), stat).unwrap();
+        fs::write(root.join("block/dm-0/stat"), stat).unwrap();
         let figures = machine.collect(watched);
         assert!(
             figures.contains(&(None, "thermal_throttles", "sysfs", 2)),
@@ -181,6 +226,22 @@ mod tests {
             "{figures:?}"
         );
         assert!(figures.iter().all(|figure| figure.1 != "cpu_pressure_ns"));
+        let disks: Vec<_> = figures
+            .iter()
+            .filter(|figure| figure.2 == "diskstats")
+            .map(|figure| (figure.1, figure.3))
+            .collect();
+        assert_eq!(
+            disks,
+            [
+                ("disk_reads", 2),
+                ("disk_writes", 3),
+                ("disk_read_bytes", 16 * 512),
+                ("disk_write_bytes", 8 * 512),
+                ("disk_wait_ns", 7 * 1_000_000),
+                ("disk_busy_ns", 1_000_000),
+            ]
+        );
         fs::remove_dir_all(root).unwrap();
     }
 

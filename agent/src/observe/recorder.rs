@@ -77,6 +77,11 @@ impl Recorder {
         self.tracker.courses(trial)
     }
 
+    /// Whether it is told when threads leave their CPUs.
+    pub fn knows_switches(&self) -> bool {
+        self.switches
+    }
+
     /// Records lost since the trial began, if any.
     pub fn lost(&self) -> Option<u64> {
         Some(self.lost_so_far() - self.lost_before).filter(|lost| *lost > 0)

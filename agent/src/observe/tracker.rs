@@ -1,9 +1,13 @@
 //! From what happened on all CPUs, in order, to the courses of the processes that agents marked.
 
+mod shares;
+
 use std::collections::HashMap;
 
 use crate::marker::Marker;
 use crate::perf::{Happening, What};
+pub use shares::Shares;
+use shares::{State, Threads};
 
 /// As much of a nonce or a trial's number as a marker holds.
 const MARKED: u32 = 0xff_ffff;
@@ -20,6 +24,7 @@ pub struct Course {
     /// The last switch away from a thread that had ended.
     pub gone_ns: Option<i64>,
     last_ns: Option<i64>,
+    shares: Shares,
     /// Processes of its tree that have not ended.
     living: u32,
 }
@@ -28,6 +33,11 @@ impl Course {
     /// End of the last descendant, once all have ended.
     pub fn tree_end(&self) -> Option<i64> {
         self.last_ns.filter(|_| self.living == 0)
+    }
+
+    /// Where the time of all threads of the tree went, once all have ended.
+    pub fn shares(&self) -> Option<&Shares> {
+        self.tree_end().map(|_| &self.shares)
     }
 
     fn is_over(&self, switches: bool) -> bool {
@@ -47,6 +57,7 @@ pub struct Tracker {
     dying: HashMap<i32, u64>,
     /// The thread on each CPU, as far as switches told.
     running: HashMap<u32, i32>,
+    threads: Threads,
 }
 
 /// A process of a tree.
@@ -62,6 +73,7 @@ impl Tracker {
         self.nonce = Some(nonce & MARKED);
         self.courses.clear();
         self.dying.clear();
+        self.threads.clear();
     }
 
     /// Whether nothing more is to come of the trial's processes.
@@ -90,16 +102,17 @@ impl Tracker {
         } = *happening;
         match happening.what {
             What::Named { name, by_exec } => self.named(pid, time_ns, &name, by_exec),
-            What::Forked { parent } => self.forked(parent, pid, tid),
+            What::Forked { parent } => self.forked(parent, pid, tid, time_ns),
             What::Ended => self.ended(pid, tid, time_ns),
             What::SwitchedIn => {
                 self.running.insert(cpu, tid);
+                self.goes(tid, State::Running, time_ns);
             }
-            What::SwitchedOut => {
+            What::SwitchedOut { preempted } => {
                 // Who has been waited for has no number any more.
                 let left = self.running.remove(&cpu);
                 let tid = if tid > 0 { Some(tid) } else { left };
-                self.switched_out(tid, time_ns);
+                self.switched_out(tid, preempted, time_ns);
             }
             What::Lost(_) => {}
         }
@@ -107,8 +120,12 @@ impl Tracker {
 
     fn named(&mut self, pid: i32, time_ns: i64, name: &[u8; 16], by_exec: bool) {
         if by_exec {
-            let course = self.members.get(&pid).map(|member| member.course);
-            let course = course.and_then(|number| self.courses.get_mut(&number));
+            let Some(number) = self.members.get(&pid).map(|member| member.course) else {
+                return;
+            };
+            // Of many threads the one that executes is left, with the first one's number.
+            self.threads.begin(pid, number, State::Running, time_ns);
+            let course = self.courses.get_mut(&number);
             if let Some(course) = course.filter(|course| course.pid == pid) {
                 // A chain of execs counts from the first.
                 course.start_ns.get_or_insert(time_ns);
@@ -125,6 +142,7 @@ impl Tracker {
                 end_ns: None,
                 gone_ns: None,
                 last_ns: None,
+                shares: Shares::default(),
                 living: 1,
             };
             self.courses.insert(self.next, course);
@@ -132,8 +150,13 @@ impl Tracker {
         }
     }
 
-    fn forked(&mut self, parent: i32, pid: i32, tid: i32) {
+    fn forked(&mut self, parent: i32, pid: i32, tid: i32, time_ns: i64) {
         self.dying.remove(&tid);
+        if let Some(member) = self.members.get(&parent) {
+            // Who is new would like to run.
+            self.threads
+                .begin(tid, member.course, State::Preempted, time_ns);
+        }
         if parent == pid {
             if let Some(member) = self.members.get_mut(&pid) {
                 member.threads += 1;
@@ -147,6 +170,12 @@ impl Tracker {
     }
 
     fn ended(&mut self, pid: i32, tid: i32, time_ns: i64) {
+        let gone = self.threads.end(tid, time_ns);
+        if let Some((number, state, ns)) = gone {
+            if let Some(course) = self.courses.get_mut(&number) {
+                course.shares.spend(state, ns);
+            }
+        }
         let Some(member) = self.members.get_mut(&pid) else {
             return;
         };
@@ -167,7 +196,26 @@ impl Tracker {
         }
     }
 
-    fn switched_out(&mut self, tid: Option<i32>, time_ns: i64) {
+    /// A thread is in another state from now on.
+    fn goes(&mut self, tid: i32, to: State, time_ns: i64) {
+        let Some((number, from, ns)) = self.threads.go(tid, to, time_ns) else {
+            return;
+        };
+        if let Some(course) = self.courses.get_mut(&number) {
+            course.shares.spend(from, ns);
+            course.shares.count(to);
+        }
+    }
+
+    fn switched_out(&mut self, tid: Option<i32>, preempted: bool, time_ns: i64) {
+        if let Some(tid) = tid {
+            let to = if preempted {
+                State::Preempted
+            } else {
+                State::Blocked
+            };
+            self.goes(tid, to, time_ns);
+        }
         let number = tid.and_then(|tid| self.dying.get(&tid));
         if let Some(course) = number.and_then(|number| self.courses.get_mut(number)) {
             course.gone_ns = Some(time_ns);

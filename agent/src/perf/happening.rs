@@ -21,7 +21,10 @@ pub enum What {
     },
     Ended,
     SwitchedIn,
-    SwitchedOut,
+    /// `preempted`: it could have gone on, but another was chosen or its quota was used up.
+    SwitchedOut {
+        preempted: bool,
+    },
     /// So many records found no room.
     Lost(u64),
 }
@@ -63,7 +66,10 @@ pub fn parse(record: &[u8]) -> Option<Happening> {
                 parent: number(12)?,
             },
         ),
-        SWITCHED if misc & OUT != 0 => stamped(pid, tid, What::SwitchedOut),
+        SWITCHED if misc & OUT != 0 => {
+            let preempted = misc & PREEMPTED != 0;
+            stamped(pid, tid, What::SwitchedOut { preempted })
+        }
         SWITCHED => stamped(pid, tid, What::SwitchedIn),
         _ => None,
     }
@@ -76,6 +82,8 @@ const FORKED: i32 = 7;
 const SWITCHED: i32 = 15;
 const BY_EXEC: u16 = 1 << 13;
 const OUT: u16 = 1 << 13;
+/// Since Linux 4.17.
+const PREEMPTED: u16 = 1 << 14;
 
 #[cfg(test)]
 mod tests {
@@ -114,7 +122,10 @@ mod tests {
         );
         assert_eq!(parse(&record(ENDED, 0, &body)).unwrap().what, What::Ended);
         let got = parse(&record(SWITCHED, OUT, &ids)).unwrap();
-        assert_eq!((got.pid, got.what), (11, What::SwitchedOut));
+        let blocked = What::SwitchedOut { preempted: false };
+        assert_eq!((got.pid, got.what), (11, blocked));
+        let got = parse(&record(SWITCHED, OUT | PREEMPTED, &ids)).unwrap();
+        assert_eq!(got.what, What::SwitchedOut { preempted: true });
         let lost = [1_u64.to_ne_bytes(), 9_u64.to_ne_bytes()].concat();
         assert_eq!(parse(&record(LOST, 0, &lost)).unwrap().what, What::Lost(9));
     }

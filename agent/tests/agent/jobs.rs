@@ -120,9 +120,15 @@ fn the_instrument_measures_itself() {
         "clock_overhead_ns",
         "launch_overhead_ns",
         "cpus_visible",
+        "cpus_affinity",
+        "cpus_online",
+        "memory_total_bytes",
     ] {
         assert!(answer.fact(name).unwrap().as_i64().unwrap() > 0, "{name}");
     }
+    let number = |name| answer.fact(name).unwrap().as_i64().unwrap();
+    assert!(number("cpus_visible") <= number("cpus_affinity"));
+    assert!(number("cpus_affinity") <= number("cpus_online"));
     for name in ["cgroup", "perf"] {
         assert!(answer.fact(name).unwrap().is_string(), "{name}");
     }

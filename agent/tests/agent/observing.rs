@@ -93,3 +93,58 @@ fn workers_are_told_apart() {
         .collect();
     assert_eq!(places, [(0, 0), (0, 1), (1, 0), (1, 1)]);
 }
+
+/// On a CPU, preempted and blocked, of each worker.
+fn shares(collected: &Answer) -> Vec<[i64; 3]> {
+    let all = |metric| collected.all(metric, "perf_cpu");
+    let parts = ["on_cpu_ns", "off_cpu_preempted_ns", "off_cpu_blocked_ns"].map(all);
+    (0..parts[0].len())
+        .map(|worker| [parts[0][worker], parts[1][worker], parts[2][worker]])
+        .collect()
+}
+
+#[test]
+fn the_time_of_a_process_goes_where_its_truth_says() {
+    let Some((_, asleep)) = observed(command(&["sleep", "30"]), json!({})) else {
+        return;
+    };
+    let wall = asleep.get("wall_ns", "perf_cpu");
+    let [on, preempted, blocked] = shares(&asleep)[0];
+    assert_eq!(on + preempted + blocked, wall);
+    assert!(blocked >= 29 * MS && asleep.get("switches_blocked", "perf_cpu") >= 1);
+    let (launched, awake) = observed(command(&["spin", "60"]), json!({})).unwrap();
+    let [on, preempted, blocked] = shares(&awake)[0];
+    assert_eq!(on + preempted + blocked, awake.get("wall_ns", "perf_cpu"));
+    // What the process itself counts begins before its exec and ends after its end.
+    assert!(on >= 59 * MS && on <= launched.get("wall_ns", "around"));
+}
+
+#[test]
+fn two_who_share_a_cpu_wait_for_each_other() {
+    let on_one: Value = (0..2).map(|n| json!({"worker": n, "cpus": [0]})).collect();
+    let more = json!({"workers": on_one, "rendezvous": rendezvous(2)});
+    let Some((_, collected)) = observed(command(&["spin", "200"]), more) else {
+        return;
+    };
+    let shares = shares(&collected);
+    assert_eq!(shares.len(), 2);
+    for [on, preempted, _] in shares {
+        // Each is kept from running about as long as it runs; others may do so as well.
+        assert!(2 * preempted > on, "{preempted} of {on}");
+    }
+    let switches = collected.all("switches_preempted", "perf_cpu");
+    assert!(switches.iter().all(|count| *count >= 2), "{switches:?}");
+}
+
+#[test]
+fn disks_are_told_where_there_are_some() {
+    let Some((_, collected)) = observed(command(&["sleep", "1"]), json!({})) else {
+        return;
+    };
+    let disks = std::fs::read_dir("/sys/block").into_iter().flatten();
+    let own = disks
+        .flatten()
+        .any(|disk| disk.path().join("device").exists());
+    let told = collected.find("disk_reads", "diskstats").is_some();
+    assert_eq!(told, own);
+}

@@ -2,6 +2,8 @@ use super::*;
 use crate::record::Phase;
 
 const NONCE: u32 = 5;
+const OUT: What = What::SwitchedOut { preempted: false };
+const PREEMPTED: What = What::SwitchedOut { preempted: true };
 
 fn marked(trial: u32) -> What {
     let marker = Marker {
@@ -101,18 +103,18 @@ fn teardown_ends_with_the_last_switch_of_an_ended_thread() {
     let mut tracker = follow(&[
         (1, 9, 9, marked(7)),
         (10, 9, 9, exec()),
-        (20, 9, 9, What::SwitchedOut),
+        (20, 9, 9, OUT),
         (50, 9, 9, What::Ended),
     ]);
     assert!(!tracker.is_over(7, true) && tracker.is_over(7, false));
     feed(
         &mut tracker,
         &[
-            (60, 9, 9, What::SwitchedOut),
+            (60, 9, 9, OUT),
             (70, 9, 9, What::SwitchedIn),
             // Its parent was quick: it has no number any more.
-            (80, -1, -1, What::SwitchedOut),
-            (90, -1, -1, What::SwitchedOut),
+            (80, -1, -1, OUT),
+            (90, -1, -1, OUT),
         ],
     );
     assert_eq!(only(&tracker).gone_ns, Some(80));
@@ -131,4 +133,62 @@ fn who_bears_no_marker_of_this_session_is_not_followed() {
 fn a_launch_that_failed_has_no_start() {
     let tracker = follow(&[(1, 9, 9, marked(7)), (2, 9, 9, What::Ended)]);
     assert_eq!(only(&tracker).start_ns, None);
+}
+
+#[test]
+fn the_time_of_a_thread_is_divided_without_rest() {
+    let tracker = follow(&[
+        (1, 9, 9, marked(7)),
+        (5, 9, 9, OUT),
+        (6, 9, 9, What::SwitchedIn),
+        (10, 9, 9, exec()),
+        (20, 9, 9, PREEMPTED),
+        (24, 9, 9, What::SwitchedIn),
+        (25, 9, 9, OUT),
+        (95, 9, 9, What::SwitchedIn),
+        (100, 9, 9, What::Ended),
+        (101, -1, -1, OUT),
+    ]);
+    let course = only(&tracker);
+    let shares = Shares {
+        on_cpu_ns: 16,
+        preempted_ns: 4,
+        blocked_ns: 70,
+        preempted: 1,
+        blocked: 1,
+    };
+    assert_eq!(course.shares(), Some(&shares));
+    let wall = course.end_ns.unwrap() - course.start_ns.unwrap();
+    assert_eq!(
+        shares.on_cpu_ns + shares.preempted_ns + shares.blocked_ns,
+        wall
+    );
+}
+
+#[test]
+fn the_time_of_all_descendants_is_in_it() {
+    let begun = [
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (20, 9, 9, OUT),
+        // A thread, and a child that is on a CPU only later.
+        (20, 9, 30, What::Forked { parent: 9 }),
+        (20, 40, 40, What::Forked { parent: 9 }),
+        (25, 9, 30, What::SwitchedIn),
+        (27, 40, 40, What::SwitchedIn),
+        (35, 9, 30, What::Ended),
+        (40, 9, 9, What::SwitchedIn),
+        (41, 9, 9, What::Ended),
+    ];
+    let mut tracker = follow(&begun);
+    assert_eq!(only(&tracker).shares(), None);
+    feed(&mut tracker, &[(57, 40, 40, What::Ended)]);
+    let shares = Shares {
+        on_cpu_ns: 10 + 10 + 30 + 1,
+        preempted_ns: 5 + 7,
+        blocked_ns: 20,
+        preempted: 0,
+        blocked: 1,
+    };
+    assert_eq!(only(&tracker).shares(), Some(&shares));
 }
