@@ -1,0 +1,251 @@
+"""Podman: containers by a command, without an engine that runs all the time."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tare import agent
+from tare.errors import PlatformError
+from tare.lease import Remnant
+from tare.platforms import nest, root
+from tare.platforms.docker.nested import LABEL, limits
+from tare.platforms.layer import Layer, Place, Told, View
+from tare.registry import Description, Parameter
+
+PROGRAM = "podman"
+#: How long one of its own commands may take; the first of a user makes its store.
+PATIENCE_S = 30.0
+#: To which Podman 4 holds itself, so that it cannot give more.
+OWN_PROCESSES = 32768
+#: For users to whom no control groups are handed.
+NO_GROUPS = ("--cgroups=disabled",)
+
+
+class Way(NamedTuple):
+    """Options with which Podman starts containers on this machine."""
+
+    #: Before ``run``.
+    general: tuple[str, ...]
+    #: After it.
+    run: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((*self.general, *self.run))
+
+
+class Podman(Layer):
+    """A container of ``podman run``: an image that is there, or the files of where it stands."""
+
+    description = Description(
+        name="podman",
+        title="a container of Podman, without root where it can be",
+        question="What does a container cost without an engine, and without root's rights?",
+        parameters=(
+            Parameter(name="image", meaning="image in which it runs; without, it shows files"),
+            *root.PARAMETERS,
+            Parameter(
+                name="network",
+                meaning="Podman's network of the container",
+                default="none",
+                choices=("none", "bridge", "host", "slirp4netns", "pasta"),
+            ),
+            Parameter(
+                name="options",
+                meaning="options before `run`, such as --runtime runc; without, tare looks "
+                "for some that work on this machine",
+                default="",
+            ),
+        ),
+        source="podman-run(1), https://podman.io",
+    )
+    needs = (PROGRAM, "conmon")
+    own_files = True
+    holds = True
+    moves_groups = True
+    privileged = True
+
+    def check_here(self, place: Place) -> None:
+        """See that it is there, has the image, and can hold what is asked of it."""
+        if shutil.which(PROGRAM) is None:
+            raise PlatformError("podman is not installed", "sudo apt install podman")
+        image = self.settings(place)["image"]
+        way = self._way(place, here=True)
+        if place.limited and (not _can_limit() or NO_GROUPS[0] in way.run):
+            raise PlatformError(
+                "podman without root holds no container to a size or quota on this machine, "
+                "whose control groups are not handed to users",
+                "run it as root, or boot with systemd.unified_cgroup_hierarchy=1",
+            )
+        if image is not None and _asked(*way.general, "image", "exists", image).returncode:
+            raise PlatformError(f"podman has no image {image}", f"podman pull {image}")
+
+    def view(self, outer: View, place: Place) -> View:
+        """Show the container: its files, the agent, the shared directory."""
+        return root.view()
+
+    def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
+        """Put ``podman run`` before it, and make the directory that is the container's root."""
+        settings = self.settings(place)
+        way = self._way(place, here=outer.host_files)
+        folder = nest.folder(outer, place, "podman")
+        words = [PROGRAM, *way.general, "run", *way.run, *_options(place, settings)]
+        words += [f"--volume={outer.agent}:{root.AGENT}:ro", f"--volume={outer.shared}:{root.SHARED}"]
+        after = ((PROGRAM, *way.general, "rm", "--force", "--ignore", "--time=0", place.name),)
+        if settings["image"] is not None:
+            words += ["--entrypoint", json.dumps(argv[:1]), settings["image"], *argv[1:]]
+            return nest.around(words, nest.Nest(after=after), outer, place)
+        shown = root.shown(outer, place, settings)
+        words += [f"--volume={outside}:{inside}:ro" for inside, outside in shown.all]
+        words += ["--rootfs", f"{folder}/root", *argv]
+        made = nest.Nest(
+            folders=(folder, f"{folder}/root"),
+            links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
+            after=after,
+        )
+        return nest.around(words, made, outer, place)
+
+    def mend(self, said: str) -> str | None:
+        """Explain what Podman needs."""
+        if "hybrid mode not supported" in said or "setrlimit" in said:
+            return '[platforms.podman] options = "--runtime runc"   (and runc where it stands)'
+        if "image not known" in said or "in local containers storage" in said:
+            return "podman pull it there   ([platforms.podman] image)"
+        if "newuidmap" in said or "subuid ranges" in said:
+            return "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER"
+        return None
+
+    def facts(self, place: Place) -> tuple[Told, ...]:
+        """Tell its version, and the options that it took to start."""
+        about = _about()
+        told: list[Told] = [
+            ("podman_version", about["version"]["Version"], None, PROGRAM),
+            ("podman_options", str(self._way(place, here=True)), None, PROGRAM),
+        ]
+        return tuple(told)
+
+    def remnants(self) -> list[Remnant]:
+        """Return the containers with tare's label that this user made."""
+        if shutil.which(PROGRAM) is None:
+            return []
+        said = _asked("ps", "--all", "--format=json", f"--filter=label={LABEL}.user={os.geteuid()}")
+        try:
+            found = json.loads(said.stdout or "[]")
+        except ValueError:
+            return []
+        return [
+            Remnant(
+                name=one["Labels"][LABEL],
+                what=f"container {one['Id'][:12]} of podman",
+                remove=partial(_remove, one["Id"]),
+            )
+            for one in found or []
+        ]
+
+    def _way(self, place: Place, *, here: bool) -> Way:
+        given = tuple(shlex.split(self.settings(place)["options"]))
+        return Way(given) if given or not here else way()
+
+
+def _options(place: Place, settings: dict[str, Any]) -> list[str]:
+    """Return the options of ``podman run``."""
+    return [
+        *("--interactive", "--rm", "--pull=never", f"--name={place.name}"),
+        *(f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"),
+        *(f"--network={settings['network']}", "--log-driver=none", "--read-only"),
+        *("--tmpfs=/tmp:mode=1777", "--security-opt=label=disable"),
+        *limits(place),
+    ]
+
+
+@cache
+def way() -> Way:
+    """Return options with which a container starts here; the plain way first.
+
+    Raises
+    ------
+    PlatformError
+        If there are none, with what the last way said.
+    """
+    words = ["--rm", "--network=none", "--log-driver=none"]
+    held: tuple[str, ...] = ()
+    with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+        shutil.copy(agent.binary(), f"{folder}/agent")
+        for one in _ways():
+            for more in ((), _own_limits()):
+                tried = Way(one.general, (*one.run, *(held or more)))
+                run = (*tried.run, *words, "--rootfs", folder, "/agent", "nothing")
+                done = _asked(*tried.general, "run", *run)
+                if done.returncode == 0:
+                    return tried
+                if "rlimit" not in done.stderr or held:
+                    break
+                # It would raise limits, and this user may not: so it shall keep what is held.
+                held = _own_limits()
+    said = done.stderr.strip()
+    raise PlatformError(f"podman starts no container here: {said}", Podman().mend(said))
+
+
+def _ways() -> list[Way]:
+    runtimes = [(), *((f"--runtime={one}",) for one in ("runc", "crun") if shutil.which(one))]
+    managers: list[tuple[str, ...]] = [(), ("--cgroup-manager=cgroupfs",)]
+    pairs = [(*runtime, *manager) for runtime in runtimes for manager in managers]
+    return [*(Way(pair) for pair in pairs), *(Way(one, NO_GROUPS) for one in runtimes)]
+
+
+def _own_limits() -> tuple[str, ...]:
+    """Return options for the limits that this process has."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    processes = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    if processes == resource.RLIM_INFINITY or processes > OWN_PROCESSES:
+        processes = OWN_PROCESSES
+    return (f"--ulimit=nofile={files}:{files}", f"--ulimit=nproc={processes}:{processes}")
+
+
+@cache
+def _about() -> dict[str, Any]:
+    said = _asked("info", "--format=json")
+    try:
+        about: dict[str, Any] = json.loads(said.stdout)
+    except ValueError as error:
+        raise PlatformError(f"podman tells nothing of itself: {said.stderr.strip()}") from error
+    return about
+
+
+def _can_limit() -> bool:
+    host = _about()["host"]
+    return not host["security"]["rootless"] or host["cgroupVersion"] == "v2"
+
+
+def _asked(*words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            [PROGRAM, *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(words, 1, "", str(error))
+
+
+def _remove(container: str) -> None:
+    done = _asked("rm", "--force", "--ignore", "--time=0", container)
+    if done.returncode:
+        raise PlatformError(
+            f"the container {container[:12]} of podman cannot be removed: {done.stderr.strip()}",
+            f"podman rm --force {container[:12]}",
+        )
+
+
+UNIT = Podman()
