@@ -10,7 +10,7 @@ mod limits;
 mod made;
 mod spec;
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
@@ -52,15 +52,21 @@ pub fn run(name: &str, spec: &str, argv: &[String]) -> ExitCode {
         }
     };
     let outcome = nest.make(name, &spec).and_then(|()| nest.conduct(argv));
+    if let Err(why) = &outcome {
+        // Before what cleaning up may say.
+        tell(why);
+    }
     nest.undo(&spec);
     match outcome {
         Ok(Status::Exited(code)) => ExitCode::from(code as u8),
         Ok(Status::Killed(signal)) => ExitCode::from(128 + signal as u8),
-        Err(why) => {
-            eprintln!("tare-agent: {why}");
-            ExitCode::FAILURE
-        }
+        Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Says it to whoever still listens: of a front that was killed nobody does.
+fn tell(words: &str) {
+    let _ = writeln!(io::stderr(), "tare-agent: {words}");
 }
 
 struct Nest {
@@ -151,7 +157,7 @@ impl Nest {
                 Ok(command) => self.clean_by(&command),
             };
             if let Some(told) = told {
-                eprintln!("tare-agent: {told}");
+                tell(&told);
             }
         }
         for daemon in std::mem::take(&mut self.daemons).iter().rev() {
@@ -163,7 +169,7 @@ impl Nest {
             .into_iter()
             .chain(std::mem::take(&mut self.made).remove())
         {
-            eprintln!("tare-agent: {stays}");
+            tell(&stays);
         }
     }
 

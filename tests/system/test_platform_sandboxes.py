@@ -19,7 +19,7 @@ from tare.platforms import processes, quota
 
 pytestmark = pytest.mark.system
 
-SANDBOXES = ("cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn")
+SANDBOXES = ("cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman")
 MIB = 1 << 20
 #: gVisor's kernel has to fit in, too.
 MEMORY = 192 * MIB

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import tempfile
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tare import agent
@@ -98,7 +97,10 @@ class Podman(Layer):
         way = self._way(place, here=outer.host_files)
         folder = nest.folder(outer, place, "podman")
         words = [PROGRAM, *way.general, "run", *way.run, *_options(place, settings)]
-        words += [f"--volume={outer.agent}:{root.AGENT}:ro", f"--volume={outer.shared}:{root.SHARED}"]
+        words += [
+            f"--volume={outer.agent}:{root.AGENT}:ro",
+            f"--volume={outer.shared}:{root.SHARED}",
+        ]
         after = ((PROGRAM, *way.general, "rm", "--force", "--ignore", "--time=0", place.name),)
         if settings["image"] is not None:
             words += ["--entrypoint", json.dumps(argv[:1]), settings["image"], *argv[1:]]
