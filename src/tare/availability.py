@@ -13,3 +13,5 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
     why: str | None = None
     #: The line to type, where there is one.
     fix: str | None = None
+    #: Instructions are translated: what is measured there is no measure of a machine.
+    emulated: bool = False

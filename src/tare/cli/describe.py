@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Annotated, Any
 
 import msgspec
@@ -9,6 +10,7 @@ import typer
 from rich.table import Table
 
 from tare import registry
+from tare.availability import Availability
 from tare.cli import output
 from tare.errors import ExperimentError
 
@@ -29,13 +31,21 @@ KINDS = (
 )
 #: Packages that are called otherwise than what they hold.
 _PACKAGES = {"charts": "report.charts", "checks": "doctor", "formats": "interop"}
+#: Platforms that are tried side by side: a machine that boots takes a CPU.
+AT_ONCE = 2
 #: Columns of the tables; ``--json`` has more.
-PLATFORM, METRIC, UNIT = ["name", "works", "why", "fix"], ["name", "meaning"], ["name", "title"]
+PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
 
 
 def describe(
     kind: Annotated[
         str | None, typer.Argument(help=", ".join(KINDS) + ". Default: all.", metavar="[KIND]")
+    ] = None,
+    stacks: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="After `platforms`: these alone, such as ssh:HOST/docker.", metavar="[STACK]..."
+        ),
     ] = None,
     json: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
@@ -49,7 +59,15 @@ def describe(
         raise ExperimentError(
             f"there is no kind {kind!r}", "tare describe   (one of: " + ", ".join(KINDS) + ")"
         )
-    told = {name: _units(name) for name in ([kind] if kind else KINDS)}
+    if stacks and kind != "platforms":
+        raise ExperimentError(
+            f"only platforms are stacked ({' '.join(stacks)})",
+            f"tare describe platforms {' '.join(stacks)}",
+        )
+    told = {
+        name: _platforms(stacks) if name == "platforms" else _units(name)
+        for name in ([kind] if kind else KINDS)
+    }
     if json is not None:
         output.write_json({"version": 1, **told}, json)
         if json == "-":
@@ -60,7 +78,7 @@ def describe(
         for column in columns:
             table.add_column(column, overflow="fold")
         for unit in units:
-            table.add_row(*(_word(unit.get(column)) for column in columns))
+            table.add_row(*(_cell(unit, column) for column in columns))
         output.out.print(table)
 
 
@@ -70,21 +88,43 @@ def _units(kind: str) -> list[dict[str, Any]]:
     if kind in ("kernels", "metrics", "probes"):
         found = getattr(catalogue(), kind).values()
         return [msgspec.to_builtins(unit) for unit in found]
-    if kind == "platforms":
-        from tare import platforms
-
-        return [_platform(stack) for stack in platforms.offered()]
     units = registry.scan(_PACKAGES.get(kind, kind)).values()
     return [_row(unit.description) for unit in units if not getattr(unit, "double", False)]
 
 
-def _platform(stack: str) -> dict[str, Any]:
+def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
+    """Try stacks, some side by side, and say on standard error which are being tried."""
     from tare import platforms
 
-    found = platforms.availability(stack)
-    innermost = registry.scan("platforms")[stack.rsplit("/", maxsplit=1)[-1]]
-    told = {"works": found.works, "why": found.why, "fix": found.fix}
-    return {**_row(innermost.description), "name": stack, **told}
+    asked = stacks or list(platforms.offered())
+    waiting = list(asked)
+    with (
+        output.err.status("") as status,
+        ThreadPoolExecutor(max_workers=AT_ONCE) as threads,
+    ):
+        futures = {threads.submit(platforms.availability, stack): stack for stack in asked}
+        try:
+            for future in as_completed(futures):
+                waiting.remove(futures[future])
+                status.update(f"trying platforms, {len(waiting)} left: {' '.join(waiting)}")
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
+    return [_platform(stack, future.result()) for future, stack in futures.items()]
+
+
+def _platform(stack: str, found: Availability) -> dict[str, Any]:
+    layer = registry.scan("platforms")[stack.rsplit("/", maxsplit=1)[-1].partition(":")[0]]
+    return {
+        **_row(layer.description),
+        "name": stack,
+        "works": found.works,
+        "emulated": found.emulated,
+        # What is to be written after a colon, where it is not.
+        "argument": None if ":" in stack else layer.argument,
+        "why": found.why,
+        "fix": found.fix,
+    }
 
 
 def _row(description: registry.Description) -> dict[str, Any]:
@@ -95,7 +135,15 @@ def _row(description: registry.Description) -> dict[str, Any]:
     }
 
 
-def _word(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+def _cell(unit: dict[str, Any], column: str) -> str:
+    value = unit.get(column)
+    if column == "name" and unit.get("argument"):
+        return f"{value}:{unit['argument']}"
+    if column == "works":
+        return "no" if not value else "emulated" if unit["emulated"] else "yes"
+    if column == "why" and value is not None:
+        why = value.removeprefix(f"{unit['name']} did not start: ")
+        return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"
+    if column == "why" and unit["emulated"]:
+        return "its times are those of a translator, and no measure of a machine"
     return "" if value is None else str(value)

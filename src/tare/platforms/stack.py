@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,8 @@ START_S = 60.0
 
 
 _tried: dict[bytes, Availability] = {}
-_trying = threading.Lock()
+#: One stack is tried once, several side by side.
+_trying: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
 
 
 def availability(
@@ -53,7 +55,7 @@ def availability(
     """
     agent.binary()
     key = msgspec.json.encode([stack, options, runs_commands], order="deterministic")
-    with _trying:
+    with _trying[key]:
         if key not in _tried:
             _tried[key] = _attempt(stack, options or {}, runs_commands)
         return _tried[key]
@@ -69,10 +71,12 @@ def _attempt(
     )
     with lease.hold(name), _made(shared):
         try:
-            start(stack, place).close()
+            instance = start(stack, place)
+            instance.close()
         except PlatformError as error:
             return Availability(name=stack, works=False, why=error.message, fix=error.hint)
-    return Availability(name=stack, works=True)
+    emulated = any(name == "emulated" and value for name, value, *_ in instance.facts)
+    return Availability(name=stack, works=True, emulated=emulated)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,59 @@
+"""What is told of platforms: which work, which only emulate, what would change it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tare import platforms
+from tare.availability import Availability
+from tare.cli.describe import describe
+from tare.errors import ExperimentError
+
+FOUND = {
+    "bare": Availability(name="bare", works=True),
+    "vm": Availability(name="vm", works=True, emulated=True),
+    "ssh": Availability(name="ssh", works=False, why="no host", fix="write it"),
+    "ssh:me@box/docker": Availability(
+        name="ssh:me@box/docker", works=False, why="ssh:me@box/docker did not start: no engine"
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platforms, "availability", FOUND.__getitem__)
+    monkeypatch.setattr(platforms, "offered", lambda: tuple(FOUND)[:3])
+
+
+def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
+    describe("platforms")
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert any(line.startswith("bare") and line.endswith("yes") for line in lines)
+    assert any(line.startswith("vm") and "emulated" in line for line in lines)
+    assert any(line.startswith("ssh:HOST") and "no host" in line for line in lines)
+    assert "try: write it" in [line.strip() for line in lines]
+
+
+def test_stacks_that_are_named_are_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    describe("platforms", ["ssh:me@box/docker"])
+    said = capsys.readouterr().out
+    assert "ssh:me@box/docker" in said
+    assert "no engine" in said
+    assert "did not start" not in said
+    assert "bare" not in said
+
+
+def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    describe("platforms", json="-")
+    told = {one["name"]: one for one in json.loads(capsys.readouterr().out)["platforms"]}
+    assert told["vm"]["emulated"] is True
+    assert told["ssh"]["argument"] == "HOST"
+    assert (told["ssh"]["why"], told["ssh"]["fix"]) == ("no host", "write it")
+
+
+def test_nothing_else_is_stacked() -> None:
+    with pytest.raises(ExperimentError, match="only platforms") as caught:
+        describe("kernels", ["bare"])
+    assert caught.value.hint == "tare describe platforms bare"
