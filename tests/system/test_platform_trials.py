@@ -86,9 +86,10 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
     if not found.works:
         pytest.skip(str(found.why))
     from tare.platforms.docker import engine
+    from tare.platforms.docker import image as images
 
     client = engine.connect()
-    image = engine.own_image(client)  # stands in for an image that somebody else made
+    image = images.own(client)  # stands in for an image that somebody else made
     client.close()
     shared = f"/dev/shm/{session}"
     place = platforms.Place(

@@ -13,7 +13,7 @@ import pytest
 from tare import agent
 from tare.errors import PlatformError
 from tare.platforms import Place
-from tare.platforms.docker import UNIT, engine, quota
+from tare.platforms.docker import UNIT, engine, image, quota
 from tare.platforms.layer import View
 
 
@@ -81,7 +81,10 @@ def test_a_peer_that_is_no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_the_image_holds_the_agent_alone(binary: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(engine.archive())) as archive:
+    packed = io.BytesIO()
+    image.pack(packed)
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as archive:
         files = [entry for entry in archive if entry.isfile()]
         assert [f"/{entry.name}" for entry in files] == [engine.AGENT]
         assert files[0].mode == 0o755

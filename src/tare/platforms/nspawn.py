@@ -50,7 +50,7 @@ class Nspawn(Layer):
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Run a container whose root is an empty directory with everything bound into it."""
-        shown = root.shown(outer, place, self.settings(place))
+        shown = _with_usr(root.shown(outer, place, self.settings(place)), outer)
         folder = nest.folder(outer, place, self.description.name)
         words = [
             *(PROGRAM, "--quiet", "--console=pipe", f"--machine={place.name}", *ALONE),
@@ -80,6 +80,16 @@ class Nspawn(Layer):
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version."""
         return versions.told("nspawn_version", PROGRAM)
+
+
+def _with_usr(shown: root.Shown, outer: View) -> root.Shown:
+    """Return the same with /usr bound: without one it takes no directory for a root."""
+    if outer.host_files:
+        return shown
+    ((path, source), *_) = shown.binds
+    usr = ("/usr", f"{source.rstrip('/')}/usr")
+    links = tuple(link for link in shown.links if link[0] != "/usr")
+    return shown._replace(binds=((path, source), usr), links=links)
 
 
 def _points(folders: list[str], files: list[str]) -> list[str]:

@@ -46,6 +46,7 @@ class Unshare(Layer):
     )
 
     needs = ("unshare",)
+    privileged = True
 
     def check_here(self, place: Place) -> None:
         """See that unshare is there."""

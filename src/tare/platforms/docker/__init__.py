@@ -15,6 +15,9 @@ from tare.registry import Description, Parameter
 
 #: The engine's period behind ``docker --cpus``.
 NANO_CPUS_PERIOD_US = 100_000
+#: What sandboxes use of all the rights that a privileged container has; and their control groups.
+SOME_RIGHTS = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
+GROUPS = "/sys/fs/cgroup"
 
 
 class Docker(Ground):
@@ -39,8 +42,8 @@ class Docker(Ground):
                 name="rights",
                 meaning="what a stack such as docker/isolate is given to make its sandboxes; "
                 "docker alone is given nothing",
-                default="privileged",
-                choices=("privileged", "sys_admin"),
+                default="auto",
+                choices=("auto", "privileged", "sys_admin"),
             ),
         ),
         source="Docker Engine API",
@@ -78,6 +81,20 @@ class Docker(Ground):
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a container whose first process is the command, attach to it, start it."""
+        asked = self.settings(place)["rights"]
+        if asked != "auto":
+            return self._started(argv, place, inner, asked)
+        try:
+            return self._started(argv, place, inner, "privileged")
+        except PlatformError as error:
+            # An engine that lacks a right itself can give no container all of them.
+            if "unable to apply caps" not in error.message:
+                raise
+            return self._started(argv, place, inner, "sys_admin")
+
+    def _started(
+        self, argv: list[str], place: Place, inner: Sequence[Layer], rights: str
+    ) -> Channel:
         from docker.errors import DockerException
 
         from tare.platforms.docker import engine
@@ -92,7 +109,7 @@ class Docker(Ground):
                 stdin_open=True,
                 name=place.name,
                 labels={engine.LABEL: place.name, f"{engine.LABEL}.user": str(os.geteuid())},
-                host_config=self._host_config(client, place, inner),
+                host_config=self._host_config(client, place, inner, rights),
             )
         except (DockerException, OSError) as error:
             client.close()
@@ -133,12 +150,13 @@ class Docker(Ground):
     def remnants(self) -> list[Remnant]:
         """Return containers with tare's label that this user made, and the agent's images."""
         from tare.platforms.docker import engine
+        from tare.platforms.docker.image import REPOSITORY
 
         user = f"{engine.LABEL}.user={os.geteuid()}"
         try:
             with engine.connected() as client:
                 found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
-                images = client.images.list(engine.REPOSITORY)
+                images = client.images.list(REPOSITORY)
         except PlatformError:
             return []
         return [
@@ -159,36 +177,35 @@ class Docker(Ground):
 
     def _image(self, client: Any, place: Place, inner: Sequence[Layer]) -> str:
         from tare.platforms.docker import engine
+        from tare.platforms.docker import image as images
 
         image = self.settings(place)["image"]
         if image is not None:
             return engine.named_image(client, image)
-        needs = [need for layer in inner for need in layer.needs]
-        if needs:
-            raise PlatformError(
-                f"docker needs an image of yours that contains {' and '.join(needs)}",
-                '[platforms.docker] image = "…"',
-            )
-        return engine.own_image(client)
+        return images.own(client, [need for layer in inner for need in layer.needs])
 
-    def _host_config(self, client: Any, place: Place, inner: Sequence[Layer]) -> dict[str, Any]:
+    def _host_config(
+        self, client: Any, place: Place, inner: Sequence[Layer], rights: str
+    ) -> dict[str, Any]:
         from docker.types import LogConfig, Mount
 
         from tare import agent
         from tare.platforms.docker import engine
 
         privileged = any(layer.privileged for layer in inner)
-        rights = self.settings(place)["rights"]
+        some = privileged and rights == "sys_admin"
         mounts = [Mount(engine.SHARED, place.shared, type="bind")]
         if self.settings(place)["image"] is not None:
             mounts.append(Mount(engine.AGENT, str(agent.binary()), type="bind", read_only=True))
+        if some:
+            mounts.append(Mount(GROUPS, GROUPS, type="bind"))
         config: dict[str, Any] = client.api.create_host_config(
             network_mode=self.settings(place)["network"],
             # A sandbox inside keeps its boxes among the container's files.
             read_only=self.settings(place)["read_only"] and not privileged,
             privileged=privileged and rights == "privileged",
-            cap_add=["SYS_ADMIN", "NET_ADMIN"] if privileged and rights == "sys_admin" else None,
-            security_opt=["apparmor=unconfined"] if privileged else None,
+            cap_add=list(SOME_RIGHTS) if some else None,
+            security_opt=["apparmor=unconfined", "seccomp=unconfined"] if privileged else None,
             auto_remove=True,
             # A log would be written in the measured path.
             log_config=LogConfig(type="none"),
@@ -199,6 +216,9 @@ class Docker(Ground):
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,
         )
+        if some:
+            # What hides a file of /proc keeps sandboxes from showing one of their own.
+            config |= {"MaskedPaths": [], "ReadonlyPaths": []}
         return config
 
 

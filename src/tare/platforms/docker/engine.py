@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import selectors
 import shutil
 import socket
-import tarfile
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,14 +15,12 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
-from tare import agent
 from tare.errors import AgentError, PlatformError
 from tare.platforms.docker.frames import Frames
 
 #: Where the agent is in every container, and in the image that is made of it.
 AGENT = "/tare/tare-agent"
 SHARED = "/tare/shared"
-REPOSITORY = "tare-agent"
 LABEL = "tare"
 STOPPED = "Docker's engine stopped answering"
 #: How long a container may take to end by itself when its standard input has.
@@ -34,8 +29,6 @@ END_S = 5.0
 STOPS_S = 1.0
 #: How long the engine may take to remove one.
 GONE_S = 20.0
-
-_importing = threading.Lock()
 
 
 def connect() -> docker.DockerClient:
@@ -90,33 +83,6 @@ def _start_engine() -> str:
         return "sudo apt install docker.io"
     systemd = Path("/run/systemd/system").exists()
     return "sudo systemctl start docker" if systemd else "sudo dockerd &"
-
-
-def own_image(client: docker.DockerClient) -> str:
-    """Return the image that holds nothing but the agent, and make it where it is missing."""
-    tag = agent.digest()[:12]
-    name = f"{REPOSITORY}:{tag}"
-    with _importing:
-        try:
-            client.images.get(name)
-        except ImageNotFound:
-            client.api.import_image_from_data(archive(), repository=REPOSITORY, tag=tag)
-    return name
-
-
-def archive() -> bytes:
-    """Return the files of the agent's image, as tar."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as archive:
-        for folder in ("tare", "tare/shared", "tmp"):
-            entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-            archive.addfile(entry)
-        data = agent.binary().read_bytes()
-        entry = tarfile.TarInfo(AGENT.lstrip("/"))
-        entry.size, entry.mode = len(data), 0o755
-        archive.addfile(entry, io.BytesIO(data))
-    return out.getvalue()
 
 
 def named_image(client: docker.DockerClient, image: str) -> str:
