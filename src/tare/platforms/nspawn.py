@@ -73,6 +73,9 @@ class Nspawn(Layer):
 
     def mend(self, said: str) -> str | None:
         """Explain what it lacks."""
+        if "os-release" in said:
+            # It takes the machine's own into every container.
+            return 'use "runc" there, or give the machine /usr/lib/os-release'
         if "Failed to" in said and "o such file or directory" in said:
             return "[platforms.nspawn] root, show: name what is there"
         return None
