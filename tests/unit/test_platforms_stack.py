@@ -39,7 +39,7 @@ def agent_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str
     [
         ("dokker", "no platform layer 'dokker'"),
         ("", "no platform layer ''"),
-        ("unshare/docker", "docker can only be the outermost layer"),
+        ("unshare/vm", "vm can only be the outermost layer"),
         ("unshare/bare", "bare can only be the outermost layer"),
         ("docker/", "no platform layer ''"),
     ],
