@@ -51,6 +51,12 @@ class MachineFact(msgspec.Struct, frozen=True, kw_only=True, tag_field="record",
     instance: str | None = None
 
 
+#: Facts of single instances: what a program in them sees.
+SEEN = (
+    "cpus_affinity", "cpus_online", "cpus_visible", "memory_total_bytes", "memory_limit_bytes",
+)  # fmt: skip
+
+
 class InstanceStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="instance"):
     """An instance of a platform was started; its agent has said hello."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from tare.journal import SEEN
 from tare.metrics import SOURCES
 
 if TYPE_CHECKING:
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from tare.experiment import Experiment
 
 
+INSTANCES = (
+    "session", "instance", "platform", "size", "pinning", "cores", "cpus", "memory_bytes",
+    "workers", "cold", "start_ns", "stop_ns", "host_cpu_ns", "host_memory_bytes",
+)  # fmt: skip
+CLOCKS = (
+    "session", "instance", "monotonic_ns", "monotonic_offset_ns", "realtime_offset_ns",
+    "within_ns",
+)  # fmt: skip
 FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values")
 
 
@@ -49,6 +58,15 @@ class Results:
     figures : DataFrame
         What probes found before and after the trials of each session:
         ``session, moment, metric, unit, better, margin, values``.
+    instances : DataFrame
+        One row an instance of a platform: ``session, instance, platform, size, pinning, cores,
+        cpus, memory_bytes, workers, cold, start_ns, stop_ns, host_cpu_ns, host_memory_bytes``;
+        ``cores`` is a quota, ``cpus`` a list or None. And what a program sees in it, absent (NA)
+        where it was not told: ``cpus_affinity`` (what nproc says), ``cpus_online``,
+        ``cpus_visible`` (affinity and quota), ``memory_total_bytes``, ``memory_limit_bytes``.
+    clocks : DataFrame
+        Clocks inside an instance beside the host's: ``session, instance, monotonic_ns,
+        monotonic_offset_ns, realtime_offset_ns, within_ns``.
     """
 
     experiment: Experiment
@@ -60,6 +78,10 @@ class Results:
     stops: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     figures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FIGURES))
+    instances: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=[*INSTANCES, *SEEN])
+    )
+    clocks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLOCKS))
 
     @property
     def factors(self) -> list[str]:
@@ -136,6 +158,8 @@ class Results:
             sessions=_rows(self.sessions, "session", numbers),
             faults=_rows(self.faults, "trial", kept),
             figures=_rows(self.figures, "session", numbers),
+            instances=_rows(self.instances, "session", numbers),
+            clocks=_rows(self.clocks, "session", numbers),
         )
 
     def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:

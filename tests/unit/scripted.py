@@ -22,6 +22,8 @@ class ScriptedChannel:
 
     def __init__(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
+        #: Facts that it tells of itself.
+        self.seen: dict[str, int] = {}
         self.lines: deque[bytes] = deque()
         self.closed = False
         self._say(
@@ -33,12 +35,23 @@ class ScriptedChannel:
 
     def send(self, line: bytes) -> None:
         job = msgspec.json.decode(line, type=record.Job)
-        answers = self._trial(job) if isinstance(job, record.Trial) else []
+        answers = self._trial(job) if isinstance(job, record.Trial) else self._told(job)
         if answers is None:
             return
         for answer in answers:
             self._say(answer)
         self._say(record.Done(id=job.id, records=len(answers)))
+
+    def _told(self, job: record.Job) -> list[record.Record]:
+        match job:
+            case record.ReadClocks():
+                return [record.Clocks(id=job.id, monotonic_ns=1, realtime_ns=2)]
+            case record.MeasureSelf():
+                return [
+                    record.Fact(id=job.id, name=name, value=value, unit=None, source="script")
+                    for name, value in self.seen.items()
+                ]
+        return []
 
     def _trial(self, job: record.Trial) -> list[record.Record] | None:
         said: list[record.Record] = []
@@ -84,6 +97,10 @@ class Stage:
     behaviour: Behaviour
     #: Stacks that cannot be started.
     broken: tuple[str, ...] = ()
+    #: Facts of the agent in an instance.
+    seen: Callable[[Place], dict[str, int]] = lambda place: {}
+    #: Stacks that are machines of their own.
+    machines: tuple[str, ...] = ()
     started: list[tuple[str, Place]] = field(default_factory=list)
     channels: list[ScriptedChannel] = field(default_factory=list)
 
@@ -92,9 +109,12 @@ class Stage:
             raise PlatformError(f"{stack} is broken")
         self.started.append((stack, place))
         self.channels.append(ScriptedChannel(self.behaviour))
+        self.channels[-1].seen = self.seen(place)
         return Instance(
-            channel=self.channels[-1], shared=place.shared, host_pid=None, users=True, facts=(),
-            _end=list,
+            channel=self.channels[-1], shared=place.shared, host_pid=None, users=True,
+            facts=(("emulated", True, None, "script"),) if stack in self.machines else (),
+            _end=list, shares_memory=stack not in self.machines,
+            own_machine=stack in self.machines,
         )  # fmt: skip
 
 

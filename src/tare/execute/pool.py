@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import NamedTuple
 
 from tare import agent, platforms, record
+from tare.errors import AgentError
+from tare.execute import clocks, introduction, seen
+from tare.execute.resident import Cpus, Key, Resident
 from tare.experiment import Cell, Experiment
-from tare.journal import MachineFact
+from tare.journal import ClockCheck, InstanceEnd, InstanceStart, MachineFact
+from tare.platforms import processes
 
 #: Starting a container takes a fifth of a second; a VM takes seconds.
 START_S = 120.0
 #: Instances that are kept at a time: a machine of 64 CPUs has 640 quotas in steps of 0.1.
 MOST_RESIDENT = 64
+#: Of the machine's memory, what machines that are kept may take together.
+MEMORY_SHARE = 0.8
+#: Of a machine whose size is not given, where it does not tell its memory.
+MACHINE_BYTES = 1 << 30
 
-Cpus = tuple[int, ...] | None
-
-
-class Key(NamedTuple):
-    """What an instance was given."""
-
-    platform: str
-    size: str
-    #: CPU time a second of time, whether by a size or by a quota of its own.
-    cores: float | None
-    period_s: float
-    workers: tuple[int, ...]
-    cpus: tuple[Cpus, ...]
-
-
-@dataclass(frozen=True)
-class Resident:
-    """A platform instance with the agent in it and the workers that it is to run."""
-
-    key: Key
-    instance: platforms.Instance
-    agent: agent.Agent
-
-    @property
-    def workers(self) -> tuple[int, ...]:
-        """Numbers of the workers, over all instances of the trial."""
-        return self.key.workers
-
-    @property
-    def cpus(self) -> tuple[Cpus, ...]:
-        """CPUs of each worker."""
-        return self.key.cpus
+Told = InstanceStart | InstanceEnd | ClockCheck | MachineFact
 
 
 class Pool:
@@ -61,8 +38,12 @@ class Pool:
         Host directory that every instance sees.
     experiment : Experiment
         Says whether workers share an instance and which options platforms have.
+    memory_bytes : int
+        Of this machine.
+    files : tuple of str
+        Files of this machine that commands need.
     tell : callable
-        Takes the facts of every instance that was started.
+        Takes what is to be known of every instance that is started or ended.
     """
 
     def __init__(
@@ -70,17 +51,24 @@ class Pool:
         name: str,
         shared: str,
         experiment: Experiment,
-        tell: Callable[[list[MachineFact]], None],
+        memory_bytes: int,
+        files: tuple[str, ...],
+        tell: Callable[[Sequence[Told]], None],
     ) -> None:
         self._name = name
         self._shared = shared
         self._experiment = experiment
+        self._memory_bytes = memory_bytes
+        self._files = files
         self._tell = tell
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
-        #: Stacks that have told their facts.
+        #: Stacks that have told their facts, and instances that have told what is seen in them.
         self._known: set[str] = set()
+        self._seen: set[Key] = set()
+        #: Memory of machines whose size is not given, by stack that is one.
+        self._machines: dict[str, int] = {}
 
     def get(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Resident]:
         """Return the instances for a cell's workers, starting those that are not there yet.
@@ -88,46 +76,84 @@ class Pool:
         Raises
         ------
         PlatformError, AgentError
-            If one cannot be started; those that were stay for the next trial.
+            If one cannot be started, or is not what was asked; those that were stay for the next
+            trial.
         """
         keys = self._keys(cell, cpus)
         missing = [key for key in keys if key not in self._residents]
-        self._make_room(keys, len(missing))
+        self._make_room(keys, missing)
         numbers = range(self._started, self._started + len(missing))
         self._started += len(missing)
-        if len(missing) == 1:
-            self._residents[missing[0]] = self._start(missing[0], numbers[0])
-        elif missing:
-            with ThreadPoolExecutor(max_workers=min(8, len(missing))) as threads:
-                futures = [
-                    threads.submit(self._start, key, number)
-                    for key, number in zip(missing, numbers, strict=True)
-                ]
-            for key, future in zip(missing, futures, strict=True):
-                if future.exception() is None:
-                    self._residents[key] = future.result()
-            for future in futures:
-                future.result()
+        # One machine boots at a time: side by side they would wait for each other.
+        alone = len(missing) == 1 or not platforms.shares_memory(cell.platform)
+        if alone:
+            for key, number in zip(missing, numbers, strict=True):
+                self._residents[key] = self._start(key, number)
+        else:
+            self._start_all(missing, numbers)
         for key in missing:
-            if key.platform not in self._known:
-                self._tell(_facts(self._residents[key]))
-                self._known.add(key.platform)
+            self._introduce(self._residents[key])
         for key in keys:
             self._residents[key] = self._residents.pop(key)
         return [self._residents[key] for key in keys]
 
-    def _make_room(self, keys: list[Key], count: int) -> None:
-        """End the longest unused instances but those of a trial, so that so many more fit."""
-        unused = [key for key in self._residents if key not in keys]
-        for key in unused[: max(0, len(self._residents) + count - MOST_RESIDENT)]:
-            self.discard([self._residents[key]])
+    def _start_all(self, missing: list[Key], numbers: range) -> None:
+        with ThreadPoolExecutor(max_workers=8) as threads:
+            futures = [
+                threads.submit(self._start, key, number)
+                for key, number in zip(missing, numbers, strict=True)
+            ]
+        for key, future in zip(missing, futures, strict=True):
+            if future.exception() is None:
+                self._residents[key] = future.result()
+        for future in futures:
+            future.result()
 
-    def discard(self, residents: list[Resident]) -> list[platforms.Figure]:
-        """End instances, and return the figures that the platforms themselves have of them."""
+    def _make_room(self, keys: list[Key], missing: list[Key]) -> None:
+        """End the longest unused instances but those of a trial, so that the missing ones fit."""
+        unused = [key for key in self._residents if key not in keys]
+        excess = len(self._residents) + len(missing) - MOST_RESIDENT
+        taken = sum(map(self._machine_bytes, [*self._residents, *missing]))
+        for key in unused:
+            own = self._machine_bytes(key)
+            over = taken > MEMORY_SHARE * self._memory_bytes
+            if excess > 0 or (over and own):
+                self.discard([self._residents[key]])
+                excess -= 1
+                taken -= own
+
+    def _machine_bytes(self, key: Key) -> int:
+        """Return the memory that an instance takes as a machine of its own."""
+        if key.platform not in self._machines:
+            return 0
+        return self._experiment.limits(key.size).memory_bytes or self._machines[key.platform]
+
+    def discard(self, residents: list[Resident], *, lost: bool = False) -> list[platforms.Figure]:
+        """End instances, and return the figures that the platforms themselves have of them.
+
+        ``lost``: their agents may hang, or still do what nobody waits for.
+        """
         figures: list[platforms.Figure] = []
+        told: list[Told] = []
         for resident in residents:
             self._residents.pop(resident.key, None)
+            if not lost:
+                with contextlib.suppress(AgentError):
+                    told.append(clocks.check(resident.agent, resident.place.name))
+            weight = processes.weight(resident.place.name)
+            around = weight.around if weight is not None and weight.around.memory_bytes else None
+            began = time.monotonic_ns()
             figures += resident.instance.close()
+            told.append(
+                InstanceEnd(
+                    instance=resident.place.name,
+                    stop_ns=time.monotonic_ns() - began,
+                    host_cpu_ns=around and around.cpu_ns,
+                    host_memory_bytes=around and around.memory_bytes,
+                )
+            )
+        # A journal that cannot be written keeps none of them alive.
+        self._tell(told)
         return figures
 
     def close(self) -> None:
@@ -137,7 +163,7 @@ class Pool:
     def _keys(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
         workers = tuple(range(cell.workers))
         e = self._experiment
-        given = (cell.platform, cell.size, e.cores(cell), e.period_s(cell))
+        given = (cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell))
         if e.instances == "shared":
             return [Key(*given, workers, cpus)]
         return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
@@ -145,47 +171,49 @@ class Pool:
     def _start(self, key: Key, number: int) -> Resident:
         cpus = key.cpus
         given = None if None in cpus else tuple(sorted({c for some in cpus for c in some or ()}))
-        instance = platforms.start(
-            key.platform,
-            platforms.Place(
-                name=f"{self._name}-{number}",
-                cpus=given,
-                cores=key.cores,
-                period_us=round(key.period_s * 1e6),
-                memory_bytes=self._experiment.limits(key.size).memory_bytes,
-                shared=self._shared,
-                options=self._experiment.platforms,
-                runs_commands=self._experiment.runs_commands,
-                workers=len(key.workers),
-            ),
+        place = platforms.Place(
+            name=f"{self._name}-{number}",
+            cpus=given,
+            cores=key.cores,
+            period_us=round(key.period_s * 1e6),
+            memory_bytes=self._experiment.limits(key.size).memory_bytes,
+            shared=self._shared,
+            options=self._experiment.platforms,
+            runs_commands=self._experiment.runs_commands,
+            files=self._files,
+            workers=len(key.workers),
         )
+        instance = platforms.start(key.platform, place)
         try:
-            resident = Resident(key, instance, agent.Agent(instance.channel, timeout_s=START_S))
+            speaking = agent.Agent(instance.channel, timeout_s=START_S)
+            return Resident(key, place, instance, speaking)
         except BaseException:
             instance.close()
             raise
-        return resident
 
+    def _introduce(self, resident: Resident) -> None:
+        """Write down what an instance is, and see that it is what was asked."""
+        key, place = resident.key, resident.place
+        first = key.platform not in self._known
+        self._tell([introduction.begun(resident, cold=first)])
+        try:
+            self._tell([clocks.check(resident.agent, place.name)])
+            if first or key not in self._seen:
+                self._look(resident, first)
+        except BaseException:
+            self.discard([resident], lost=True)
+            raise
 
-def _facts(resident: Resident) -> list[MachineFact]:
-    """Return what the instance and the agent in it say of themselves."""
-    platform = resident.key.platform
-    told = [
-        MachineFact(name=name, value=value, unit=unit, source=source, platform=platform)
-        for name, value, unit, source in resident.instance.facts
-    ]
-    job = record.MeasureSelf(id=resident.agent.next_id())
-    for got in resident.agent.ask(job, START_S):
-        # How many CPUs a quota comes to is the quota's, not the platform's.
-        limited = resident.key.cores is not None and getattr(got, "name", None) == "cpus_visible"
-        if isinstance(got, record.Fact) and not limited:
-            told.append(
-                MachineFact(
-                    name=got.name,
-                    value=got.value,
-                    unit=got.unit,
-                    source=got.source,
-                    platform=platform,
-                )
-            )
-    return told
+    def _look(self, resident: Resident, first: bool) -> None:
+        key, place = resident.key, resident.place
+        job = record.MeasureSelf(id=resident.agent.next_id())
+        own = [got for got in resident.agent.ask(job, START_S) if isinstance(got, record.Fact)]
+        if first:
+            self._tell(introduction.of_platform(resident, own))
+            self._known.add(key.platform)
+        self._tell(introduction.of_instance(resident, own))
+        if resident.instance.own_machine and first:
+            known = {name: int(v) for name, v, unit, _ in resident.instance.facts if unit == "bytes"}
+            self._machines[key.platform] = known.get("vm_memory_bytes", MACHINE_BYTES)
+        seen.check(key.platform, place, resident.instance, {f.name: f.value for f in own})
+        self._seen.add(key)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from tare import journal, lease, plan, plan_file, remnants
 from tare.errors import TrialError
-from tare.execute import repetitions
+from tare.execute import files, repetitions
 from tare.execute.budget import Budget
 from tare.execute.observer import Observer
 from tare.execute.opening import ending, journal_path, opening
-from tare.execute.pool import Pool
+from tare.execute.pool import Pool, Told
 from tare.execute.rendezvous import Shared
 from tare.execute.request import Decision, Request
 from tare.execute.tally import Tally
@@ -98,7 +99,14 @@ class _Session:
                 "The kernel does not let tare watch the CPUs, so that each agent watches its own "
                 f"child, or times around it where it may not: {observer.refusal}"
             )
-        pool = Pool(name, str(shared.folder), self.experiment, self._instances)
+        pool = Pool(
+            name,
+            str(shared.folder),
+            self.experiment,
+            request.machine.memory_bytes,
+            files.needed(request.plan.cells, os.environ),
+            self._instances,
+        )
         stack.callback(pool.close)
         self.conductor = Conductor(
             experiment=self.experiment,
@@ -119,10 +127,12 @@ class _Session:
         self.writer.write(journal.Note(message=message))
         self.request.progress.note(message)
 
-    def _instances(self, told: list[journal.MachineFact]) -> None:
-        """Keep what new instances say; tell once what a missing control group costs."""
+    def _instances(self, told: Sequence[Told]) -> None:
+        """Keep what instances say; tell once what a missing control group or emulation means."""
         self.writer.write(*told)
         for fact in told:
+            if not isinstance(fact, journal.MachineFact):
+                continue
             if (fact.name, fact.platform) == ("cgroup", "bare") and self._grouped:
                 if str(fact.value).startswith("none"):
                     self._note(
@@ -130,6 +140,12 @@ class _Session:
                         f"kernel says of processes that ended (rusage): {fact.value}"
                     )
                 self._grouped = False
+            if fact.name == "emulated" and fact.value is True:
+                self._note(
+                    f"{fact.platform} runs under EMULATION here: its instructions are translated, "
+                    "so its times are no measure of such a machine, and no overhead is concluded "
+                    "from them."
+                )
 
     def conduct(self) -> str:
         self._find_repetitions()

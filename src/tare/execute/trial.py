@@ -11,16 +11,21 @@ from pathlib import Path
 import msgspec
 
 from tare import loads, record, workloads
-from tare.errors import AgentError, TareError
+from tare.errors import TareError, TrialError
 from tare.execute.observer import Observer
-from tare.execute.pool import Cpus, Pool, Resident
+from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
+from tare.execute.resident import Cpus, Resident
+from tare.execute.values import Values
 from tare.execute.window import longest_s, window
 from tare.experiment import Cell, Experiment, LoadSpec
 from tare.journal import TrialEnd, TrialStart
 
 #: Beyond a workload's own time-out: set-up, linger and the way back.
 GRACE_S = 60.0
+#: How long a machine of its own may be silent in a trial without a time-out: in the first trial of
+#: a cell, and in later ones as a multiple of the longest that was good, with the grace on top.
+FIRST_S, PATIENCE = 600.0, 10
 
 
 @dataclass
@@ -56,6 +61,8 @@ class Conductor:
     cpus: int
     #: Environment of who calls tare, as it was in the beginning.
     surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    #: Duration of the longest good trial by cell.
+    _longest_s: dict[int, float] = field(default_factory=dict)
 
     def execute(
         self,
@@ -111,7 +118,7 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        values = _Values((metric, *also))
+        values = Values((metric, *also))
         failure: str | None = None
         try:
             job = self._job(number, cell, seed, repetitions, iterations)
@@ -122,6 +129,8 @@ class Conductor:
         status = "ok" if failure is None else "failed"
         self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
         seconds = (ended - began) / 1e9
+        if failure is None:
+            self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return Outcome(
             status,
             failure,
@@ -161,10 +170,15 @@ class Conductor:
         )
 
     def _surrounded(
-        self, job: record.Trial, cell: Cell, cpus: tuple[Cpus, ...], values: _Values
+        self, job: record.Trial, cell: Cell, cpus: tuple[Cpus, ...], values: Values
     ) -> str | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus)
+        if len(residents) > 1 and not all(r.instance.shares_memory for r in residents):
+            raise TrialError(
+                f"workers in several instances of {cell.platform} have no memory to meet in",
+                'instances = "shared"',
+            )
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
@@ -178,7 +192,7 @@ class Conductor:
         return failure
 
     def _measured(
-        self, job: record.Trial, cell: Cell, residents: list[Resident], values: _Values
+        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
     ) -> str | None:
         meeting = self.shared.rendezvous(job.trial) if cell.workers > 1 else None
         groups = [
@@ -192,13 +206,15 @@ class Conductor:
         failure: str | None = None
         try:
             asked = [(r, self._submit(job, r, meeting, cell.workers)) for r in residents]
-            limit = _limit_s(job)
             for resident, job_id in asked:
+                limit = _limit_s(job)
+                if limit is None and not resident.instance.shares_memory:
+                    limit = self._patience_s(cell)
                 answer = resident.agent.answer(job_id, limit)
                 failure = self._keep(answer, values) or failure
-        except AgentError:
+        except BaseException:
             # Whatever its agents still do belongs to no trial.
-            self.pool.discard(residents)
+            self.pool.discard(residents, lost=True)
             raise
         finally:
             if meeting is not None:
@@ -207,6 +223,11 @@ class Conductor:
                 self.shared.keep_output(self.folder / "output")
             self._keep(iter(self.observer.collect(job.trial)), values)
         return failure
+
+    def _patience_s(self, cell: Cell) -> float:
+        """Return how long to wait for a machine of its own, which may hang without a word."""
+        longest_s = self._longest_s.get(cell.cell)
+        return FIRST_S if longest_s is None else GRACE_S + PATIENCE * longest_s
 
     def _submit(
         self, job: record.Trial, resident: Resident, meeting: str | None, parties: int
@@ -230,14 +251,18 @@ class Conductor:
                 ),
                 rendezvous=None
                 if meeting is None
-                else record.Rendezvous(path=f"{inside}/{meeting}", parties=parties),
+                else record.Rendezvous(
+                    # In a machine of its own the agent makes the place to meet.
+                    path=f"{inside}/{meeting}" if resident.instance.shares_memory else None,
+                    parties=parties,
+                ),
                 # A container has users of its own.
                 user=job.user if resident.instance.users else None,
             )
         )
         return job_id
 
-    def _keep(self, records: Iterator[record.Record], values: _Values) -> str | None:
+    def _keep(self, records: Iterator[record.Record], values: Values) -> str | None:
         """Write records down; return the first reason for the trial to have failed."""
         failure: str | None = None
         for got in records:
@@ -260,20 +285,3 @@ def _limit_s(job: record.Trial) -> float | None:
     if job.window is not None:
         limit += longest_s(job.window, job.timeout_ns / 1e9)
     return limit
-
-
-class _Values:
-    """Sums of metrics by source, over measured iterations and workers; whether all is right."""
-
-    def __init__(self, metrics: tuple[str, ...]) -> None:
-        self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
-        self.wrong = False
-
-    def add(self, sample: record.Sample) -> None:
-        sums = self._sums.get(sample.metric)
-        if sums is not None and sample.phase == "measured":
-            total, count = sums.get(sample.source, (0.0, 0))
-            sums[sample.source] = (total + sample.value, count + 1)
-
-    def means(self, metric: str) -> dict[str, float]:
-        return {source: total / count for source, (total, count) in self._sums[metric].items()}

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from tare.platforms.layer import Figure, Instance, Place
-from tare.platforms.stack import availability, offered, own_files, start
+from tare.platforms.stack import availability, offered, own_files, shares_memory, start
 
-__all__ = ["Figure", "Instance", "Place", "availability", "offered", "own_files", "start"]
+__all__ = [
+    "Figure",
+    "Instance",
+    "Place",
+    "availability",
+    "offered",
+    "own_files",
+    "shares_memory",
+    "start",
+]

@@ -118,6 +118,8 @@ class Instance:
     #: Whether the shared directory is the host's memory, so that workers of several instances can
     #: meet in it and what commands say ends up on the host.
     shares_memory: bool = True
+    #: Whether it is a machine that was made for it, with processors and memory of its size.
+    own_machine: bool = False
     #: From asking for it to the agent's hello.
     start_ns: int = 0
     facts: tuple[Told, ...] = ()

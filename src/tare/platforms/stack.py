@@ -28,7 +28,10 @@ _trying: defaultdict[bytes, threading.Lock] = defaultdict(threading.Lock)
 
 
 def availability(
-    stack: str, options: dict[str, dict[str, object]] | None = None, runs_commands: bool = False
+    stack: str,
+    options: dict[str, dict[str, object]] | None = None,
+    runs_commands: bool = False,
+    files: tuple[str, ...] = (),
 ) -> Availability:
     """Tell whether a stack works, by starting it once; remembered for this process.
 
@@ -40,6 +43,8 @@ def availability(
         Options of layers by layer name.
     runs_commands : bool
         Whether it is to run commands of the user's.
+    files : tuple of str
+        What these need of this machine's files.
 
     Returns
     -------
@@ -54,20 +59,27 @@ def availability(
         If the agent itself is missing, so that no platform works.
     """
     agent.binary()
-    key = msgspec.json.encode([stack, options, runs_commands], order="deterministic")
+    key = msgspec.json.encode([stack, options, runs_commands, files], order="deterministic")
     with _trying[key]:
         if key not in _tried:
-            _tried[key] = _attempt(stack, options or {}, runs_commands)
+            _tried[key] = _attempt(stack, options or {}, runs_commands, files)
         return _tried[key]
 
 
 def _attempt(
-    stack: str, options: dict[str, dict[str, object]], runs_commands: bool
+    stack: str,
+    options: dict[str, dict[str, object]],
+    runs_commands: bool,
+    files: tuple[str, ...],
 ) -> Availability:
     name = lease.new_name()
     shared = Path("/dev/shm") / name
     place = Place(
-        name=f"{name}-0", shared=str(shared), options=options, runs_commands=runs_commands
+        name=f"{name}-0",
+        shared=str(shared),
+        options=options,
+        runs_commands=runs_commands,
+        files=files,
     )
     with lease.hold(name), _made(shared):
         try:
@@ -99,6 +111,11 @@ def offered() -> tuple[str, ...]:
 def own_files(stack: str) -> bool:
     """Tell whether a stack shows other files than the host's to what runs in it."""
     return any(layer.own_files for layer in layers(stack))
+
+
+def shares_memory(stack: str) -> bool:
+    """Tell whether the shared directory of a stack's instances is the host's memory."""
+    return all(layer.shares_memory for layer in layers(stack))
 
 
 def layers(stack: str) -> list[Layer]:
@@ -165,6 +182,7 @@ def start(stack: str, place: Place) -> Instance:
         host_pid=processes.agent(place.name),
         users=stacked.inside.users,
         shares_memory=all(layer.shares_memory for layer in stacked.layers),
+        own_machine=any(view.own_machine for view in stacked.views),
         start_ns=time.monotonic_ns() - began,
         _end=stacked.end,
     )

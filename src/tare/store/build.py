@@ -39,7 +39,8 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     path = folder / FILE
     try:
         store = duckdb.connect(path, read_only=True, config=_CONFIG)
-        if store.sql("SELECT file, bytes, modified_ns FROM origins").fetchall() == origins:
+        made_from = store.sql("SELECT file, bytes, modified_ns FROM origins").fetchall()
+        if made_from == origins and _tables(store) == {table.name for table in TABLES}:
             return store
         store.close()
     except duckdb.Error:
@@ -53,6 +54,10 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     with _replacing(path) as fresh, duckdb.connect(fresh, config=_CONFIG) as store:
         _fill(store, rows)
     return duckdb.connect(path, read_only=True, config=_CONFIG)
+
+
+def _tables(store: duckdb.DuckDBPyConnection) -> set[str]:
+    return {name for (name,) in store.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
 
 
 def save_findings(folder: Path, found: Sequence[msgspec.Struct]) -> None:
@@ -185,6 +190,7 @@ class _Session:
         self.closed: journal.SessionEnd | None = None
         self.starts: dict[int, journal.TrialStart] = {}
         self.ends: dict[int, journal.TrialEnd] = {}
+        self.instances: dict[str, tuple[journal.InstanceStart, journal.InstanceEnd | None]] = {}
 
     def read(self) -> None:
         samples = self.rows["samples"]
@@ -212,9 +218,11 @@ class _Session:
                 self.closed = line
             case journal.MachineFact():
                 self.rows["facts"].append((
-                    session, None, line.platform, line.name, _json(line.value), line.unit,
+                    session, line.instance, line.platform, line.name, _json(line.value), line.unit,
                     line.source,
                 ))  # fmt: skip
+            case journal.InstanceStart() | journal.InstanceEnd() | journal.ClockCheck():
+                self._sort_instance(session, line)
             case journal.MachineFigure():
                 self.rows["figures"].append((session, *msgspec.structs.astuple(line)))
             case journal.TrialStart():
@@ -234,6 +242,19 @@ class _Session:
                     line.evidence,
                 ))  # fmt: skip
 
+    def _sort_instance(
+        self,
+        session: int | None,
+        line: journal.InstanceStart | journal.InstanceEnd | journal.ClockCheck,
+    ) -> None:
+        match line:
+            case journal.InstanceStart():
+                self.instances[line.instance] = (line, None)
+            case journal.InstanceEnd() if line.instance in self.instances:
+                self.instances[line.instance] = (self.instances[line.instance][0], line)
+            case journal.ClockCheck():
+                self.rows["clocks"].append((session, *msgspec.structs.astuple(line)))
+
     def _damaged(self, number: int, why: str) -> StoreError:
         return StoreError(
             f"line {number} of {self.path} is damaged: {why}", "restore the file from a copy"
@@ -251,6 +272,10 @@ class _Session:
             for number, start in self.starts.items()
         ]
 
+        self.rows["instances"] += [
+            _instance(session.session, start, end) for start, end in self.instances.values()
+        ]
+
     def _trial(
         self, session: int, start: journal.TrialStart, end: journal.TrialEnd | None
     ) -> tuple[Any, ...]:
@@ -262,6 +287,16 @@ class _Session:
             end and end.monotonic_ns - start.monotonic_ns,
             end.status if end else "unfinished", end and end.reason,
         )  # fmt: skip
+
+
+def _instance(
+    session: int, start: journal.InstanceStart, end: journal.InstanceEnd | None
+) -> tuple[Any, ...]:
+    return (
+        session, start.instance, start.platform, start.size, start.pinning, start.cores,
+        _json(start.cpus), start.memory_bytes, _json(start.workers), start.cold, start.start_ns,
+        end and end.stop_ns, end and end.host_cpu_ns, end and end.host_memory_bytes,
+    )  # fmt: skip
 
 
 def _json(value: Any) -> str:

@@ -10,6 +10,7 @@ import msgspec
 import pandas as pd
 
 from tare import plan_file
+from tare.journal import SEEN
 from tare.results import Results
 from tare.store.build import connect
 
@@ -57,20 +58,38 @@ def load(folder: str | PathLike[str]) -> Results:
     made = plan_file.read(path)
     factors = list(made.cells[0].levels()) if made.cells else []
     with connect(path) as store:
-        facts = store.sql("SELECT * FROM facts").df()
-        decoded = [msgspec.json.decode(text) for text in facts["value"]]
-        facts["value"] = pd.Series(decoded, dtype=object)
+        facts = _decoded(store.sql("SELECT * FROM facts").df(), "value")
+        single = facts["instance"].notna()
+        instances = _decoded(store.sql("SELECT * FROM instances").df(), "cpus", "workers")
         return Results(
             experiment=made.experiment,
             trial_table=_with_levels(store.sql(_TRIALS).df(), factors),
             sample_table=_counted(store.sql(_SAMPLES)),
-            facts=facts,
+            facts=facts[~single].reset_index(drop=True),
+            instances=_with_seen(instances, facts[single]),
+            clocks=store.sql("SELECT * FROM clocks").df(),
             sessions=store.sql("SELECT * FROM sessions ORDER BY session").df(),
             figures=store.sql("SELECT * FROM figures").df(),
             faults=_counted(store.sql(_FAULTS)),
             stops=store.sql(_STOPS).df(),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
         )
+
+
+def _decoded(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    for column in columns:
+        decoded = [msgspec.json.decode(text) for text in frame[column]]
+        frame[column] = pd.Series(decoded, dtype=object)
+    return frame
+
+
+def _with_seen(instances: pd.DataFrame, facts: pd.DataFrame) -> pd.DataFrame:
+    """Give each fact of single instances a column."""
+    for name in SEEN:
+        known = facts[facts["name"] == name]
+        values = dict(zip(known["instance"], known["value"], strict=True))
+        instances[name] = pd.array([values.get(one) for one in instances["instance"]], "Int64")
+    return instances
 
 
 def _with_levels(trials: pd.DataFrame, factors: list[str]) -> pd.DataFrame:

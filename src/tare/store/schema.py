@@ -74,6 +74,43 @@ TABLES = (
         ),
     ),
     Table(
+        "instances",
+        "One row an instance of a platform, from its start to its end.",
+        (
+            Column("session", "INTEGER", "its session"),
+            Column("instance", "VARCHAR", "its name"),
+            Column("platform", "VARCHAR", "level of the factor: a stack of layers"),
+            Column("size", "VARCHAR", "level of the factor"),
+            Column("pinning", "VARCHAR", "level of the factor"),
+            Column("cores", "DOUBLE", "CPU time that it may take a second of time, by a quota; "
+                   "absent: no quota"),
+            Column("cpus", "JSON", "CPUs of the host that it is confined to; null: all"),
+            Column("memory_bytes", "BIGINT", "memory that it was given; absent: not limited"),
+            Column("workers", "JSON", "workers that run in it"),
+            Column("cold", "BOOLEAN", "true: the first of its stack in the session"),
+            Column("start_ns", "BIGINT", "from asking for it to the agent's hello"),
+            Column("stop_ns", "BIGINT", "how long its end took; absent: not told"),
+            Column("host_cpu_ns", "BIGINT", "CPU time on the host of what is around the agent, "
+                   "to its end; of a machine of its own, with all that ran in it; absent: nothing "
+                   "is seen around it"),
+            Column("host_memory_bytes", "BIGINT", "memory on the host of the same, at its end; "
+                   "absent likewise"),
+        ),
+    ),
+    Table(
+        "clocks",
+        "The clocks inside an instance beside the host's, after its start and before its end.",
+        (
+            Column("session", "INTEGER", "its session"),
+            Column("instance", "VARCHAR", "name of the instance"),
+            Column("monotonic_ns", "BIGINT", "when, ns of the host's CLOCK_MONOTONIC"),
+            Column("monotonic_offset_ns", "BIGINT", "CLOCK_MONOTONIC, inside minus host"),
+            Column("realtime_offset_ns", "BIGINT", "CLOCK_REALTIME, inside minus host"),
+            Column("within_ns", "BIGINT", "how far the offsets may be off: half of the fastest "
+                   "exchange"),
+        ),
+    ),
+    Table(
         "figures",
         "What probes found of the machine before and after the trials of a session.",
         (

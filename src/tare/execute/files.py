@@ -1,0 +1,50 @@
+"""Files of this machine that commands are known to need, where a platform has none of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from tare import record, workloads
+from tare.experiment import Cell
+
+
+def needed(cells: Iterable[Cell], surroundings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return programs, arguments that name files, and inputs of all cells' commands.
+
+    Parameters
+    ----------
+    cells : iterable of Cell
+        Of the plan.
+    surroundings : mapping
+        Environment variables of who calls tare.
+
+    Returns
+    -------
+    tuple of str
+        Absolute paths, each once.
+    """
+    found: dict[str, None] = {}
+    for cell in cells:
+        if cell.workload.command is None or cell.workload.of_agent:
+            continue
+        job = workloads.job(cell, repetitions=None, seed=0, surroundings=surroundings)
+        if isinstance(job, record.Command):
+            found |= dict.fromkeys(_of(job))
+    return tuple(found)
+
+
+def _of(job: record.Command) -> Iterator[str]:
+    folder = Path(job.directory or ".").absolute()
+    program, *words = job.argv
+    path = job.environment.get("PATH", os.defpath)
+    at = str(folder / program) if "/" in program else shutil.which(program, path=path)
+    if at is not None:
+        yield str(Path(at).absolute())
+    for word in (*words, *(() if job.input is None else (job.input,))):
+        # Options hold files as well: --input=FILE.
+        for part in (word, word.partition("=")[2]):
+            if part and len(part) < 4096 and (folder / part).is_file():
+                yield str(folder / part)
