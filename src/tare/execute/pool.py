@@ -213,7 +213,9 @@ class Pool:
             self._known.add(key.platform)
         self._tell(introduction.of_instance(resident, own))
         if resident.instance.own_machine and first:
-            known = {name: int(v) for name, v, unit, _ in resident.instance.facts if unit == "bytes"}
-            self._machines[key.platform] = known.get("vm_memory_bytes", MACHINE_BYTES)
+            known = {
+                name: int(v) for name, v, unit, _ in resident.instance.facts if unit == "bytes"
+            }
+            self._machines[key.platform] = int(known.get("vm_memory_bytes", MACHINE_BYTES))
         seen.check(key.platform, place, resident.instance, {f.name: f.value for f in own})
         self._seen.add(key)
