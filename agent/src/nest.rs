@@ -142,6 +142,10 @@ impl Nest {
         let inside = self.family.start_inside(argv, doors)?;
         give_up_input();
         if let Some(status) = self.family.wait(&inside, None) {
+            if let Status::Killed(_) = status {
+                // Nobody asked for it, and it could not say so itself.
+                eprintln!("tare-agent: {}", inside.told(status));
+            }
             return Ok(status);
         }
         self.family.end(&inside, GRACE);

@@ -30,6 +30,14 @@ fn nest(name: &str, spec: &Value, inside: &[&str]) -> Child {
         .unwrap()
 }
 
+/// Waits for its end; until then its standard input stays open, as the front keeps it.
+fn finish(mut started: Child) -> Output {
+    let open = started.stdin.take();
+    let output = started.wait_with_output().unwrap();
+    drop(open);
+    output
+}
+
 fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -80,9 +88,7 @@ fn what_fails_before_is_told_and_undone() {
         "folders": [folder],
         "before": [["sh", "-c", "echo its own words >&2; exit 3"], ["touch", "/never"]],
     });
-    let output = nest(&name, &spec, &["echo", "never"])
-        .wait_with_output()
-        .unwrap();
+    let output = finish(nest(&name, &spec, &["echo", "never"]));
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.is_empty() && !folder.exists());
     let said = said(&output);
@@ -106,17 +112,12 @@ fn what_fails_before_is_told_and_undone() {
         ),
         (json!({"mistaken": 1}), "unknown field"),
     ] {
-        let child = nest(&name, &spec, &["echo", "never"]);
-        // Its standard input stays open.
-        let mut child = child;
-        let open = child.stdin.take();
-        let output = child.wait_with_output().unwrap();
-        drop(open);
+        let output = finish(nest(&name, &spec, &["echo", "never"]));
         assert!(!output.status.success() && output.stdout.is_empty());
         assert!(self::said(&output).contains(why), "{}", self::said(&output));
     }
     let missing = nest(&name, &json!({}), &["/no/such/program"]);
-    let output = missing.wait_with_output().unwrap();
+    let output = finish(missing);
     assert!(self::said(&output).contains("cannot start /no/such/program"));
 }
 
@@ -173,7 +174,7 @@ fn what_is_only_mounted_is_not_removed() {
         "before": [["mount", "--bind", precious, inside]],
     });
     let listed = nest(&name, &spec, &["ls", inside.to_str().unwrap()]);
-    let output = listed.wait_with_output().unwrap();
+    let output = finish(listed);
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "file\n",
@@ -194,9 +195,7 @@ fn a_group_holds_what_is_inside_and_is_removed() {
         "name": name, "quota_us": 50_000, "cpus": "0", "memory_bytes": 1 << 28,
     }});
     let script = "setsid sleep 60 & cat /proc/self/cgroup; nproc";
-    let output = nest(&name, &spec, &["sh", "-c", script])
-        .wait_with_output()
-        .unwrap();
+    let output = finish(nest(&name, &spec, &["sh", "-c", script]));
     if !output.status.success() && said(&output).contains("no control groups") {
         eprintln!("skipped: {}", said(&output));
         return;

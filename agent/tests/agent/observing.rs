@@ -105,9 +105,10 @@ fn shares(collected: &Answer) -> Vec<[i64; 3]> {
 
 #[test]
 fn the_time_of_a_process_goes_where_its_truth_says() {
-    let Some((_, asleep)) = observed(command(&["sleep", "30"]), json!({})) else {
+    let Some((launched, asleep)) = observed(command(&["sleep", "30"]), json!({})) else {
         return;
     };
+    agrees(&launched, &asleep);
     let wall = asleep.get("wall_ns", "perf_cpu");
     let [on, preempted, blocked] = shares(&asleep)[0];
     assert_eq!(on + preempted + blocked, wall);
@@ -117,15 +118,38 @@ fn the_time_of_a_process_goes_where_its_truth_says() {
     assert_eq!(on + preempted + blocked, awake.get("wall_ns", "perf_cpu"));
     // What the process itself counts begins before its exec and ends after its end.
     assert!(on >= 59 * MS && on <= launched.get("wall_ns", "around"));
+    agrees(&launched, &awake);
+}
+
+/// The kernel's own counts of the same, by other clocks and from before the exec on.
+fn agrees(launched: &Answer, collected: &Answer) {
+    if let Some(waited) = launched.find("wait_ns", "schedstat") {
+        let preempted = collected.get("off_cpu_preempted_ns", "perf_cpu");
+        assert!(
+            preempted <= waited + waited / 20 + MS,
+            "{preempted} of {waited}"
+        );
+    }
+    for (own, theirs) in [
+        ("switches_preempted", "involuntary_switches"),
+        ("switches_blocked", "voluntary_switches"),
+    ] {
+        let counts = (
+            collected.get(own, "perf_cpu"),
+            launched.get(theirs, "rusage"),
+        );
+        assert!((counts.0 - counts.1).abs() <= 3, "{own}: {counts:?}");
+    }
 }
 
 #[test]
 fn two_who_share_a_cpu_wait_for_each_other() {
     let on_one: Value = (0..2).map(|n| json!({"worker": n, "cpus": [0]})).collect();
     let more = json!({"workers": on_one, "rendezvous": rendezvous(2)});
-    let Some((_, collected)) = observed(command(&["spin", "200"]), more) else {
+    let Some((launched, collected)) = observed(command(&["spin", "200"]), more) else {
         return;
     };
+    agrees(&launched, &collected);
     let shares = shares(&collected);
     assert_eq!(shares.len(), 2);
     for [on, preempted, _] in shares {
