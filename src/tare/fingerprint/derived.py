@@ -101,11 +101,12 @@ def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
     takes on each.
     """
     merged = _merged(rounds)
-    whole = _knees(merged)
     found = Found()
     if len(merged) == len(_BRIEF):
         for name, size in zip(_BRIEF, sorted(merged), strict=True):
             found.values[name] = _within(rounds, size, size)
+        return found
+    whole = _knees(merged)
     if whole is None:
         return found
     own = [stairs for points in rounds if (stairs := _knees(points)) is not None]

@@ -13,12 +13,9 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from tare.fingerprint.document import Fingerprint
 from tare.registry import Probe
-from tare.statistics.comparison import holm
-from tare.statistics.rank_sum import rank_sum_interval
 from tare.statistics.statistic import FloatArray
 
 #: Of what is called a change, over all metrics that are compared.
@@ -110,6 +107,9 @@ def differences(
     the intervals (Hodges–Lehmann). Over metrics, Holm; p is Welch's, of logs, since that of ranks
     cannot be small enough for a hundred metrics with seven rounds [2 / C(14, 7) = 0.0006].
     """
+    # Here, since sessions ask this module for rules alone, and hold what it loads.
+    from tare.statistics.comparison import holm
+
     common = [m for m in rules if all(_usable(take.get(m)) for take in (*before, *after))]
     found = [_pairs(m, before, after) for m in common]
     adjusted = holm([p for *_, p in found]) if found else []
@@ -180,6 +180,8 @@ Pairs = tuple[tuple[float, float] | None, float]
 
 def _pairs(metric: str, before: Sequence[Take], after: Sequence[Take]) -> Pairs:
     """Return the hull of the intervals over all pairs of takes, in logs, and the largest p."""
+    from tare.statistics.rank_sum import rank_sum_interval
+
     hull: tuple[float, float] | None = (math.inf, -math.inf)
     largest = 0.0
     for one in before:
@@ -196,6 +198,8 @@ def _pairs(metric: str, before: Sequence[Take], after: Sequence[Take]) -> Pairs:
 
 def _p(first: FloatArray, second: FloatArray) -> float:
     """Two-sided p of "the means are equal"; what never varies differs surely or not at all."""
+    from scipy import stats
+
     if len(first) < 2 or len(second) < 2:
         return 1.0
     if np.ptp(first) == 0 and np.ptp(second) == 0:

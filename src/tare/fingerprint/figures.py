@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-from scipy import stats
 
 from tare.execute.probing import Round
 from tare.fingerprint import derived
@@ -118,6 +117,8 @@ def _mean(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
     mean = float(np.mean(values))
     if len(values) < _FEWEST:
         return mean, None
+    from scipy import stats
+
     half = float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
     return mean, (max(0.0, mean - half), mean + half)
 

@@ -6,7 +6,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy import special
 
 from tare.registry import Description, Parameter
 from tare.statistics.intervals import Interval
@@ -45,6 +44,8 @@ def sequence_ranks(n: int, q: float = 0.5, confidence: float = 0.95) -> tuple[in
     Howard and Ramdas, Sequential estimation of quantiles with applications to A/B testing and
     best-arm identification, Bernoulli 28(3), 2022; Robbins 1970 for the mixture.
     """
+    from scipy import special  # of those who ask for it alone
+
     a, b = PRIOR_TRIALS * q, PRIOR_TRIALS * (1 - q)
     k = np.arange(n + 1)
     log_ratio = (

@@ -161,6 +161,10 @@ def compare(
     Comparison
         As a family of one; see :func:`compare_family`.
     """
+    # A clock that counts in ticks sees nothing of what is shorter: of that there is no ratio.
+    seen = (first > 0) & (second > 0)
+    if seen.any():
+        first, second = first[seen], second[seen]
     d = np.log(second) - np.log(first)
     shift = hodges_lehmann(d)
     bounds = interval(d, confidence)
@@ -217,7 +221,7 @@ def _conclude(
     low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
     half = None if bounds is None else (bounds[1] - bounds[0]) / 2
     verdict = judge(low, high, margin, different=p < 1 - confidence)
-    undecided = verdict == "not decided" and half is not None
+    undecided = verdict == "not decided" and half is not None and math.isfinite(half)
     return Comparison(
         ratio=math.exp(shift),
         low=low,
@@ -262,7 +266,7 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
     c = comparison
     verdict = judge(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
     more = c.more_pairs
-    if verdict == "not decided" and c.low is not None and c.high is not None:
+    if verdict == "not decided" and c.low and c.high and math.isfinite(c.high / c.low):
         more = further(c.n, math.log(c.high / c.low) / 2, margin)
     return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
 

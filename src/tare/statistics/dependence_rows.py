@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import fft
 
 from tare.statistics.statistic import FloatArray
 
@@ -47,9 +46,9 @@ def first_correlations(rows: FloatArray) -> FloatArray:
 def _autocorrelations(rows: FloatArray) -> FloatArray:
     n = rows.shape[1]
     x = rows - rows.mean(axis=1, keepdims=True)
-    size = fft.next_fast_len(2 * n - 1, real=True)
-    spectrum = fft.rfft(x, size, axis=1)
-    covariance = fft.irfft(spectrum.real**2 + spectrum.imag**2, size, axis=1)[:, :n]
+    size = 1 << (2 * n - 2).bit_length()
+    spectrum = np.fft.rfft(x, size, axis=1)
+    covariance = np.fft.irfft(spectrum.real**2 + spectrum.imag**2, size, axis=1)[:, :n]
     variance = covariance[:, :1].copy()
     least = 1e-12 * np.maximum(1.0, (rows**2).mean(axis=1, keepdims=True))
     known = variance > least

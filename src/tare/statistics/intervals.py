@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description
+from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
@@ -84,8 +84,8 @@ def quantile_ranks(
     Le Boudec, Performance Evaluation of Computer and Communication Systems, 2010, chapter 2.
     """
     alpha = 1 - confidence
-    low = float(stats.binom.ppf(alpha / 2, n, q))
-    high = float(stats.binom.ppf(1 - alpha / 2, n, q)) + 1
+    low = float(binomial_quantile(alpha / 2, n, q))
+    high = float(binomial_quantile(1 - alpha / 2, n, q)) + 1
     if widening != 1:
         middle = n * q + 0.5
         low = math.floor(middle - widening * (middle - low))

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from tare.statistics.anytime import sequence_ranks
 from tare.statistics.dependence_rows import dependence_times, first_correlations
+from tare.statistics.exact import ranks
 from tare.statistics.intervals import quantile_ranks
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steadiness import HOLD, change_statistics, scores
@@ -145,7 +145,7 @@ def look(rows: FloatArray, target: Target) -> Looks:
     tau = dependence_times((rows <= middle[:, None]).astype(float))
     low, high = bounds(ordered, tau, q, target.confidence, anytime=target.anytime)
     half = half_widths(low, middle, high)
-    memory = dependence_times(stats.rankdata(rows, axis=1), _CERTAIN)
+    memory = dependence_times(ranks(rows), _CERTAIN)
     if target.anytime:
         needed = np.zeros(len(rows))
         refused = _in_order(rows)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from tare.registry import Description
 from tare.statistics.dependence_rows import dependence_times
+from tare.statistics.exact import ranks
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Above this a stop has to wait for more trials [1 to 4 % of steady series, at first; what it
@@ -106,7 +106,7 @@ def _without_line(deviations: FloatArray) -> FloatArray:
 
 def scores(rows: FloatArray, quantile: float) -> list[FloatArray]:
     """Return what is looked at: ranks, and for a quantile far out whether values are beyond it."""
-    found = [np.asarray(stats.rankdata(rows, axis=1))]
+    found = [ranks(rows)]
     if quantile != 0.5:
         beyond = rows <= np.quantile(rows, quantile, axis=1, keepdims=True)
         found.append(beyond.astype(float))

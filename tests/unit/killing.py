@@ -1,0 +1,160 @@
+"""Kill a session of tare at any moment, and look what is left of it, without asking tare."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+#: Stands in the environment of the front, and so of every process that it starts on this machine.
+MARK = "TARE_KILLED_BY_A_TEST"
+_FOLDERS = ("/dev/shm", "/tmp", "/var/tmp", "/run", "/var/lib/tare", str(Path.home()))
+EXPERIMENT = """
+[experiment]
+name = "killed"
+question = "What is left of a session that was killed?"
+trials = {trials}
+fingerprint = false
+[[workload]]
+kernel = "exp_double"
+[factors]
+platform = {platforms}
+"""
+
+
+class Killed:
+    """An experiment whose front is killed again and again."""
+
+    def __init__(self, folder: Path, platforms: Iterable[str], trials: int, options: str = ""):
+        folder.mkdir(exist_ok=True)
+        self.folder = folder / "results"
+        self.file = folder / "killed.toml"
+        text = EXPERIMENT.format(trials=trials, platforms=json.dumps(list(platforms)))
+        self.file.write_text(text + options)
+        self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        #: What the last whole session took.
+        self.seconds = 0.0
+
+    def start(self) -> subprocess.Popen[str]:
+        """Start a session, or the next one."""
+        argv = [*TARE, "experiment", "run", str(self.file), "--out", str(self.folder)]
+        argv.append("--skip-missing")
+        if (self.folder / "plan.json").exists():
+            argv.append("--resume")
+        return subprocess.Popen(
+            argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            env=os.environ | {MARK: self.mark},
+        )  # fmt: skip
+
+    def kill_after(self, seconds: float) -> list[str]:
+        """Kill a session after some time, clean up, and return what is left nevertheless."""
+        front = self.start()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            front.wait(seconds)
+        sessions = leases_of(front.pid)
+        front.kill()
+        front.communicate()
+        sessions |= leases_of(front.pid)
+        cleaned = subprocess.run(
+            [*TARE, "cleanup"], capture_output=True, text=True, timeout=120, check=False
+        )
+        said = [] if cleaned.returncode == 0 else [f"cleanup: {cleaned.stderr}"]
+        return said + left(sessions, self.mark)
+
+    def finish(self) -> None:
+        """Go on to the end."""
+        began = time.monotonic()
+        front = self.start()
+        _, said = front.communicate(timeout=600)
+        assert front.returncode == 0, said
+        self.seconds = time.monotonic() - began
+
+    def planned(self) -> list[dict[str, Any]]:
+        """Return the cells of the plan."""
+        cells: list[dict[str, Any]] = json.loads((self.folder / "plan.json").read_text())["cells"]
+        return cells
+
+    def holds(self) -> Counter[str]:
+        """Return the good trials of each cell."""
+        good = {cell["cell"]: 0 for cell in self.planned()}
+        for path in (self.folder / "journal").glob("*.ndjson"):
+            cells: dict[int, int] = {}
+            for line in path.read_bytes().splitlines(keepends=True):
+                if not line.endswith(b"\n"):
+                    continue
+                told = json.loads(line)
+                if told["record"] == "trial" and not told.get("calibration"):
+                    cells[told["trial"]] = told["cell"]
+                if told["record"] == "ended" and told["status"] == "ok" and told["trial"] in cells:
+                    good[cells[told["trial"]]] += 1
+        names = {cell["cell"]: cell["platform"] for cell in self.planned()}
+        return Counter({names[cell]: count for cell, count in good.items()})
+
+
+def moments(seed: int, count: int, longest_s: float) -> list[float]:
+    """Return when to kill."""
+    chance = random.Random(seed)
+    return [chance.uniform(0.2, longest_s) for _ in range(count)]
+
+
+def leases_of(pid: int) -> set[str]:
+    """Return the sessions of a front, by what their leases say."""
+    found = set()
+    for path in Path("/run/tare").glob("tare-*.lease"):
+        with contextlib.suppress(OSError, ValueError):
+            if json.loads(path.read_text())["pid"] == pid:
+                found.add(path.stem)
+    return found
+
+
+def left(sessions: set[str], mark: str) -> list[str]:
+    """Return what is on the machine of some sessions, kind by kind."""
+    found = _processes(sessions, mark)
+    if not sessions:
+        return found
+    named = re.compile("|".join(map(re.escape, sessions)))
+    found += [
+        f"mount: {m}" for m in Path("/proc/mounts").read_text().splitlines() if named.search(m)
+    ]
+    for folder in (*_FOLDERS, "/sys/fs/cgroup"):
+        depth = [] if "cgroup" in folder else ["-maxdepth", "3"]
+        listed = _said(
+            "find", folder, "-xdev" if not depth else "-mount", *depth, "-name", "*tare-*"
+        )
+        found += [f"path: {path}" for path in listed if named.search(path)]
+    for engine in ("docker", "podman"):
+        if shutil.which(engine):
+            listed = _said(engine, "ps", "--all", "--format", "{{.Names}}")
+            found += [f"{engine}: {name}" for name in listed if named.search(name)]
+    return found + [f"namespace: {n}" for n in _said("ip", "netns", "list") if named.search(n)]
+
+
+def _processes(sessions: set[str], mark: str) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            argv = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            marked = f"{MARK}={mark}".encode() in (entry / "environ").read_bytes()
+            if argv and (marked or any(name in argv for name in sessions)):
+                found.append(f"process {entry.name}: {argv[:200]}")
+    return found
+
+
+def _said(*argv: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        return done.stdout.splitlines()
+    return []

@@ -1,0 +1,50 @@
+"""What a session counts without scipy is what scipy counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tare.statistics.comparison import compare_family
+from tare.statistics.exact import binomial_quantile, ranks
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2), (5, 50), (2, 333)])
+def test_ranks_are_scipys_with_ties(shape: tuple[int, int]) -> None:
+    rows = np.random.default_rng(1).integers(0, 10, shape).astype(float)
+    np.testing.assert_array_equal(ranks(rows), stats.rankdata(rows, axis=1))
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.95, 0.99])
+@pytest.mark.parametrize("p", [0.005, 0.0125, 0.025, 0.975, 0.995])
+def test_binomial_quantiles_are_scipys(p: float, q: float) -> None:
+    for n in (1, 2, 5, 6, 7, 50, 99, 1000, 5000):
+        assert binomial_quantile(p, n, q) == int(stats.binom.ppf(p, n, q))
+
+
+def test_a_session_does_not_hold_scipy() -> None:
+    script = (
+        "import sys\n"
+        "from tare import conclude, execute\n"
+        "from tare.statistics import repetitions\n"
+        "from tare.fingerprint import brief, difference\n"
+        "import numpy as np\n"
+        "values = [(n, 1 + n % 7 / 1000) for n in range(60)]\n"
+        "repetitions.decide({0: values}, 0.02)\n"
+        "print(*[name for name in ('scipy', 'pandas', 'altair') if name in sys.modules])\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert said.stdout.split() == []
+
+
+def test_times_of_which_a_coarse_clock_sees_nothing_end_no_comparison() -> None:
+    values = np.array([1.0, 2.0, 3.0, 2.0])
+    unseen = np.array([0.0, 1.0, 1.0, 0.0])
+    found = compare_family([(values, unseen), (values, values * 2)])
+    assert [one.n for one in found] == [2, 4]
