@@ -133,14 +133,16 @@ fn whatever_ends_it_undoes_it() {
         let mut output = std::io::BufReader::new(started.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut output, &mut pid).unwrap();
         assert!(lives(&pid) && folder.exists());
+        // Waiting would close it.
+        let input = started.stdin.take();
         if let Some(signal) = signal {
             // SAFETY: the child has not been waited for.
             unsafe { libc::kill(started.id() as libc::pid_t, signal) };
+            assert_eq!(started.wait().unwrap().code(), Some(128 + libc::SIGTERM));
         } else {
-            drop(started.stdin.take());
+            drop(input);
+            assert_eq!(started.wait().unwrap().code(), Some(5));
         }
-        let code = started.wait().unwrap().code();
-        assert_eq!(code, Some(signal.map_or(5, |_| 128 + libc::SIGTERM)));
         assert!(!lives(&pid) && !folder.exists());
     }
 }
