@@ -68,6 +68,7 @@ class Boot:
                     board=self.board,
                     accelerator=by.argument,
                     cpu=self.options["cpu"],
+                    firmware=by.firmware,
                     processors=self.processors,
                     memory_bytes=self.memory_bytes,
                     kernel=self.kernel.path,

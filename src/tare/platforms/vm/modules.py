@@ -16,6 +16,8 @@ from tare.errors import PlatformError
 
 #: Endings of modules, and how they are read.
 ENDINGS = (".ko", ".ko.xz", ".ko.gz", ".ko.zst")
+#: What a signed module ends with.
+SIGNED = b"~Module signature appended~\n"
 #: A module needs these first though it names them by symbols only: what they define is in `virtio`
 #: and `virtio_ring` both ways round.
 FIRST = ("virtio_ring", "virtio")
@@ -60,7 +62,7 @@ def ordered(folder: Path, names: Iterable[str]) -> list[Path]:
 
 
 def content(path: Path) -> bytes:
-    """Return a module, decompressed.
+    """Return a module, decompressed, and without its signature, which takes long to verify.
 
     Raises
     ------
@@ -69,13 +71,18 @@ def content(path: Path) -> bytes:
     """
     try:
         data = path.read_bytes()
-        if path.suffix == ".xz":
-            return lzma.decompress(data)
-        if path.suffix == ".gz":
-            return gzip.decompress(data)
-        return _zstd(data) if path.suffix == ".zst" else data
+        reads = {".xz": lzma.decompress, ".gz": gzip.decompress, ".zst": _zstd}
+        return _unsigned(reads.get(path.suffix, bytes)(data))
     except (OSError, lzma.LZMAError, EOFError, ValueError) as error:
         raise PlatformError(f"the module {path} cannot be read: {error}") from error
+
+
+def _unsigned(data: bytes) -> bytes:
+    """Cut off what is behind the code: signature, 12 bytes about it (its length last), a mark."""
+    if not data.endswith(SIGNED):
+        return data
+    end = len(data) - len(SIGNED)
+    return data[: end - 12 - int.from_bytes(data[end - 4 : end], "big")]
 
 
 def _zstd(data: bytes) -> bytes:

@@ -49,6 +49,7 @@ class Guest(NamedTuple):
     board: Board
     accelerator: str
     cpu: str
+    firmware: tuple[str, ...]
     processors: int
     memory_bytes: int
     kernel: Path
@@ -113,7 +114,7 @@ def command(guest: Guest, stream: int, orders: int, console: int) -> list[str]:
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-machine", guest.board.machine, "-accel", guest.accelerator, "-cpu", guest.cpu),
         *("-smp", str(guest.processors), "-m", f"size={guest.memory_bytes}B"),
-        *("-rtc", "base=utc"),
+        *("-rtc", "base=utc", *guest.firmware),
         *("-kernel", str(guest.kernel), "-initrd", f"/proc/self/fd/{guest.initramfs.fileno()}"),
         *("-append", guest.words),
         *(
