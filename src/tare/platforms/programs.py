@@ -20,6 +20,8 @@ from tare.errors import PlatformError
 
 #: Where administrators' programs are, which an ordinary user's PATH may lack.
 MORE = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+#: Links of most distributions to what is below /usr: programs name files either way.
+MERGED = tuple(map(Path, ("/bin", "/sbin", "/lib", "/lib32", "/lib64")))
 #: As the kernel has them.
 MOST_LINKS = 40
 #: Of a file's beginning: an ELF header with its program headers, or a script's first line.
@@ -71,6 +73,8 @@ def closure(paths: Iterable[str | Path]) -> list[Path]:
     """
     found: set[Path] = set()
     waiting = [Path(path) for path in paths]
+    if waiting:
+        waiting += [path for path in MERGED if path.is_symlink()]
     known: set[Path] = set()
     while waiting:
         path = waiting.pop()
@@ -78,6 +82,8 @@ def closure(paths: Iterable[str | Path]) -> list[Path]:
             continue
         known.add(path)
         real = _with_links(path, found)
+        if path in MERGED:
+            continue
         if real.is_dir():
             waiting += [Path(folder) / name for folder, _, names in os.walk(real) for name in names]
             found.update(Path(folder) for folder, _, _ in os.walk(real))

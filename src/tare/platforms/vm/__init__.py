@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tare.agent import Channel
 from tare.errors import PlatformError
-from tare.platforms import groups, scope
+from tare.platforms import groups, processes, quota, scope
 from tare.platforms.layer import Figure, Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -126,8 +126,12 @@ class VirtualMachine(Ground):
         return None
 
     def facts(self, place: Place) -> tuple[Told, ...]:
-        """Tell what runs the guest, and which kernel."""
-        return self._told.get(place.name, ())
+        """Tell what runs the guest, which kernel, and the quota of the emulator if it has one."""
+        told = self._told.get(place.name, ())
+        if place.cores is None or place.cores == math.ceil(place.cores):
+            return told
+        found = (one.pid for one in processes.named() if one.name == place.name)
+        return (*told, *(fact for pid in list(found)[:1] for fact in quota.told(pid, place)))
 
     def ended(self, place: Place) -> list[Figure]:
         """Remove the groups that limited it."""

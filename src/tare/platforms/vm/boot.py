@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from tare import agent
 from tare.errors import AgentError
 from tare.platforms import groups, programs, scope
 from tare.platforms.layer import Layer, Place, Told
@@ -135,7 +136,12 @@ class Boot:
         return tuple(told)
 
     def _around(self, argv: list[str]) -> list[str]:
-        """Hold QEMU to a quota where processors alone do not: a part of one."""
+        """Hold QEMU to a quota where processors alone do not: a part of one.
+
+        A guest that hangs does not see that tare was killed; what is around QEMU does.
+        """
+        nest = [str(agent.binary()), "nest", "--name", self.place.name, "--spec", "{}", "--"]
+        argv = [*nest, *argv]
         cores = self.place.cores
         part = None if cores is None or cores == math.ceil(cores) else cores
         place = msgspec.structs.replace(self.place, cores=part, cpus=None, memory_bytes=None)

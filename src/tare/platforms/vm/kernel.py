@@ -96,6 +96,11 @@ def _read(path: Path) -> Kernel:
     if its != own:
         raise PlatformError(f"{path} is {f'a kernel for {its}' if its else 'no kernel'}, not {own}")
     version = _version(path, head)
+    if not version:
+        raise PlatformError(
+            f"{path} does not say its version, so that it has no modules",
+            f"name it as the others are: {BOOT}/vmlinuz-VERSION",
+        )
     for folder in (path.parent.parent / "lib/modules" / version, MODULES / version):
         if folder.is_dir():
             return Kernel(path, version, folder)
