@@ -81,17 +81,19 @@ def check(
 ) -> Prepared:
     """Look whether the machine has what an experiment needs; leave out what may be."""
     found = machine.topology()
-    notes = []
-    for factor, missing in (("platform", _platforms(experiment)), ("load", _loads(experiment))):
+    here = Machine.parse(found)
+    experiment, notes = _fitting(experiment, here, skip_missing or experiment.skip_missing)
+    _check_apart(experiment)
+    for factor, missing in (
+        ("platform", _platforms(experiment, here)),
+        ("load", _loads(experiment)),
+    ):
         if not missing:
             continue
         if not (skip_missing or experiment.skip_missing):
             raise _refusal(missing, others=len(experiment.factors[factor]) > len(missing))
         notes += [_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
-    here = Machine.parse(found)
-    experiment, large = _fitting(experiment, here, skip_missing or experiment.skip_missing)
-    notes += large
     made = plan.cells(experiment, here)
     notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
     facts = machine.facts(found)
@@ -117,11 +119,40 @@ def _fitting(
     ]
 
 
-def _platforms(experiment: Experiment) -> dict[str, Availability]:
+def _check_apart(experiment: Experiment) -> None:
+    """Refuse what cannot be where a platform's memory is not this machine's.
+
+    Raises
+    ------
+    ExperimentError
+        If workers could not meet, or what commands say could not be kept.
+    """
+    stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
+    apart = next((stack for stack in stacks if not platforms.shares_memory(stack)), None)
+    if apart is None:
+        return
+    if experiment.instances == "own" and experiment.factors.get("workers", (1,)) != (1,):
+        raise ExperimentError(
+            f"instances: workers in several instances of {apart} have no memory to meet in",
+            'instances = "shared" (--instances shared), so that they stand in one',
+        )
+    if any(workload.capture for workload in experiment.workloads):
+        raise ExperimentError(
+            f"capture: what commands say in {apart} does not reach this machine",
+            "leave capture out; how a command failed is told anyhow",
+        )
+
+
+def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
+    needed = execution.needed(plan.cells(experiment, here), os.environ)
     asked = {
         str(stack): platforms.availability(
-            str(stack), experiment.platforms, experiment.runs_commands
+            str(stack),
+            experiment.platforms,
+            experiment.runs_commands,
+            # Where the files are this machine's, none has to be brought along.
+            () if platforms.shares_memory(str(stack)) else needed,
         )
         for stack in experiment.factors.get("platform", ("bare",))
     }

@@ -12,6 +12,7 @@ from typing import Any
 
 from tare import lease
 from tare.errors import ExperimentError
+from tare.experiment import WHOLE_SIZE
 
 #: How complaints name where the options come from.
 COMMAND_LINE = "the command line"
@@ -55,11 +56,16 @@ def _file(input: str) -> Path:
 
 
 def factors(
-    platform: str, workers: int, pinning: str, image: str | None
+    platform: str, workers: int, pinning: str, image: str | None, size: str = WHOLE_SIZE
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of where the commands run."""
     return {
-        "factors": {"platform": [platform], "workers": [workers], "pinning": [pinning]},
+        "factors": {
+            "platform": [platform],
+            "workers": [workers],
+            "pinning": [pinning],
+            **({} if size == WHOLE_SIZE else {"size": [size]}),
+        },
         **({"platforms": {"docker": {"image": image}}} if image else {}),
     }
 

@@ -76,7 +76,18 @@ def compare(
         ),
     ] = None,
     workers: Annotated[int, typer.Option(min=1, help="Instances side by side.")] = 1,
-    pinning: Annotated[str, typer.Option(help="none, spread or compact.")] = "none",
+    instances: Annotated[
+        str, typer.Option(help="Workers each in an own instance, or all in a shared one.")
+    ] = "own",
+    size: Annotated[
+        str, typer.Option(help="Cores and memory of an instance: 2c8g, 0.5c, 1c512m, large …")
+    ] = "all",
+    pinning: Annotated[
+        str,
+        typer.Option(
+            help="none, spread, compact; pinned: as many CPUs as the size has cores; or 0-1,3."
+        ),
+    ] = "none",
     timeout: Annotated[
         str | None, typer.Option(help="Kill an execution that takes longer.")
     ] = None,
@@ -161,6 +172,7 @@ def compare(
             "metric": metric,
             "margin": margin,
             "warmup": warmup,
+            "instances": instances,
             "linger": linger,
             "fingerprint": fingerprint and bool(out or baseline),
             "seed": secrets.randbits(48) if seed is None else seed,
@@ -178,7 +190,7 @@ def compare(
             )
             for label, some in zip(names, words, strict=True)
         ],
-        **factors(platform, workers, pinning, image),
+        **factors(platform, workers, pinning, image, size),
     }
     execution = Execution(resume=resume, as_root=as_root, capture=capture, kept=out is not None)
     if baseline is not None:

@@ -61,7 +61,18 @@ def run(
         int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
     ] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Instances side by side.")] = 1,
-    pinning: Annotated[str, typer.Option(help="none, spread or compact.")] = "none",
+    instances: Annotated[
+        str, typer.Option(help="Workers each in an own instance, or all in a shared one.")
+    ] = "own",
+    size: Annotated[
+        str, typer.Option(help="Cores and memory of an instance: 2c8g, 0.5c, 1c512m, large …")
+    ] = "all",
+    pinning: Annotated[
+        str,
+        typer.Option(
+            help="none, spread, compact; pinned: as many CPUs as the size has cores; or 0-1,3."
+        ),
+    ] = "none",
     timeout: Annotated[
         str | None, typer.Option(help="Kill an execution that takes longer.")
     ] = None,
@@ -122,6 +133,7 @@ def run(
             "name": "run",
             "question": f"How long does {' '.join(command)} take?",
             "warmup": warmup,
+            "instances": instances,
             "linger": linger,
             "quantile": quantile,
             "anytime": anytime,
@@ -138,7 +150,7 @@ def run(
                 capture=capture, timeout=timeout, input=input,
             )
         ],
-        **factors(platform, workers, pinning, image),
+        **factors(platform, workers, pinning, image, size),
     }  # fmt: skip
     try:
         asked = experiment_file.from_table(table, COMMAND_LINE, known)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
 
 from tare.agent import Channel, ProcessChannel
+from tare.errors import PlatformError
 from tare.platforms import groups, scope
 from tare.platforms.layer import Figure, Ground, Layer, Place
 from tare.registry import Description
@@ -22,9 +25,11 @@ class Bare(Ground):
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command as a child, in a control group of its own where it can have one."""
-        if scope.works():
-            return ProcessChannel(scope.wrap(argv, place))
-        return ProcessChannel(groups.entering(groups.limited(place), argv))
+        with _confined(place.cpus):
+            if scope.works():
+                return ProcessChannel(scope.wrap(argv, place))
+            own = [*groups.limited(place), *groups.confined(place)]
+            return ProcessChannel(groups.entering(list(dict.fromkeys(own)), argv))
 
     def mend(self, said: str) -> str | None:
         """Explain what systemd lacks."""
@@ -34,9 +39,34 @@ class Bare(Ground):
 
     def ended(self, place: Place) -> list[Figure]:
         """Remove the groups that limited it."""
-        if not scope.works() and (place.cores is not None or place.memory_bytes is not None):
+        if not scope.works() and place.limited:
             groups.release(place.name)
         return []
+
+
+@contextlib.contextmanager
+def _confined(cpus: tuple[int, ...] | None) -> Iterator[None]:
+    """Start what is started on some CPUs alone: a process inherits them from the thread.
+
+    Raises
+    ------
+    PlatformError
+        If this process may use none of them.
+    """
+    if cpus is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError as error:
+        raise PlatformError(
+            f"CPUs {', '.join(map(str, cpus))} cannot be used here: {error.strerror}"
+        ) from error
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 UNIT = Bare()

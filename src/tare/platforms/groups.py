@@ -89,6 +89,43 @@ def limited(place: Place) -> list[Path]:
     return list(dict.fromkeys(made))
 
 
+def confined(place: Place) -> list[Path]:
+    """Make a group that keeps an instance on its CPUs, whatever affinity it asks for.
+
+    Where there can be none, what is inside has its CPUs by affinity alone, which it inherits.
+    """
+    if place.cpus is None:
+        return []
+    group = None
+    try:
+        hierarchy = next(h for h in hierarchies() if "cpuset" in h.controllers)
+        group = of(hierarchy) / place.name
+        if hierarchy.version == 2:
+            (group.parent / "cgroup.subtree_control").write_text("+cpuset")
+        group.mkdir(exist_ok=True)
+        if hierarchy.version == 1:
+            # Nobody may enter while it has no memory nodes.
+            nodes = (group.parent / "cpuset.mems").read_text()
+            (group / "cpuset.mems").write_text(nodes)
+        (group / "cpuset.cpus").write_text(",".join(map(str, place.cpus)))
+        # Version 2 takes any list, and gives what is left of it.
+        effective = group / "cpuset.cpus.effective"
+        if hierarchy.version == 2 and listed(effective.read_text()) != set(place.cpus):
+            raise OSError(f"{group} is given other CPUs")
+    except (OSError, StopIteration, ValueError):
+        if group is not None:
+            with contextlib.suppress(OSError):
+                group.rmdir()
+        return []
+    return [group]
+
+
+def listed(text: str) -> set[int]:
+    """Return the numbers of a list of the kernel's: ``0-2,48``."""
+    parts = [part.partition("-") for part in text.strip().split(",") if part]
+    return {n for first, _, last in parts for n in range(int(first), int(last or first) + 1)}
+
+
 def _limits(place: Place) -> dict[str, dict[int, dict[str, int | str]]]:
     """Return what is written: by controller, version of the hierarchy, and file."""
     limits: dict[str, dict[int, dict[str, int | str]]] = {}
