@@ -168,6 +168,16 @@ class Results:
         counted = rows.groupby(["cell", *self.factors], dropna=False).size()
         return counted.rename("n").reset_index()
 
+    @property
+    def emulated(self) -> frozenset[str]:
+        """Platforms whose CPU is emulated, with all that stand in them: no measure of a VM."""
+        rows = self.facts[(self.facts["name"] == "emulated") & self.facts["platform"].notna()]
+        said = {str(p) for p, value in zip(rows["platform"], rows["value"], strict=True) if value}
+        tried = {str(p) for p in self.trial_table["platform"].unique()}
+        return frozenset(
+            said | {p for p in tried if any(p.startswith(f"{outer}/") for outer in said)}
+        )
+
     def fact(self, name: str, default: Any = None) -> Any:
         """Value of a fact of the machine (the latest session's)."""
         rows = self.facts[self.facts["name"] == name]

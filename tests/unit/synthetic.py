@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.experiment import Experiment, LoadSpec, WorkloadSpec
+from tare.experiment import Experiment, LoadSpec, SizeSpec, WorkloadSpec
 from tare.results import Results
 
 MS = 1_000_000
@@ -62,6 +62,7 @@ def make(
     workers: Sequence[int] = (1, 2),
     loads: Sequence[str] = ("none",),
     pinnings: Sequence[str] = ("none",),
+    sizes: Sequence[str] = ("all",),
     trials: int = 40,
     iterations: int = 1,
     inputs: int = 1,
@@ -69,12 +70,17 @@ def make(
     seed: int = 1,
     notes: Sequence[str] = (),
     without: dict[str, Sequence[str]] | None = None,
+    leave_out: Callable[[dict[str, str]], bool] = lambda _: False,
+    emulated: Sequence[str] = (),
+    more: Callable[[dict[str, str]], dict[tuple[str, str], float]] = lambda _: {},
     **options: Any,
 ) -> Results:
     """Build the results of an experiment over all combinations of the levels.
 
     ``behave`` maps the levels of a cell to its behaviour; ``without`` names sources that a
-    platform lacks, e.g. ``{"docker": ["perf_cpu"]}``; ``options`` go to the ``Experiment``.
+    platform lacks, e.g. ``{"docker": ["perf_cpu"]}``; sizes are cores, "0.5c"; ``leave_out`` says
+    which cells there are not, ``more`` what else each trial has, by metric and source; ``options``
+    go to the ``Experiment``.
     """
     rule = behave if callable(behave) else _constant(behave or Behaviour())
     rng = np.random.default_rng(seed)
@@ -87,7 +93,9 @@ def make(
             "workers": tuple(workers),
             "load": tuple(loads),
             "pinning": tuple(pinnings),
+            "size": tuple(sizes),
         },
+        sizes={name: SizeSpec(cores=float(name[:-1])) for name in sizes if name != "all"},
         loads={name: LoadSpec(kind="stress_ng") for name in loads if name != "none"},
         iterations=iterations,
         inputs=inputs,
@@ -95,22 +103,16 @@ def make(
         seed=seed,
         **options,
     )
-    cells = list(itertools.product(workloads, platforms, workers, pinnings, loads))
+    crossed = itertools.product(workloads, platforms, workers, pinnings, loads, sizes)
+    cells = [cell for cell in crossed if not leave_out(_levels(*cell))]
     effects = {w: rng.standard_normal(inputs) for w in workloads}
     rows: list[dict[str, Any]] = []
     samples: list[tuple[Any, ...]] = []
     now = 10**12
     for block in range(trials):
         for position, cell in enumerate(rng.permutation(len(cells))):
-            workload, platform, count, pinning, load = cells[cell]
-            levels = {
-                "workload": workload,
-                "platform": platform,
-                "workers": str(count),
-                "pinning": pinning,
-                "load": load,
-                "size": "all",
-            }
+            levels = _levels(*cells[cell])
+            workload, platform, count = cells[cell][:3]
             number = len(rows)
             how = rule(levels)
             failed = bool(rng.random() < how.failing)
@@ -133,11 +135,15 @@ def make(
             one, now = _trial(rng, how, number, count, iterations, block / trials, shift, tail, now)
             missing = set((without or {}).get(platform, ()))
             samples += [s for s in one if s[5] not in missing]
+            samples += [
+                (number, 0, 0, "measured", metric, source, value)
+                for (metric, source), value in more(levels).items()
+            ]
     return Results(
         experiment=experiment,
         trial_table=pd.DataFrame(rows),
         sample_table=_sample_table(samples),
-        facts=_facts(platforms),
+        facts=_facts(platforms, emulated),
         sessions=pd.DataFrame(
             [
                 {
@@ -246,7 +252,20 @@ def _sample_table(samples: list[tuple[Any, ...]]) -> pd.DataFrame:
     return table.astype({"worker": "Int64", "iteration": "Int64", "value": float})
 
 
-def _facts(platforms: Sequence[str]) -> pd.DataFrame:
+def _levels(
+    workload: str, platform: str, workers: int, pinning: str, load: str, size: str
+) -> dict[str, str]:
+    return {
+        "workload": workload,
+        "platform": platform,
+        "workers": str(workers),
+        "pinning": pinning,
+        "load": load,
+        "size": size,
+    }
+
+
+def _facts(platforms: Sequence[str], emulated: Sequence[str] = ()) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
         {"name": "cpus", "value": 2, "unit": "1", "platform": None, "source": "sysfs"},
         {"name": "kernel", "value": "6.1.0", "unit": None, "platform": None, "source": "uname"},
@@ -260,6 +279,10 @@ def _facts(platforms: Sequence[str]) -> pd.DataFrame:
             "source": "self",
         }
         for i, p in enumerate(platforms)
+    ]
+    rows += [
+        {"name": "emulated", "value": True, "unit": None, "platform": p, "source": "qemu"}
+        for p in emulated
     ]
     return pd.DataFrame([{"session": 0, "instance": None, **r} for r in rows])
 

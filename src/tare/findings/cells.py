@@ -176,6 +176,8 @@ class Cells:
     def pairs(self, factor: str, reference: str | None = None) -> list[Pair]:
         """Every cell beside the one that has the factor's reference level.
 
+        Emulated platforms are no level to compare: their times say nothing of a real one.
+
         Parameters
         ----------
         factor : str
@@ -187,14 +189,15 @@ class Cells:
         if factor not in self.factors:
             return []
         usual = reference or REFERENCES.get(factor)
-        present = [c.levels[factor] for c in self.all]
+        gone = self.results.emulated if factor == "platform" else frozenset()
+        present = [c.levels[factor] for c in self.all if c.levels[factor] not in gone]
         first = usual if usual in present else next(iter(present), None)
         made = [
             _pair(factor, others, by_level[first], cell)
             for others, by_level in self.groups(factor)
             if first in by_level
             for level, cell in by_level.items()
-            if level != first
+            if level != first and level not in gone
         ]
         # Cells that never met in a block, as after an interruption, cannot be compared.
         return [pair for pair in made if len(pair.first)]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tare.findings.cells import Cells, basis_of, cells_of, directions, worded
+import msgspec
+
+from tare.findings import emulation
+from tare.findings.cells import Cells, cells_of, directions, worded
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.findings.finding import Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import change_interval, listing, percent
+from tare.findings.phrasing import at_levels, change_interval, listing, percent
+from tare.findings.platform_cells import cost_basis
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
 from tare.metrics import RATES
 from tare.registry import Description
@@ -26,14 +30,17 @@ def find(results: Results) -> Finding | None:
         return None
     if results.experiment.stopping.compare == "platform":
         return None  # judged look by look: see the difference
-    basis = basis_of(results)
+    basis = cost_basis(results)
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     margin = results.experiment.margin
     compared = compare_locations(cells, "platform", margin)
+    apart, emulated = emulation.note(results), emulation.table(cells)
     if not compared:
-        return uncompared(_DESCRIPTION, "No platform has cells that bare has too.")
+        why = apart or "No platform has cells that bare has too."
+        finding = uncompared(_DESCRIPTION, f"Nothing is compared: {why}" if apart else why)
+        return msgspec.structs.replace(finding, tables=(emulated,) if emulated else ())
     telling = location_telling(cells, margin)
     reference = compared[0][0].reference
     answer = per_level(
@@ -52,14 +59,44 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=f"{answer} n ≥ {min(c.n for _, c in compared)}. {smallest_detectable(compared)}",
+        answer=" ".join(
+            filter(
+                None,
+                [
+                    f"{answer} n ≥ {min(c.n for _, c in compared)}.",
+                    smallest_detectable(compared),
+                    apart,
+                ],
+            )
+        ),
         verdict="told",
-        summary=_summary(compared, margin, rate=basis.metric in RATES),
+        summary=" ".join(
+            filter(None, [_summary(compared, margin, rate=basis.metric in RATES), apart])
+        ),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
-        tables=(table,),
+        tables=(table, *filter(None, [emulated])),
+        caveats=tuple(filter(None, [_unmatched(cells, compared)])),
         charts=("overhead",),
     )
+
+
+def _unmatched(cells: Cells, compared: Compared) -> str | None:
+    """Name the cells of other platforms that the reference has none for; None: it has all."""
+    reference = compared[0][0].reference
+    met = {(p.level, tuple(sorted(p.levels.items()))) for p, _ in compared}
+    alone = [
+        at_levels(cell.levels, cells.varied)
+        for others, by_level in cells.groups("platform")
+        for level, cell in by_level.items()
+        if level != reference
+        and level not in cells.results.emulated
+        and (level, tuple(sorted(others.items()))) not in met
+    ]
+    if not alone:
+        return None
+    more = f" and {len(alone) - 6} more" if alone[6:] else ""
+    return f"Not compared, since {reference} has no such cell: {listing(alone[:6])}{more}."
 
 
 def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:

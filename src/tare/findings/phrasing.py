@@ -139,7 +139,8 @@ def at_levels(levels: Mapping[str, str], varied: Sequence[str]) -> str:
     if "load" in shown:
         words.append(f"under {shown.pop('load')}")
     if "pinning" in shown:
-        words.append(f"pinned {shown.pop('pinning')}")
+        pinned = shown.pop("pinning")
+        words.append(pinned if pinned == "pinned" else f"pinned {pinned}")
     words += [f"at {factor} {level}" for factor, level in shown.items()]
     return " ".join(w for w in words if w)
 

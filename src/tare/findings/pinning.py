@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tare.findings import emulation
 from tare.findings.as_stability_would_say import intervals
 from tare.findings.cells import Cells, basis_of, cells_of
 from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
@@ -35,6 +36,8 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     margin = results.experiment.parallel_growth
     locations = compare_locations(cells, "pinning", results.experiment.margin)
+    # What is true of a CPU that is emulated says nothing of one that is not.
+    locations = [pc for pc in locations if pc[0].levels["platform"] not in results.emulated]
     pairs = [p for p, _ in locations]
     single, _ = compare_spreads(
         [(p.first, p.second) for p in pairs], margin, seed=results.experiment.seed
@@ -43,11 +46,11 @@ def find(results: Results) -> Finding | None:
     if not pairs:
         return uncompared(_DESCRIPTION, "No cell has good trials both pinned and not pinned.")
     answer = per_level(
-        spreads, lambda name, some: f"Pinned {name}: {_telling(cells, margin, some)}."
+        spreads, lambda name, some: f"{_pinned(name)}: {_telling(cells, margin, some)}."
     )
     times = location_telling(cells, results.experiment.margin)
     answer += " " + per_level(
-        locations, lambda name, some: f"Times pinned {name} are {times.clauses(some)}."
+        locations, lambda name, some: f"Times {_pinned(name).lower()} are {times.clauses(some)}."
     )
     return Finding(
         name=_DESCRIPTION.name,
@@ -65,8 +68,13 @@ def find(results: Results) -> Finding | None:
             _table("Values with pinning beside those without", "values", locations, cells),
             _counted_as_stability(cells),
         ),
-        charts=("pinning",),
+        caveats=tuple(filter(None, [emulation.note(results)])),
+        charts=("pinning", "platform_pinning"),
     )
+
+
+def _pinned(level: str) -> str:
+    return "Pinned" if level == "pinned" else f"Pinned {level}"
 
 
 def _table(title: str, what: str, compared: Compared, cells: Cells) -> Table:

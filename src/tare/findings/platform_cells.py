@@ -1,0 +1,218 @@
+"""Cells of one platform over its sizes, beside those of bare: what platforms are judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tare.findings.cells import REFERENCES, Basis, Cell, Cells, answer_metric, basis_of, cells_of
+from tare.findings.phrasing import unit_of
+from tare.metrics import RATES
+from tare.results import Results
+from tare.statistics.platform_size import PlatformSize, platform_size
+from tare.statistics.statistic import FloatArray
+
+#: Factors whose levels are sizes: what an instance is given.
+SIZES = ("size", "quota")
+#: Levels of pinning at which an instance shares the host's CPUs: PINNING's "vanilla".
+FREE = "none"
+
+
+def cost_basis(results: Results) -> Basis | str:
+    """Choose what platforms are judged by: wall time where sizes differ.
+
+    A quota takes time, not CPU time, so that a kernel's CPU time would hide what it costs.
+    """
+    metric = answer_metric(results)
+    chosen = results.experiment.metric is not None
+    if metric == "kernel_cpu_ns" and not chosen and set(SIZES) & set(results.varied):
+        wall = basis_of(results, "kernel_wall_ns")
+        if not isinstance(wall, str):
+            return wall
+    return basis_of(results)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One platform over sizes, beside its reference at the same sizes.
+
+    Attributes
+    ----------
+    platform, pinning : str
+        What is judged.
+    reference, reference_pinning : str
+        What it stands beside.
+    levels : mapping
+        Levels of all factors but these and the sizes.
+    cells : tuple of (float, Cell, Cell)
+        CPUs given, the reference's cell, the platform's; smallest first.
+    found : PlatformSize
+        The costs, divided.
+    """
+
+    platform: str
+    pinning: str
+    reference: str
+    reference_pinning: str
+    levels: Mapping[str, str]
+    cells: tuple[tuple[float, Cell, Cell], ...]
+    found: PlatformSize
+
+    @property
+    def name(self) -> str:
+        """The platform with how it is pinned."""
+        return named(self.platform, self.pinning)
+
+    @property
+    def beside(self) -> str:
+        """The reference with how it is pinned, where that differs."""
+        if self.reference_pinning == self.pinning:
+            return self.reference
+        return named(self.reference, self.reference_pinning)
+
+
+def named(platform: str, pinning: str) -> str:
+    """Name a platform with how it is pinned: "docker vanilla", "docker pinned"."""
+    if pinning == FREE:
+        return f"{platform} vanilla"
+    return f"{platform} pinned" if pinning == "pinned" else f"{platform} pinned {pinning}"
+
+
+def host_cpus(results: Results) -> float | None:
+    """Return the CPUs of the host; None where no fact says."""
+    facts = results.facts
+    rows = facts[(facts["name"] == "cpus") & facts["platform"].isna()]
+    return float(rows["value"].iloc[-1]) if len(rows) else None
+
+
+def given_cores(results: Results, levels: Mapping[str, Any]) -> float | None:
+    """Return the CPUs that an instance is given, by quota or by set; None where nothing says."""
+    limits = results.experiment.limits(str(levels.get("size")))
+    asked = [x for x in (limits.cores, limits.cpuset) if x is not None]
+    quota = levels.get("quota")
+    if quota not in (None, "None", ""):
+        asked.append(float(quota))
+    return float(min(asked)) if asked else host_cpus(results)
+
+
+def size_name(cores: float) -> str:
+    """Write a size in CPUs: "0.25 cores", "1 core"."""
+    return f"{cores:g} core{'' if cores == 1 else 's'}"
+
+
+def reference_of(results: Results) -> str | None:
+    """Return the platform that others stand beside: bare, or the first that is real."""
+    tried = [p for p in dict.fromkeys(results.trial_table["platform"]) if p not in results.emulated]
+    usual = REFERENCES["platform"]
+    return usual if usual in tried else next(iter(tried), None)
+
+
+@lru_cache(maxsize=4)
+def over_sizes(results: Results, basis: Basis) -> tuple[Beside, ...]:
+    """Put every real platform beside its reference at the same limits, over all sizes.
+
+    A vanilla platform stands beside a vanilla reference under the same quota, and also beside a
+    pinned one where there is one: a machine of that many CPUs of its own, PINNING's bare metal.
+    """
+    cells, reference = cells_of(results, basis), reference_of(results)
+    host = host_cpus(results)
+    if reference is None or host is None:
+        return ()
+    lines = _lines(cells)
+    made = []
+    for (platform, pinning, others), sizes in lines.items():
+        if platform in results.emulated:
+            continue
+        for beside in _references(lines, platform, pinning, others, reference):
+            one = _beside(basis, host, (platform, pinning), beside, others, sizes)
+            if one is not None:
+                made.append(one)
+    return tuple(made)
+
+
+Others = tuple[tuple[str, str], ...]
+Lines = dict[tuple[str, str, Others], dict[float, Cell]]
+
+
+def _lines(cells: Cells) -> Lines:
+    """Cells of one platform, pinning and all else, by the CPUs that they are given."""
+    found: Lines = {}
+    for cell in cells.all:
+        others = tuple(
+            (f, v) for f, v in cell.levels.items() if f not in ("platform", "pinning", *SIZES)
+        )
+        cores = given_cores(cells.results, cell.levels)
+        if cores is None:
+            continue
+        key = cell.levels["platform"], cell.levels.get("pinning", FREE), others
+        # Of several sizes with the same CPUs, as with more memory, the first stands for all.
+        found.setdefault(key, {}).setdefault(cores, cell)
+    return found
+
+
+def _references(
+    lines: Lines, platform: str, pinning: str, others: Others, reference: str
+) -> Iterator[tuple[str, str, dict[float, Cell]]]:
+    same = lines.get((reference, pinning, others))
+    if platform != reference and same is not None:
+        yield reference, pinning, same
+    if pinning != FREE and (platform == reference or same is not None):
+        return
+    # The reference on CPUs of its own; a pinned platform without its like beside a vanilla one.
+    other = next(
+        (
+            (p, cells)
+            for (r, p, o), cells in lines.items()
+            if r == reference and o == others and (p == FREE) != (pinning == FREE)
+        ),
+        None,
+    )
+    if other is not None:
+        yield reference, *other
+
+
+def _beside(
+    basis: Basis,
+    host: float,
+    judged: tuple[str, str],
+    beside: tuple[str, str, dict[float, Cell]],
+    others: Others,
+    sizes: dict[float, Cell],
+) -> Beside | None:
+    reference, reference_pinning, known = beside
+    common = [(cores, known[cores], sizes[cores]) for cores in sorted(sizes) if cores in known]
+    parts = [(cores, *log_costs(basis, first, second)) for cores, first, second in common]
+    parts = [part for part in parts if len(part[2])]
+    if not parts:
+        return None
+    cores = np.concatenate([np.full(len(costs), size) for size, _, costs in parts])
+    logs = np.concatenate([costs for _, _, costs in parts])
+    blocks = np.concatenate([names for _, names, _ in parts])
+    found = platform_size(cores, np.exp(logs), np.ones(len(logs)), blocks, host)
+    met = {size for size, _, _ in parts}
+    cells = tuple(one for one in common if one[0] in met)
+    return Beside(*judged, reference, reference_pinning, dict(others), cells, found)
+
+
+def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, FloatArray]:
+    """Return common blocks and the logarithm of what the second costs beside the first.
+
+    Of a rate, less is a cost. Blocks in which a value is 0 have no ratio.
+    """
+    common = first.table.index.intersection(second.table.index)
+    a = first.table.loc[common].to_numpy(dtype=float).mean(axis=1)
+    b = second.table.loc[common].to_numpy(dtype=float).mean(axis=1)
+    good = (a > 0) & (b > 0)
+    names = np.array([f"{session}/{block}" for session, block in common], dtype=object)
+    logs = np.log(b[good]) - np.log(a[good])
+    sign = -1.0 if basis.metric in RATES else 1.0
+    return names[good], sign * logs
+
+
+def is_time(basis: Basis) -> bool:
+    """Tell whether values are times, so that a difference of two is time that is lost."""
+    return unit_of(basis.metric) == "ns"

@@ -1,0 +1,218 @@
+"""Does the cost of a platform depend on the number of processes, the load, the workload …."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tare.findings import emulation
+from tare.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.phrasing import at_levels, change_interval, metric_name, percent
+from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.comparison import Comparison, compare_family
+from tare.statistics.statistic import FloatArray
+
+_DESCRIPTION = Description(
+    name="platform_factor",
+    title="Overhead ratio at each level of a factor over that at its reference level",
+    question="What does the cost of a platform depend on?",
+    source="PINNING",
+)
+_METHOD = (
+    "ratio of overhead ratios within blocks that have all four cells, Hodges–Lehmann median, "
+    "signed-rank interval"
+)
+_NAMES = {"workers": "number of processes", "pinning": "pinning", "load": "load"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """How much more a platform costs at one level of a factor than at the reference level."""
+
+    platform: str
+    factor: str
+    reference: str
+    level: str
+    levels: dict[str, str]
+    first: FloatArray
+    second: FloatArray
+    trials: tuple[int, ...]
+
+
+def find(results: Results) -> Finding | None:
+    """Compare the overhead ratios at the levels of every factor, the platform's own apart."""
+    factors = factors_of(results)
+    if results.trial_table["platform"].nunique() < 2 or not factors:
+        return None
+    basis = cost_basis(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    found = compared_changes(results, basis)
+    if not found:
+        return uncompared(
+            _DESCRIPTION, "No platform has blocks in common with its reference at two levels."
+        )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=_answer(found, results, basis),
+        verdict=_verdict([c for _, c in found]),
+        basis=str(basis),
+        estimates=tuple(_estimate(change, c) for change, c in found),
+        tables=(_table(found, results, basis),),
+        caveats=tuple(filter(None, [emulation.note(results)])),
+    )
+
+
+def factors_of(results: Results) -> list[str]:
+    """Factors that a cost may depend on; sizes too where they are too few for PTO and PSO."""
+    return [f for f in results.varied if f != "platform"]
+
+
+def compared_changes(results: Results, basis: Basis) -> list[tuple[Change, Comparison]]:
+    """Compare every change, Holm over all of them."""
+    changes = [
+        change
+        for factor in factors_of(results)
+        for change in _changes(cells_of(results, basis), factor)
+    ]
+    found = compare_family([(c.first, c.second) for c in changes], results.experiment.margin)
+    return list(zip(changes, found, strict=True))
+
+
+def _changes(cells: Cells, factor: str) -> Iterator[Change]:
+    results, bare = cells.results, reference_of(cells.results)
+    by_levels = {tuple(sorted(c.levels.items())): c for c in cells.all}
+    reference = _reference(cells, factor)
+    for cell in cells.all:
+        platform, level = cell.levels["platform"], cell.levels[factor]
+        if bare is None or platform == bare or level == reference or platform in results.emulated:
+            continue
+        four = [
+            by_levels.get(tuple(sorted({**cell.levels, "platform": p, factor: at}.items())))
+            for at in (reference, level)
+            for p in (bare, platform)
+        ]
+        known = [c for c in four if c is not None]
+        if len(known) < len(four):
+            continue
+        first, second = _common(cells.basis, known)
+        if len(first):
+            others = {f: v for f, v in cell.levels.items() if f not in ("platform", factor)}
+            trials = tuple(t for c in known for t in c.trials)
+            yield Change(platform, factor, reference, level, others, first, second, trials)
+
+
+def _reference(cells: Cells, factor: str) -> str:
+    """Level that others are compared with: the usual one; of sizes, the largest."""
+    levels = list(dict.fromkeys(c.levels[factor] for c in cells.all))
+    if factor in SIZES:
+        given = {c.levels[factor]: given_cores(cells.results, c.levels) or 0 for c in cells.all}
+        return max(levels, key=lambda level: given[level])
+    usual = REFERENCES.get(factor)
+    return usual if usual in levels else levels[0]
+
+
+def _common(basis: Basis, four: list[Cell]) -> tuple[FloatArray, FloatArray]:
+    """Overhead ratios at both levels, of the blocks that have all four cells."""
+    (a, first), (b, second) = log_costs(basis, *four[:2]), log_costs(basis, *four[2:])
+    _, at, to = np.intersect1d(a.astype(str), b.astype(str), return_indices=True)
+    order = np.argsort(at)
+    return np.exp(first[at[order]]), np.exp(second[to[order]])
+
+
+def _verdict(found: list[Comparison]) -> Verdict:
+    if any(c.verdict != "not decided" for c in found):
+        return "told"
+    return "undecided"
+
+
+def _answer(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> str:
+    told = [f"By {metric_name(basis.metric)}."]
+    for platform, factor in dict.fromkeys((change.platform, change.factor) for change, _ in found):
+        some = [x for x in found if (x[0].platform, x[0].factor) == (platform, factor)]
+        told.append(_sentence(platform, factor, some, results))
+    return " ".join(told)
+
+
+def _sentence(
+    platform: str, factor: str, some: list[tuple[Change, Comparison]], results: Results
+) -> str:
+    name = _NAMES.get(factor, factor)
+    shown = [x for x in some if x[1].verdict.startswith(("slower", "faster"))]
+    if shown:
+        change, c = max(shown, key=lambda x: abs(np.log(x[1].ratio)))
+        at = at_levels(change.levels, results.varied)
+        ratio = change_interval(c.ratio, c.low, c.high)
+        more = f", in {len(shown)} of {len(some)} cases" if len(some) > 1 else ""
+        return (
+            f"The cost of {platform} depends on the {name}{more}: {factor} {change.level} beside "
+            f"{change.reference} changes its overhead ratio by {ratio}{f' ({at})' if at else ''}."
+        )
+    if all(c.verdict == "same" for _, c in some):
+        most = percent(results.experiment.margin)
+        return f"The cost of {platform} does not depend on the {name} by more than {most}."
+    return f"Whether the cost of {platform} depends on the {name} is not decided."
+
+
+def _estimate(change: Change, c: Comparison) -> Estimate:
+    return Estimate(
+        name="ratio of overhead ratios",
+        levels={**change.levels, "platform": change.platform, change.factor: change.level},
+        value=c.ratio,
+        unit="1",
+        low=c.low,
+        high=c.high,
+        confidence=c.confidence,
+        method=_METHOD,
+        n=c.n,
+        trials=change.trials,
+    )
+
+
+_WORDS = {"slower": "costs more", "faster": "costs less", "same": "the same"}
+
+
+def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> Table:
+    rows = [
+        {
+            "what": f"{change.factor} {change.level}",
+            "beside": change.reference,
+            **{f: change.levels.get(f) for f in results.varied if f != "platform"},
+            "platform": change.platform,
+            "n": c.n,
+            "ratio": c.ratio,
+            "low": c.low,
+            "high": c.high,
+            "p": c.p_adjusted if c.low is not None else None,
+            "verdict": _WORDS.get(c.verdict, c.verdict.replace("slower", "costs more")),
+        }
+        for change, c in found
+    ]
+    return Table(
+        title=f"Does the cost depend on it? {basis}",
+        columns=(
+            *level_columns(["platform"]),
+            Column(key="what", title="changed to"),
+            Column(key="beside", title="from"),
+            *level_columns([f for f in results.varied if f != "platform"]),
+            Column(key="n", title="common blocks"),
+            Column(key="ratio", title="ratio of overhead ratios", unit="1"),
+            Column(key="low", title="from", unit="1"),
+            Column(key="high", title="to", unit="1"),
+            Column(key="p", title="p after Holm", unit="1"),
+            Column(key="verdict", title="verdict"),
+        ),
+        rows=tuple(rows),
+        note=f"{_METHOD}; 1: the platform costs as much at both levels. Verdicts are after Holm "
+        "over this table.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=4, find=find, of_rates=True)

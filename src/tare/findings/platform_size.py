@@ -1,0 +1,193 @@
+"""What of a platform's cost is its type's (PTO), and what its size's (PSO)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.findings import emulation
+from tare.findings.cells import Basis
+from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
+from tare.findings.phrasing import at_levels, change_interval, listing, metric_name, percent
+from tare.findings.platform_cells import (
+    SIZES,
+    Beside,
+    cost_basis,
+    host_cpus,
+    over_sizes,
+    size_name,
+)
+from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, ratio_table
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.platform_size_curves import Factor
+
+_DESCRIPTION = Description(
+    name="platform_size",
+    title="Overhead over sizes, divided into the platform's type (PTO) and its size (PSO)",
+    question="What of a platform's cost is its type's, and what its size's?",
+    source="PINNING",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Divide the cost of every platform that has several sizes."""
+    if not set(SIZES) & set(results.varied):
+        return None
+    if results.trial_table["platform"].nunique() < 2 and "pinning" not in results.varied:
+        return None
+    basis = cost_basis(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    some = over_sizes(results, basis)
+    apart = emulation.note(results)
+    if not some:
+        return uncompared(_DESCRIPTION, f"Nothing is compared: {apart or _nothing(results)}")
+    told = [one for one in some if one.found.refusal is None]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join([*_answer(some, told, basis, results), *filter(None, [apart])]),
+        verdict=_verdict(told),
+        summary=_summary(told, results),
+        basis=str(basis),
+        estimates=tuple(e for one in some for e in _estimates(one)),
+        tables=(*filter(None, [divided_table(told, results)]), ratio_table(some, results, basis)),
+        caveats=_caveats(some, results),
+        charts=("platform_values", "platform_chr"),
+    )
+
+
+def _nothing(results: Results) -> str:
+    if host_cpus(results) is None:
+        return "no fact says how many CPUs the host has."
+    return "no platform has a size that the reference has too."
+
+
+def _verdict(told: Sequence[Beside]) -> Verdict:
+    if not told:
+        return "nothing to compare"
+    words = {one.found.verdict for one in told}
+    return "undecided" if words == {"not decided"} else "told"
+
+
+def where(one: Beside, results: Results) -> str:
+    """Name what is judged, with the levels of other factors that vary."""
+    varied = [f for f in results.varied if f in one.levels]
+    at = at_levels(one.levels, varied) if varied else ""
+    return f"{one.name} ({at})" if at else one.name
+
+
+def factor_words(factor: Factor | None) -> str:
+    """Write a factor of cost as a change, with its interval."""
+    if factor is None:
+        return "not identifiable"
+    return change_interval(factor.value, factor.low, factor.high)
+
+
+def _answer(
+    some: Sequence[Beside], told: Sequence[Beside], basis: Basis, results: Results
+) -> list[str]:
+    words = [_sentence(one, results) for one in told]
+    refused = [one for one in some if one.found.refusal is not None]
+    for why in dict.fromkeys(one.found.refusal for one in refused):
+        names = listing(
+            f"{where(one, results)} beside {one.beside}"
+            for one in refused
+            if one.found.refusal == why
+        )
+        words.append(f"Not identifiable for {names}: {why}.")
+    pinned = _pinning(told, results)
+    return [f"By {metric_name(basis.metric)}.", *words, *pinned]
+
+
+def _sentence(one: Beside, results: Results) -> str:
+    found = one.found
+    first, last = one.cells[0][0], one.cells[-1][0]
+    text = (
+        f"{where(one, results)}, beside {one.beside}: PTO {factor_words(found.pto)}; the cost "
+        f"{WORDS[found.verdict]} (PSO: at {size_name(first)} {factor_words(found.pso)} beside that "
+        f"at {size_name(last)})."
+    )
+    if found.verdict == "not decided":
+        text = text.replace("the cost not decided", "not decided", 1)
+    return text
+
+
+def _pinning(told: Sequence[Beside], results: Results) -> list[str]:
+    """Tell platforms whose PSO goes with pinning: it falls vanilla, and does not pinned."""
+    words = []
+    for one in told:
+        others = [
+            x
+            for x in told
+            if (x.platform, x.levels) == (one.platform, one.levels) and x.pinning != one.pinning
+        ]
+        for other in others:
+            if one.found.verdict == "falls" and other.found.verdict in ("flat", "not decided"):
+                words.append(
+                    f"The cost of {where(one, results)} falls with size; of {other.name} it "
+                    f"{'does not change' if other.found.verdict == 'flat' else 'is not shown to'}."
+                )
+    return list(dict.fromkeys(words))
+
+
+def _summary(told: Sequence[Beside], results: Results) -> str | None:
+    """Tell the largest PSO that is certain, or that there is none."""
+    falling = [one for one in told if one.found.verdict == "falls" and one.found.pso is not None]
+    if falling:
+        one = max(falling, key=lambda x: x.found.pso.value if x.found.pso else 0)
+        return (
+            f"The cost of {where(one, results)} falls with size (PSO): at "
+            f"{size_name(one.cells[0][0])} {factor_words(one.found.pso)} beside that at "
+            f"{size_name(one.cells[-1][0])}."
+        )
+    if told and all(one.found.verdict == "flat" for one in told):
+        most = percent(2 * results.experiment.margin)
+        return f"No platform's cost changes with its size by more than {most} (no PSO)."
+    return None
+
+
+def _estimates(one: Beside) -> list[Estimate]:
+    levels = {**one.levels, "platform": one.platform, "pinning": one.pinning}
+    trials = tuple(t for _, a, b in one.cells for t in (*a.trials, *b.trials))
+    made = []
+    for name, factor in (("PTO", one.found.pto), ("PSO", one.found.pso)):
+        if factor is not None:
+            made.append(_estimate(name, factor, levels, one.found.n, trials))
+    for size, (cores, a, b) in zip(one.found.sizes, one.cells, strict=True):
+        at = {**levels, "cores": f"{cores:g}"}
+        made.append(_estimate("overhead ratio", size.ratio, at, size.n, (*a.trials, *b.trials)))
+    return made
+
+
+def _estimate(
+    name: str, factor: Factor, levels: dict[str, str], n: int, trials: tuple[int, ...]
+) -> Estimate:
+    return Estimate(
+        name=name,
+        levels=levels,
+        value=factor.value,
+        unit="1",
+        low=factor.low,
+        high=factor.high,
+        confidence=0.95,
+        method=METHOD,
+        n=n,
+        trials=trials,
+    )
+
+
+def _caveats(some: Sequence[Beside], results: Results) -> tuple[str, ...]:
+    told = []
+    for one in some:
+        for words in (one.found.misfit, one.found.extrapolated):
+            if words is not None:
+                told.append(f"{where(one, results)}, beside {one.beside}: {words}.")
+    if len({one.reference_pinning for one in some if one.pinning != "none"}) > 1:
+        told.append("Not every pinned platform has a pinned reference at the same size.")
+    return tuple(dict.fromkeys(told))
+
+
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=3, find=find, of_rates=True, of_sweeps=True
+)  # fmt: skip
