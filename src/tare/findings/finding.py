@@ -80,6 +80,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     #: One sentence for the head of the page and the terminal; None: not told there.
     summary: str | None = None
+    #: What to do, a line each, at most six; told before all summaries.
+    advice: tuple[str, ...] = ()
     #: "metric (source)" of the values, e.g. "kernel_cpu_ns (self)".
     basis: str | None = None
     estimates: tuple[Estimate, ...] = ()

@@ -25,7 +25,8 @@ def headline(results: Results, found: Sequence[Finding]) -> list[str]:
     list of str
         Sentences in order of importance; what was left out comes last.
     """
-    told = [f.summary for f in found if f.summary]
+    told = [line for f in found for line in f.advice]
+    told += [f.summary for f in found if f.summary]
     if not told:
         told = [f.answer for f in found[:1]] or ["There is nothing to conclude from yet."]
     return [*told, *_basis(results), *_failures(results), *results.notes]

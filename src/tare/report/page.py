@@ -108,7 +108,7 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
     return Page(
         name=results.experiment.name,
         question=results.experiment.question,
-        lead=next((s for s in sections if s.finding.summary == told[0]), None),
+        lead=next((s for s in sections if told[0] in (*s.finding.advice, s.finding.summary)), None),
         headline=told,
         strip=_strip(results),
         sections=sections,

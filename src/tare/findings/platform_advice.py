@@ -1,0 +1,284 @@
+"""Which platform to take, at which size, pinned or not: advice with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tare.findings import emulation
+from tare.findings.cells import Basis, cells_of
+from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.overhead import compare_locations
+from tare.findings.phrasing import change_interval, counted, listing, metric_name, percent, share
+from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
+from tare.findings.platform_factor import compared_changes
+from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
+from tare.findings.platform_size import factor_words, where
+from tare.findings.platform_why import extras, sentence
+from tare.findings.telling import Compared, further
+from tare.metrics import RATES
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.comparison import compare_family
+
+_DESCRIPTION = Description(
+    name="platform_advice",
+    title="Platform, size and pinning to take, and PINNING's best practices beside them",
+    question="Which platform, at which size, pinned or not?",
+    source="PINNING",
+)
+#: Lines of advice that are given.
+MOST_LINES = 6
+
+
+@dataclass(frozen=True)
+class Line:
+    """One piece of advice: what it is about, what to do, and why."""
+
+    about: str
+    advice: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{self.advice}: {self.evidence}."
+
+
+def find(results: Results) -> Finding | None:
+    """Advise on what was varied: platforms over sizes or pinning, or three of them and more."""
+    varied = set(results.varied)
+    platforms = results.trial_table["platform"].nunique()
+    if platforms < 2 or not (varied & {*SIZES, "pinning"} or platforms > 2):
+        return None
+    if results.experiment.stopping.compare is not None:
+        return None  # one comparison was asked for, and is judged look by look
+    basis = cost_basis(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    known = evidence(results, basis)
+    lines = advise(results, basis, known)
+    apart = emulation.note(results)
+    if not lines:
+        return uncompared(_DESCRIPTION, apart or "No platform has cells that the reference has.")
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join(str(line) for line in lines),
+        advice=tuple(str(line) for line in lines),
+        verdict="undecided" if all("not decided" in x.advice for x in lines) else "told",
+        basis=str(basis),
+        tables=(_table(lines, basis), practice_table(known, practices(known))),
+        caveats=tuple(filter(None, [apart, _ONE_HOST])),
+    )
+
+
+_ONE_HOST = (
+    "All of it is of this one host: what a CHR costs on a larger one is told only by measuring "
+    "there, and putting both beside each other."
+)
+
+
+def advise(results: Results, basis: Basis, known: Evidence) -> list[Line]:
+    """Return at most six pieces of advice, the most important first."""
+    compared = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
+    lines = [
+        *_platform(compared, results),
+        *_sizes(known),
+        *_pinning(known),
+        *_factors(results, basis),
+        *_why(results),
+        *_open(compared),
+    ]
+    return lines[:MOST_LINES]
+
+
+def _platform(compared: Compared, results: Results) -> Iterable[Line]:
+    """Name the platform whose largest possible cost is least."""
+    most: dict[str, float] = {}
+    for pair, c in compared:
+        if c.high is not None:
+            most[pair.level] = max(most.get(pair.level, 0.0), c.high)
+    if not most:
+        return
+    best = min(most, key=lambda name: most[name])
+    equal = _no_worse(best, results)
+    here = [(p, c) for p, c in compared if p.level == best]
+    pair, c = max(here, key=lambda pc: pc[1].high or 0)
+    ratio = change_interval(c.ratio or 1, c.low, c.high)
+    at = f"at {_at(pair.levels)}" if len(here) > 1 else "here"
+    text = f"beside {pair.reference} {best} costs {ratio} {at}, where it may cost most"
+    others = [name for name in most if name != best and name not in equal]
+    if others:
+        worst = max(others, key=lambda name: most[name])
+        text += f"; {worst} up to {percent(most[worst] - 1, sign=True)}"
+    if equal:
+        text += f"; that it costs less than {listing(equal, 'or')} is not shown anywhere"
+    cheap = most[best] < 1 + SMALL
+    names = listing([best, *equal], "or")
+    verb = f"Take {names}" if others or equal else f"{best} {'is cheap' if cheap else 'is dear'}"
+    yield Line("platform", verb, text)
+
+
+def _no_worse(best: str, results: Results) -> list[str]:
+    """Name platforms that are nowhere shown to be slower than the best one."""
+    basis = cost_basis(results)
+    if isinstance(basis, str):
+        return []
+    pairs = cells_of(results, basis).pairs("platform", best)
+    pairs = [p for p in pairs if p.reference == best and p.level != reference_of(results)]
+    found = compare_family([p.trial_values for p in pairs], results.experiment.margin)
+    worse = "faster" if basis.metric in RATES else "slower"
+    shown = {p.level for p, c in zip(pairs, found, strict=True) if c.verdict.startswith(worse)}
+    return [name for name in dict.fromkeys(p.level for p in pairs) if name not in shown]
+
+
+def _at(levels: object) -> str:
+    known = {str(k): str(v) for k, v in dict(levels).items()}  # type: ignore[call-overload]
+    size = next((known[f] for f in ("quota", "size") if known.get(f) not in (None, "all")), None)
+    pinned = known.get("pinning", FREE)
+    words = [size or "full size", *(["pinned"] if pinned == "pinned" else [])]
+    return " ".join(words)
+
+
+def _sizes(known: Evidence) -> Iterable[Line]:
+    """Say from which size on a platform whose cost falls is cheap; one line for the rest."""
+    told, level, apart = [], [], []
+    for one in _one_each(known.besides):
+        if one.found.verdict == "falls":
+            told.append(_from_size(one, known))
+        elif one.found.verdict == "flat":
+            level.append(one)
+        elif one.found.refusal is not None:
+            apart.append(one)
+    yield from told[:2]
+    if level:
+        names = listing(dict.fromkeys(where(one, known.results) for one in level))
+        most = share(2 * known.results.experiment.margin)
+        yield Line("size", f"Any size does for {names}", f"its cost changes by less than {most}")
+    elif apart and not told:
+        yield Line("size", "Which size is not decided", apart[0].found.refusal or "")
+
+
+def _one_each(besides: Iterable[Beside]) -> list[Beside]:
+    """Keep one of each platform: beside the reference under the same limits where that tells."""
+    best: dict[object, Beside] = {}
+    for one in besides:
+        if one.platform == one.reference:
+            continue
+        key = one.platform, one.pinning, tuple(one.levels.items())
+        known = best.get(key)
+        if known is None or (known.found.refusal is not None and one.found.refusal is None):
+            best[key] = one
+    return list(best.values())
+
+
+def _from_size(one: Beside, known: Evidence) -> Line:
+    name, sizes = where(one, known.results), one.found.sizes
+    cheap = None
+    for size in reversed(sizes):
+        if size.ratio.high is None or size.ratio.high >= 1 + SMALL:
+            break
+        cheap = size
+    small = sizes[0]
+    below = f"{size_name(small.cores)} (CHR {small.chr:.2g}) cost {factor_words(small.ratio)}"
+    if cheap is None or cheap is small:
+        large = sizes[-1]
+        return Line(
+            "size",
+            f"Give {name} as many cores as there are",
+            f"{below}, and {size_name(large.cores)} still {factor_words(large.ratio)}",
+        )
+    return Line(
+        "size",
+        f"Give {name} at least {size_name(cheap.cores)}, CHR {cheap.chr:.2g} or more",
+        f"there it costs {factor_words(cheap.ratio)}, while {below}",
+    )
+
+
+def _pinning(known: Evidence) -> Iterable[Line]:
+    """Say which platforms to pin, and which not to bother with."""
+    pin, idle, hurt, undecided = [], [], [], []
+    for name in dict.fromkeys(p.levels["platform"] for p, _ in known.pinned):
+        some = [(p, c) for p, c in known.pinned if p.levels["platform"] == name]
+        words = {c.verdict for _, c in some}
+        if "faster" in words:
+            pair, c = min(some, key=lambda pc: pc[1].ratio)
+            ratio = change_interval(c.ratio, c.low, c.high)
+            pin.append(f"{name} {ratio} at {_at({**pair.levels, 'pinning': FREE})}")
+        elif "slower" in words:
+            _, c = max(some, key=lambda pc: pc[1].ratio)
+            hurt.append(f"{name} {change_interval(c.ratio, c.low, c.high)}")
+        elif "not decided" in words:
+            undecided.append(name)
+        else:
+            idle.append(name)
+    told = []
+    if pin:
+        told.append(f"beside vanilla, {listing(pin)}")
+    if hurt:
+        told.append(f"pinned is slower for {listing(hurt)}")
+    if idle:
+        told.append(f"worth nothing for {listing(idle)}")
+    if undecided:
+        told.append(f"not decided for {listing(undecided)}")
+    if told:
+        names = [text.split(" ", 1)[0] for text in pin]
+        advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"
+        if not pin and undecided:
+            advice = "Whether to pin is not decided"
+        yield Line("pinning", advice, "; ".join(told))
+
+
+def _factors(results: Results, basis: Basis) -> Iterable[Line]:
+    """Warn of the factor that a cost surely depends on, sizes and pinning apart."""
+    shown = [
+        (change, c)
+        for change, c in compared_changes(results, basis)
+        if change.factor not in ("pinning", *SIZES) and c.verdict in ("slower", "faster")
+    ]
+    if shown:
+        change, c = max(shown, key=lambda x: abs(x[1].ratio - 1))
+        ratio = change_interval(c.ratio, c.low, c.high)
+        yield Line(
+            change.factor,
+            f"Mind the {change.factor} on {change.platform}",
+            f"{change.factor} {change.level} beside {change.reference} changes its cost by {ratio}",
+        )
+
+
+def _why(results: Results) -> Iterable[Line]:
+    """Say what accounts for the largest extra time."""
+    some = [one for one in extras(results) if one.time.sure and one.named]
+    if some:
+        one = max(some, key=lambda x: x.time.value / float(x.pair.first.mean()))
+        yield Line("why", "Where the time goes", sentence(one, results).rstrip("."))
+
+
+def _open(compared: Compared) -> Iterable[Line]:
+    """Say where the data do not decide, and what would."""
+    waiting = [(p, c) for p, c in compared if c.verdict == "not decided"]
+    if waiting:
+        names = listing(dict.fromkeys(p.level for p, _ in waiting))
+        yield Line(
+            "open",
+            "Not decided everywhere",
+            f"{counted(len(waiting), 'cell')} of {len(compared)} on {names}{further(waiting)}",
+        )
+
+
+def _table(lines: list[Line], basis: Basis) -> Table:
+    return Table(
+        title=f"Advice, by {metric_name(basis.metric)}",
+        columns=(
+            Column(key="about", title="about"),
+            Column(key="advice", title="advice"),
+            Column(key="evidence", title="what it rests on"),
+        ),
+        rows=tuple(
+            {"about": line.about, "advice": line.advice, "evidence": line.evidence}
+            for line in lines
+        ),
+        note=f"Cheap: surely below {share(SMALL)}. CHR: assigned cores over the host's.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find)

@@ -1,0 +1,119 @@
+"""What a program sees of the machine on each platform: CPUs and memory, beside what it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from tare.findings.finding import Column, Finding, FindingUnit, Table
+from tare.findings.phrasing import counted, listing
+from tare.findings.platform_cells import FREE, given_cores, named, size_name
+from tare.registry import Description
+from tare.results import Results
+
+_DESCRIPTION = Description(
+    name="platform_seen",
+    title="CPUs and memory that a program sees, by platform, size and pinning",
+    question="What do programs see of the machine?",
+    source="PINNING",
+)
+#: Fact, what it is called, unit.
+_SEEN = (
+    ("cpus_affinity", "CPUs by affinity (nproc)", "1"),
+    ("cpus_online", "CPUs online", "1"),
+    ("cpus_visible", "CPUs that affinity and quota come to", "1"),
+    ("memory_total_bytes", "memory in all", "bytes"),
+    ("memory_limit_bytes", "limit of memory", "bytes"),
+)
+#: What says to which cells an instance belongs.
+_KEYS = ("platform", "size", "pinning")
+
+
+def find(results: Results) -> Finding | None:
+    """Lay the facts of instances out by platform, size and pinning."""
+    rows = seen(results)
+    if not rows or not {"platform", *_KEYS, "quota"} & set(results.varied):
+        return None
+    keys = [k for k in ("platform", "pinning", "size") if any(r.get(k) is not None for r in rows)]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=_answer(rows),
+        verdict="told",
+        tables=(
+            Table(
+                title="What a program sees",
+                columns=(
+                    *(Column(key=k, title=k) for k in keys),
+                    Column(key="cores", title="CPUs given", unit="1"),
+                    *(Column(key=name, title=title, unit=unit) for name, title, unit in _SEEN),
+                ),
+                rows=tuple(rows),
+                note="As the agent inside sees it. A program that starts a thread for each CPU "
+                "goes by its affinity: under a quota that is more than it is given.",
+            ),
+        ),
+    )
+
+
+def seen(results: Results) -> list[dict[str, Any]]:
+    """Return a row for each platform, size and pinning; none where no agent has told."""
+    facts = results.facts
+    names = [name for name, *_ in _SEEN]
+    facts = facts[facts["name"].isin(names) & facts["platform"].notna()]
+    if facts.empty:
+        return []
+    instances: pd.DataFrame | None = getattr(results, "instances", None)
+    if instances is not None and not instances.empty and facts["instance"].notna().any():
+        known = instances[["instance", "size", "pinning"]].drop_duplicates("instance")
+        facts = facts.merge(known, on="instance", how="left")
+    else:
+        facts = facts.assign(size=None, pinning=None)
+    rows = []
+    for key, some in facts.groupby(list(_KEYS), sort=False, dropna=False):
+        named_levels: Any = zip(_KEYS, key if isinstance(key, tuple) else (key,), strict=True)
+        levels = {k: str(v) if isinstance(v, str) else None for k, v in named_levels}
+        last = some.drop_duplicates("name", keep="last").set_index("name")["value"]
+        # Facts that hold for a platform as a whole, not for a size, say nothing of a quota.
+        cores = given_cores(results, levels) if levels["size"] is not None else None
+        rows.append({**levels, "cores": cores, **{n: last.get(n) for n in names if n in last}})
+    return rows
+
+
+def _answer(rows: list[dict[str, Any]]) -> str:
+    """Name what sees more CPUs than it is given, and what sees its own."""
+    more = [
+        r for r in rows if r["cores"] is not None and (r.get("cpus_affinity") or 0) > r["cores"]
+    ]
+    own = [r for r in rows if r["cores"] is not None and r.get("cpus_affinity") == r["cores"]]
+    told = []
+    if more:
+        worst = max(more, key=lambda r: r["cpus_affinity"] / r["cores"])
+        told.append(
+            f"{_named(worst)} at {size_name(worst['cores'])} sees "
+            f"{counted(int(worst['cpus_affinity']), 'CPU')}: a program that starts a thread for "
+            f"each starts {worst['cpus_affinity'] / worst['cores']:g} times as many as it is given"
+            f"{_among(more)}."
+        )
+    if own:
+        names = dict.fromkeys(_named(r) for r in own)
+        told.append(f"As many CPUs as they are given see {listing(names)}.")
+    if not told:
+        told = [
+            f"{r['platform']} sees {counted(int(r['cpus_affinity']), 'CPU')}."
+            for r in rows
+            if r.get("cpus_affinity") is not None
+        ]
+    return " ".join(told) or "The table says what was told."
+
+
+def _named(row: dict[str, Any]) -> str:
+    return named(str(row["platform"]), row["pinning"] or FREE)
+
+
+def _among(more: list[dict[str, Any]]) -> str:
+    return f" (the worst of {len(more)} that see more)" if len(more) > 1 else ""
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find, of_rates=True)

@@ -1,0 +1,47 @@
+"""What pinning changes on each platform, size by size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.findings.finding import Finding, Table
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit
+from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
+from tare.report.charts.rows import tables_of
+from tare.results import Results
+
+
+def _table(findings: Sequence[Finding]) -> Table | None:
+    """Return the table of values, not that of spreads."""
+    tables = tables_of(findings, "pinning")
+    return next((t for t in tables if t.title.startswith("Values with pinning")), None)
+
+
+def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
+    table = _table(findings)
+    return ratios(table, "pinning", results) if table else []
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw values with pinning beside those without, a column of panels a way of pinning."""
+    some = _ratios(results, findings)
+    return draw_ratios(some, results.experiment.margin, "change by pinning") if some else None
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell the least and the largest change of each way of pinning."""
+    return tell_ratios(_ratios(results, findings), "Values with pinning beside those without")
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="platform_pinning",
+        title="What pinning changes, cell by cell",
+        question="Does pinning make times more stable?",
+        source="PINNING",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

@@ -1,0 +1,145 @@
+"""Values over sizes on every platform, vanilla and pinned: PINNING's figures 3 to 6."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.drawing import data, panel_width, styled
+from tare.findings.cells import Cell, cells_of
+from tare.findings.finding import Finding
+from tare.findings.phrasing import at_levels, metric_name, quantity
+from tare.findings.platform_cells import SIZES, cost_basis, given_cores
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit
+from tare.report.charts.platform_lines import marks, sizes_axis, tell_emulated
+from tare.report.scales import scale_for
+from tare.results import Results
+
+_GUTTER, _HEIGHT = 62, 190
+#: Rows of panels: groups of the levels of other factors.
+_MOST_ROWS = 6
+
+#: Cells of one panel with the CPUs that they are given.
+Panel = list[tuple[float, Cell]]
+
+
+def _panels(results: Results) -> dict[str, dict[str, Panel]]:
+    """Return cells by the levels of other factors in words, then by pinning."""
+    basis = cost_basis(results)
+    if isinstance(basis, str):
+        return {}
+    cells = cells_of(results, basis)
+    others = [f for f in results.varied if f not in ("platform", "pinning", *SIZES)]
+    found: dict[str, dict[str, Panel]] = {}
+    for cell in cells.all:
+        cores = given_cores(results, cell.levels)
+        if cores is not None:
+            name = at_levels(cell.levels, others) if others else ""
+            row = found.setdefault(name, {})
+            row.setdefault(cell.levels["pinning"], []).append((cores, cell))
+    return found
+
+
+def _drawn(results: Results) -> dict[str, dict[str, Panel]]:
+    return dict(list(_panels(results).items())[:_MOST_ROWS])
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw a panel for each way of pinning, a line a platform, logarithmic both ways."""
+    import altair as alt
+
+    rows = _drawn(results)
+    cells = [one for row in rows.values() for panel in row.values() for one in panel]
+    if len({cores for cores, _ in cells}) < 2:
+        return None
+    basis = cost_basis(results)
+    assert not isinstance(basis, str)
+    platforms = list(dict.fromkeys(cell.levels["platform"] for _, cell in cells))
+    pinnings = list(dict.fromkeys(p for row in rows.values() for p in row))
+    x = sizes_axis([cores for cores, _ in cells], "cores given")
+    made = []
+    for name, row in rows.items():
+        medians = [cell.median.estimate for panel in row.values() for _, cell in panel]
+        scale, unit = scale_for(medians, basis.unit)
+        y: dict[str, Any] = {
+            "title": unit,
+            "scale": alt.Scale(type="log", nice=True, zero=False),
+            "axis": alt.Axis(tickCount=4, format="~g"),
+        }
+        side = [
+            alt.layer(
+                *marks(platforms, alt.X("cores:Q", **x), y),
+                data=data([_record(one, scale, results) for one in row.get(pinning, [])]),
+            ).properties(
+                width=panel_width(len(pinnings), _GUTTER * len(pinnings)),
+                height=_HEIGHT,
+                title=_title(name, pinning),
+            )
+            for pinning in pinnings
+        ]
+        made.append(alt.hconcat(*side, spacing=14).resolve_scale(y="shared"))
+    chart = alt.vconcat(*made, spacing=12)
+    return styled(chart, columns=len(pinnings), gutter=_GUTTER * len(pinnings))
+
+
+def _title(name: str, pinning: str) -> str:
+    free = "vanilla" if pinning == "none" else "pinned" if pinning == "pinned" else f"on {pinning}"
+    return f"{name}, {free}" if name else free
+
+
+def _record(one: tuple[float, Cell], scale: float, results: Results) -> dict[str, Any]:
+    cores, cell = one
+    median = cell.median
+    ends = {"middle": median.estimate, "low": median.low, "high": median.high}
+    known = {
+        key: None if value is None else float(f"{value / scale:.6g}") for key, value in ends.items()
+    }
+    platform = cell.levels["platform"]
+    return {
+        **known,
+        "cores": cores,
+        "platform": platform,
+        "emulated": platform in results.emulated,
+        "told": f"{known['middle']} [{known['low']}, {known['high']}], n = {cell.n}",
+    }
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell each platform's value at the smallest and the largest size."""
+    basis = cost_basis(results)
+    if isinstance(basis, str):
+        return basis
+    told = []
+    for name, row in _drawn(results).items():
+        for pinning, panel in row.items():
+            by_platform: dict[str, Panel] = {}
+            for one in sorted(panel, key=lambda x: x[0]):
+                by_platform.setdefault(one[1].levels["platform"], []).append(one)
+            lines = [
+                f"{platform} {_value(some[0], basis.unit)}"
+                + (f" to {_value(some[-1], basis.unit)}" if len(some) > 1 else "")
+                for platform, some in by_platform.items()
+            ]
+            told.append(f"{_title(name, pinning)}: {'; '.join(lines)}")
+    emulated = [p for p in sorted(results.emulated) if p in set(results.trial_table["platform"])]
+    return (
+        f"Median {metric_name(basis.metric)} over the cores given, both logarithmic, with 95 % "
+        f"intervals. {'. '.join(told)}.{tell_emulated(emulated)}"
+    )
+
+
+def _value(one: tuple[float, Cell], unit: str) -> str:
+    return f"{quantity(one[1].median.estimate, unit)} at {one[0]:g}"
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="platform_values",
+        title="Values over sizes, on every platform",
+        question="What of a platform's cost is its type's, and what its size's?",
+        source="PINNING",
+    ),
+    draw=draw,
+    alternative=alternative,
+)
