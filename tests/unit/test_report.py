@@ -86,13 +86,32 @@ def swept_twice(folder):
     return _swept(folder, sweeps.make(platforms=("bare", "docker")))
 
 
+@pytest.fixture(scope="module")
+def sized(folder):
+    """Make the page of platforms over sizes, one of them emulated."""
+
+    def halves(levels):
+        return levels["pinning"] == "pinned" and levels["size"] in ("0.25c", "0.5c")
+
+    results = synthetic.make(
+        platforms=("bare", "docker", "vm"),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        sizes=("0.25c", "0.5c", "1c", "2c"),
+        trials=8,
+        leave_out=halves,
+        emulated=("vm",),
+    )
+    return _swept(folder, results)
+
+
 def _swept(folder, results):
     return page.make(results, all_findings(results), origin(folder, store.load(folder)))
 
 
 @pytest.fixture(scope="module")
-def every(made, compared, swept, swept_twice):
-    return (made, compared, swept, swept_twice)
+def every(made, compared, swept, swept_twice, sized):
+    return (made, compared, swept, swept_twice, sized)
 
 
 @pytest.fixture(scope="module")

@@ -111,4 +111,4 @@ def _counts(table: Table) -> str:
     return "; ".join(told)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=10, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=100, find=find)

@@ -189,4 +189,4 @@ def _caveats(results: Results) -> Iterator[str]:
         yield f"Since the calibration changed {changed}, which may change how quotas are kept."
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=12, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=120, find=find)

@@ -128,4 +128,4 @@ def _caveats(found: Sequence[Calibration]) -> Iterator[str]:
             yield f"{where}{caveat}"
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=-1, find=find, of_sweeps=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=-10, find=find, of_sweeps=True)

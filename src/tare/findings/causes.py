@@ -225,4 +225,4 @@ def _caveats(results: Results, cells: Cells) -> tuple[str, ...]:
     return tuple(told)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=4, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=40, find=find)

@@ -117,7 +117,7 @@ class FindingUnit:
     description : Description
         Name and question, as in the findings that it makes.
     order : int
-        Place in the report, from 1.
+        Place in the report, in steps of ten, so that others fit between.
     find : callable
         Results to the finding; None where the question does not apply, such as a comparison
         of platforms where there is one.

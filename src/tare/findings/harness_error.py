@@ -153,4 +153,4 @@ def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=80, find=find)

@@ -158,4 +158,4 @@ def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
     return Table(title=f"Each input, {cells.basis}", columns=columns, rows=tuple(rows))
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=7, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=70, find=find)

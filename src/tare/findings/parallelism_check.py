@@ -244,4 +244,4 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=9, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=90, find=find)

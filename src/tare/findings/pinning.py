@@ -135,4 +135,4 @@ def _counted_as_stability(cells: Cells) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find)

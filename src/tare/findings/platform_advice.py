@@ -250,7 +250,8 @@ def _why(results: Results) -> Iterable[Line]:
     some = [one for one in extras(results) if one.time.sure and one.named]
     if some:
         one = max(some, key=lambda x: x.time.value / float(x.pair.first.mean()))
-        yield Line("why", "Where the time goes", sentence(one, results).rstrip("."))
+        text = sentence(one, results).rstrip(".")
+        yield Line("why", "Where the time goes", f"{text[0].lower()}{text[1:]}")
 
 
 def _open(compared: Compared) -> Iterable[Line]:
@@ -281,4 +282,4 @@ def _table(lines: list[Line], basis: Basis) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find)

@@ -49,7 +49,9 @@ def find(results: Results) -> Finding | None:
                     Column(key="cores", title="CPUs given", unit="1"),
                     *(Column(key=name, title=title, unit=unit) for name, title, unit in _SEEN),
                 ),
-                rows=tuple(rows),
+                rows=tuple(
+                    {k: v for k, v in r.items() if k in keys or k not in _KEYS} for r in rows
+                ),
                 note="As the agent inside sees it. A program that starts a thread for each CPU "
                 "goes by its affinity: under a quota that is more than it is given.",
             ),
@@ -77,7 +79,7 @@ def seen(results: Results) -> list[dict[str, Any]]:
         last = some.drop_duplicates("name", keep="last").set_index("name")["value"]
         # Facts that hold for a platform as a whole, not for a size, say nothing of a quota.
         cores = given_cores(results, levels) if levels["size"] is not None else None
-        rows.append({**levels, "cores": cores, **{n: last.get(n) for n in names if n in last}})
+        rows.append({**levels, "cores": cores, **{n: last.get(n) for n in names}})
     return rows
 
 
@@ -116,4 +118,4 @@ def _among(more: list[dict[str, Any]]) -> str:
     return f" (the worst of {len(more)} that see more)" if len(more) > 1 else ""
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=34, find=find, of_rates=True)

@@ -188,6 +188,4 @@ def _caveats(some: Sequence[Beside], results: Results) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-UNIT = FindingUnit(
-    description=_DESCRIPTION, order=3, find=find, of_rates=True, of_sweeps=True
-)  # fmt: skip
+UNIT = FindingUnit(description=_DESCRIPTION, order=31, find=find, of_rates=True)

@@ -240,7 +240,7 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
                 "extra": one.time.value,
                 "low": one.time.low,
                 "high": one.time.high,
-                **{m: p.value for m, p in one.parts.items()},
+                **{m: one.parts[m].value if m in one.parts else None for m, _ in (*times, *others)},
             }
         )
     return Table(
@@ -252,4 +252,4 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=4, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=33, find=find)

@@ -203,4 +203,4 @@ def _table(compared: Iterable[_Compared]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=11, find=find, of_sweeps=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=110, find=find, of_sweeps=True)

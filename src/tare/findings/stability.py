@@ -234,4 +234,4 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=1, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=10, find=find, of_rates=True)

@@ -172,4 +172,4 @@ def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=60, find=find)

@@ -14,11 +14,13 @@ from tare.findings.platform_cells import Beside, cost_basis, over_sizes
 from tare.findings.platform_size import where
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.platform_lines import sizes_axis
+from tare.report.charts.platform_lines import logarithmic, sizes_axis
+from tare.report.charts.rows import tables_of
 from tare.results import Results
 
 _GUTTER, _HEIGHT = 70, 260
 _MOST = 8
+_ENDS = ("ratio", "low", "high")
 #: Points of a curve.
 _STEPS = 40
 
@@ -41,7 +43,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     """Draw ratios with intervals, and the fitted curve where PTO and PSO are identifiable."""
     import altair as alt
 
-    some = _some(results)
+    some = _some(results) if tables_of(findings, "platform_size") else []
     if not some:
         return None
     names = [_name(one, results) for one in some]
@@ -51,11 +53,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     points = [r for one, name in zip(some, names, strict=True) for r in _points(one, name)]
     curves = [r for one, name in zip(some, names, strict=True) for r in _curve(one, name)]
     x = alt.X("chr:Q", **sizes_axis([p["chr"] for p in points], "CHR: assigned cores / host cores"))
-    y: dict[str, Any] = {
-        "title": "overhead ratio",
-        "scale": alt.Scale(type="log", nice=True),
-        "axis": alt.Axis(format="~g", tickCount=5),
-    }
+    y = logarithmic([1.0, *(p[k] for p in points for k in _ENDS)], "overhead ratio")
     base = alt.Chart(data(points)).encode(
         x=x,
         color=alt.Color("name:N", scale=colours, legend=legend),

@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import SERIES, SHAPES
 
-#: Levels of the axis of sizes that have a label, and factors of its first and last one around.
-_ROOM = 1.25
+#: Room around the sizes, and around the values, as factors.
+_ROOM, _MARGIN = 1.25, 1.08
+#: Labels of a decade, by how far a logarithmic axis reaches.
+_STEPS: tuple[tuple[float, tuple[float, ...]], ...] = (
+    (8, (1, 1.5, 2, 3, 4, 5, 6, 8)),
+    (80, (1, 2, 5)),
+    (math.inf, (1,)),
+)
+#: A shorter one has labels in even steps: at most so many.
+_SHORT, _MOST_LABELS = 2.5, 7
 
 
-def series(results: Any, basis: Any = None) -> list[str]:
-    """Return every platform that has trials, in the order of the experiment."""
-    return list(dict.fromkeys(str(p) for p in results.trial_table["platform"]))
+def logarithmic(values: Sequence[float | None], title: str) -> dict[str, Any]:
+    """Describe a logarithmic axis that is as long as the values need, with a few round labels."""
+    import altair as alt
+
+    known = [v for v in values if v is not None and v > 0]
+    low, high = min(known) / _MARGIN, max(known) * _MARGIN
+    return {
+        "title": title,
+        "scale": alt.Scale(type="log", domain=[low, high], nice=False, clamp=True),
+        "axis": alt.Axis(
+            values=[t for t in _labels(low, high) if low <= t <= high],
+            # Seven digits hide what 10.0**i leaves behind the point.
+            labelExpr="format(datum.value, '.7~g')",
+            labelOverlap="greedy",
+        ),
+    }
+
+
+def _labels(low: float, high: float) -> list[float]:
+    first, last = (math.floor(math.log10(x)) for x in (low, high))
+    if high / low > _SHORT:
+        steps = next(steps for most, steps in _STEPS if high / low <= most)
+        return [s * 10.0**i for i in range(first, last + 1) for s in steps]
+    step = next(
+        s * 10.0**i
+        for i in range(first - 3, last + 2)
+        for s in (1, 2, 5)
+        if (high - low) / (s * 10.0**i) <= _MOST_LABELS
+    )
+    return [n * step for n in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def sizes_axis(sizes: Sequence[float], title: str) -> dict[str, Any]:
@@ -62,6 +98,11 @@ def marks(platforms: Sequence[str], x: Any, y: dict[str, Any]) -> list[Any]:
         point.transform_filter(real),
         ring.transform_filter(emulated),
     ]
+
+
+def labelled(platform: str, emulated: bool) -> str:
+    """Name a platform in a legend, which has no hollow marks."""
+    return f"{platform} (emulated)" if emulated else platform
 
 
 def tell_emulated(some: Sequence[str]) -> str:

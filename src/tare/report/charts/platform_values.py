@@ -12,7 +12,14 @@ from tare.findings.phrasing import at_levels, metric_name, quantity
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.platform_lines import marks, sizes_axis, tell_emulated
+from tare.report.charts.platform_lines import (
+    labelled,
+    logarithmic,
+    marks,
+    sizes_axis,
+    tell_emulated,
+)
+from tare.report.charts.rows import tables_of
 from tare.report.scales import scale_for
 from tare.results import Results
 
@@ -49,24 +56,25 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     """Draw a panel for each way of pinning, a line a platform, logarithmic both ways."""
     import altair as alt
 
+    if not tables_of(findings, "platform_size"):
+        return None
     rows = _drawn(results)
     cells = [one for row in rows.values() for panel in row.values() for one in panel]
     if len({cores for cores, _ in cells}) < 2:
         return None
     basis = cost_basis(results)
     assert not isinstance(basis, str)
-    platforms = list(dict.fromkeys(cell.levels["platform"] for _, cell in cells))
+    gone = results.emulated
+    tried = dict.fromkeys(cell.levels["platform"] for _, cell in cells)
+    platforms = [labelled(p, p in gone) for p in tried]
     pinnings = list(dict.fromkeys(p for row in rows.values() for p in row))
     x = sizes_axis([cores for cores, _ in cells], "cores given")
     made = []
     for name, row in rows.items():
         medians = [cell.median.estimate for panel in row.values() for _, cell in panel]
         scale, unit = scale_for(medians, basis.unit)
-        y: dict[str, Any] = {
-            "title": unit,
-            "scale": alt.Scale(type="log", nice=True, zero=False),
-            "axis": alt.Axis(tickCount=4, format="~g"),
-        }
+        bounds = [x for panel in row.values() for _, cell in panel for x in _ends(cell)]
+        y = logarithmic([None if x is None else x / scale for x in bounds], unit)
         side = [
             alt.layer(
                 *marks(platforms, alt.X("cores:Q", **x), y),
@@ -88,18 +96,22 @@ def _title(name: str, pinning: str) -> str:
     return f"{name}, {free}" if name else free
 
 
+def _ends(cell: Cell) -> tuple[float, float | None, float | None]:
+    median = cell.median
+    return median.estimate, median.low, median.high
+
+
 def _record(one: tuple[float, Cell], scale: float, results: Results) -> dict[str, Any]:
     cores, cell = one
-    median = cell.median
-    ends = {"middle": median.estimate, "low": median.low, "high": median.high}
     known = {
-        key: None if value is None else float(f"{value / scale:.6g}") for key, value in ends.items()
+        key: None if value is None else float(f"{value / scale:.6g}")
+        for key, value in zip(("middle", "low", "high"), _ends(cell), strict=True)
     }
     platform = cell.levels["platform"]
     return {
         **known,
         "cores": cores,
-        "platform": platform,
+        "platform": labelled(platform, platform in results.emulated),
         "emulated": platform in results.emulated,
         "told": f"{known['middle']} [{known['low']}, {known['high']}], n = {cell.n}",
     }

@@ -1,0 +1,312 @@
+"""Platforms over sizes: PTO and PSO, what a cost depends on, why, what is seen, and advice."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+from synthetic import MS, Behaviour, make
+
+from tare.findings import all_findings, headline
+from tare.findings.finding import Finding
+from tare.findings.platform_kinds import intensities, kind_of
+from tare.registry import scan
+from tare.results import Results
+
+SIZES = ("0.25c", "0.5c", "1c", "2c")
+
+
+def ask(name: str, results: Results) -> Finding:
+    found = scan("findings")[name].find(results)
+    assert found is not None
+    return found
+
+
+def halves(levels: dict[str, str]) -> bool:
+    """Half a core cannot be pinned."""
+    return levels["pinning"] == "pinned" and float(levels["size"][:-1]) < 1
+
+
+def containers_shrink(levels: dict[str, str]) -> Behaviour:
+    """Docker costs 4 %, and vanilla what falls with size; vm is emulated, and takes four times."""
+    cores = float(levels["size"][:-1])
+    ratio = {"bare": 1.0, "docker": 1.04, "runc": 1.0, "vm": 4.0, "vm/runc": 4.4}
+    mean = 400 * MS / min(cores, 1) * ratio[levels["platform"]]
+    if levels["platform"] == "docker" and levels["pinning"] == "none":
+        mean *= (2 / cores) ** 0.15
+    return Behaviour(mean_ns=mean, spread=0.01)
+
+
+def held_back(levels: dict[str, str]) -> dict[tuple[str, str], float]:
+    """Docker at a quarter of a core is held back for most of what it takes longer."""
+    small = levels["platform"] == "docker" and levels["size"] == "0.25c"
+    return {("throttled_ns", "cgroup"): 1.4e9 + (5e8 if small else 0)}
+
+
+@pytest.fixture(scope="module")
+def sized() -> Results:
+    return make(
+        containers_shrink,
+        platforms=("bare", "docker", "runc", "vm", "vm/runc"),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        sizes=SIZES,
+        trials=14,
+        leave_out=halves,
+        emulated=("vm",),
+        more=held_back,
+        metric="wall_ns",
+    )
+
+
+@pytest.fixture(scope="module")
+def findings(sized: Results) -> list[Finding]:
+    return all_findings(sized)
+
+
+def rows(found: Finding, title: str) -> list[dict[str, Any]]:
+    return [row for table in found.tables if table.title.startswith(title) for row in table.rows]
+
+
+def test_pto_and_pso_come_out(sized: Results) -> None:
+    found = ask("platform_size", sized)
+    divided = {(r["platform"], r["pinning"]): r for r in rows(found, "PTO and PSO")}
+    assert set(divided) == {("docker", "none"), ("runc", "none")}
+    docker, runc = divided[("docker", "none")], divided[("runc", "none")]
+    assert docker["verdict"] == "falls with size"
+    assert docker["pto_low"] <= 1.04 <= docker["pto_high"]
+    assert docker["pso_low"] <= 8**0.15 <= docker["pso_high"]
+    assert runc["verdict"] == "does not change with size"
+    assert found.summary is not None
+    assert found.summary.startswith("The cost of docker vanilla falls with size (PSO): at 0.25")
+    assert "PTO and PSO need 4 sizes, quotas below one core included; there are 2" in found.answer
+
+
+def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
+    ratios = rows(ask("platform_size", sized), "Overhead ratio")
+    same = [r for r in ratios if r["platform"] == "docker" and r["beside"] == "bare"]
+    assert [(r["pinning"], r["cores"]) for r in same] == [
+        ("none", 0.25), ("none", 0.5), ("none", 1.0), ("none", 2.0), ("pinned", 1.0),
+        ("pinned", 2.0),
+    ]  # fmt: skip
+    assert [r["chr"] for r in same[:4]] == [0.125, 0.25, 0.5, 1.0]
+    assert same[0]["ratio"] == pytest.approx(1.04 * 8**0.15, rel=0.02)
+    # PINNING's bare metal has as many cores of its own.
+    own = [r for r in ratios if r["platform"] == "docker" and r["beside"] == "bare pinned"]
+    assert [r["cores"] for r in own] == [1.0, 2.0]
+
+
+def test_emulated_platforms_are_never_told_as_a_cost(
+    sized: Results, findings: list[Finding]
+) -> None:
+    told = "vm and vm/runc are emulated: their times are no measure of a VM"
+    overhead = next(f for f in findings if f.name == "overhead")
+    assert told in overhead.answer
+    assert told in (overhead.summary or "")
+    assert any(told in line for line in headline(sized, findings))
+    apart = rows(overhead, "Emulated: its times are no measure")
+    assert {r["platform"] for r in apart} == {"vm", "vm/runc"}
+    for found in findings:
+        if found.name == "harness_error":
+            continue  # that is about tare, wherever it is
+        assert not {e.levels.get("platform") for e in found.estimates} & {"vm", "vm/runc"}, (
+            found.name
+        )
+        for table in found.tables:
+            if any(c.key == "ratio" for c in table.columns):
+                assert not {r.get("platform") for r in table.rows} & {"vm", "vm/runc"}, table.title
+    charts = scan("report.charts")
+    drawn = charts["platform_values"].draw(sized, findings).to_dict()
+    assert "vm (emulated)" in str(drawn)
+    assert "Hollow and dashed, emulated" in charts["platform_values"].alternative(sized, findings)
+    assert "Not drawn, since emulated: vm" in charts["platform_chr"].alternative(sized, findings)
+
+
+def test_where_only_an_emulation_stands_beside_bare_nothing_is_compared() -> None:
+    results = make(platforms=("bare", "vm"), workers=(1,), trials=8, emulated=("vm",))
+    found = ask("overhead", results)
+    assert found.verdict == "nothing to compare"
+    assert "vm is emulated" in found.answer
+    assert rows(found, "Emulated")
+    stability = ask("stability", results)
+    assert "as stable" not in stability.answer
+
+
+def test_cells_without_their_like_are_named() -> None:
+    results = make(
+        platforms=("bare", "docker"),
+        workers=(1, 2),
+        trials=8,
+        leave_out=lambda levels: levels["platform"] == "bare" and levels["workers"] == "2",
+    )
+    (caveat,) = ask("overhead", results).caveats
+    assert caveat.startswith("Not compared, since bare has no such cell: ")
+    assert "on docker with 2 workers" in caveat
+
+
+def test_sizes_are_judged_by_wall_time() -> None:
+    results = make(
+        lambda levels: dataclasses.replace(
+            containers_shrink({**levels, "platform": "bare"}), spread=0.01
+        ),
+        workers=(1,),
+        sizes=SIZES,
+        trials=8,
+    )
+    assert ask("overhead", results).basis == "kernel_wall_ns (self)"
+    assert ask("platform_size", results).basis == "kernel_wall_ns (self)"
+
+
+def test_less_throughput_is_a_cost() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return dataclasses.replace(
+            Behaviour(spread=0.005), mean_ns=100 * MS * (1 if levels["platform"] == "bare" else 0.8)
+        )
+
+    results = make(rule, workers=(1,), sizes=SIZES, trials=10, metric="throughput")
+    table = results.sample_table
+    renamed = table.assign(metric=table["metric"].replace("kernel_cpu_ns", "throughput"))
+    found = ask("platform_size", dataclasses.replace(results, sample_table=renamed))
+    assert all(r["ratio"] == pytest.approx(1.25, rel=0.02) for r in rows(found, "Overhead ratio"))
+
+
+def test_what_accounts_for_the_extra_time_is_named(sized: Results) -> None:
+    found = ask("platform_why", sized)
+    # 400 ms at a quarter: 1.6 s; docker takes 1.04 × 8^.15 of it.
+    extra = 1600 * (1.04 * 8**0.15 - 1)
+    row = next(
+        r
+        for r in rows(found, "What a trial has more")
+        if (r["platform"], r["size"]) == ("docker", "0.25c")
+    )
+    assert row["extra"] == pytest.approx(extra * MS, rel=0.05)
+    assert row["throttled_ns"] == pytest.approx(5e8)
+    assert "that docker takes more (exp_float at size 0.25c)" in found.answer
+    assert "500 ms (" in found.answer
+    assert "held back by the quota" in found.answer
+    assert any("Not recorded on both sides here" in c and "preempted" in c for c in found.caveats)
+    assert not {"vm", "vm/runc"} & {r["platform"] for r in rows(found, "What a trial")}
+
+
+def test_a_cost_that_grows_with_the_number_of_processes_is_found() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        many = levels["platform"] == "docker" and levels["workers"] == "4"
+        return Behaviour(mean_ns=200 * MS * (1.2 if many else 1))
+
+    results = make(rule, platforms=("bare", "docker", "runc"), workers=(1, 2, 4), trials=20)
+    found = ask("platform_factor", results)
+    told = {(r["platform"], r["what"]): r for r in rows(found, "Does the cost")}
+    assert told[("docker", "workers 4")]["verdict"] == "costs more"
+    assert told[("docker", "workers 4")]["low"] <= 1.2 <= told[("docker", "workers 4")]["high"]
+    assert told[("runc", "workers 4")]["verdict"] != "costs more"
+    assert "The cost of docker depends on the number of processes" in found.answer
+
+
+def test_advice_has_at_most_six_lines_which_stand_first(
+    sized: Results, findings: list[Finding]
+) -> None:
+    found = next(f for f in findings if f.name == "platform_advice")
+    assert 3 <= len(found.advice) <= 6
+    assert headline(sized, findings)[: len(found.advice)] == list(found.advice)
+    assert found.advice[0].startswith("Take runc: ")
+    assert "docker up to +4" in found.advice[0]
+    assert any(line.startswith("Give docker vanilla at least ") for line in found.advice)
+    assert any(line.startswith("Pin docker") for line in found.advice)
+    assert not any("vm" in line.split() for line in found.advice)
+
+
+def test_practices_stand_beside_what_was_seen(sized: Results) -> None:
+    found = ask("platform_advice", sized)
+    said = {r["number"]: r for r in rows(found, "PINNING's best practices")}
+    assert list(said) == [1, 2, 3, 4, 5, 6, 7]
+    assert said[1]["here"] == "agrees"
+    assert "docker vanilla beside bare: +4" in said[1]["evidence"]
+    assert said[2]["here"] == "agrees"
+    assert said[3]["here"] == "not tested here"
+    assert "an emulated one says nothing" in said[3]["evidence"]
+    assert said[5]["here"] == "disagrees"
+    assert "CHR 0.12" in said[5]["evidence"]
+    assert said[6]["here"] == "not tested here"
+
+
+def test_where_pinning_does_nothing_the_practice_is_disagreed_with() -> None:
+    results = make(
+        Behaviour(spread=0.003),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        trials=30,
+        metric="wall_ns",
+    )
+    said = {
+        r["number"]: r for r in rows(ask("platform_advice", results), "PINNING's best practices")
+    }
+    assert said[2]["here"] == "disagrees"
+    assert said[1]["here"] == "not tested here"
+
+
+def test_kinds_are_told_by_layers() -> None:
+    assert [kind_of(s) for s in ("docker", "vm", "vm/runc", "bare", "ssh:host/docker")] == [
+        "CN", "VM", "VMCN", "other", "CN",
+    ]  # fmt: skip
+
+
+def test_a_workload_that_waits_is_io() -> None:
+    results = make(workers=(1,), trials=4, workloads=("computes", "waits"))
+    assert {kind for kind, _ in intensities(results).values()} == {"CPU"}
+    table = results.sample_table
+    trials = results.trial_table
+    waits = table["trial"].isin(trials.loc[trials["workload"] == "waits", "trial"])
+    slow = table.assign(
+        value=table["value"].where(~(waits & (table["metric"] == "wall_ns")), table["value"] * 5)
+    )
+    found = intensities(dataclasses.replace(results, sample_table=slow))
+    assert found["computes"][0] == "CPU"
+    assert found["waits"][0] == "ultra I/O"
+    assert math.isclose(found["waits"][1], 0.2, rel_tol=0.1)
+
+
+def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
+    results = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
+    facts, instances = [], []
+    cells = results.trial_table.drop_duplicates("cell")
+    for i, cell in enumerate(cells.to_dict("records")):
+        name, pinned = f"tare-{i}", cell["pinning"] == "pinned"
+        instances.append({k: cell[k] for k in ("platform", "size", "pinning")} | {"instance": name})
+        cpus = int(cell["size"][0]) if pinned else 2
+        facts.append(
+            {
+                "session": 0, "instance": name, "platform": cell["platform"],
+                "name": "cpus_affinity", "value": cpus, "unit": "1", "source": "agent",
+            }
+        )  # fmt: skip
+    results = dataclasses.replace(results, facts=pd.concat([results.facts, pd.DataFrame(facts)]))
+    object.__setattr__(results, "instances", pd.DataFrame(instances))
+    found = ask("platform_seen", results)
+    seen = {
+        (r["platform"], r["pinning"], r["size"]): (r["cores"], r["cpus_affinity"])
+        for r in rows(found, "What a program sees")
+    }
+    assert seen[("docker", "none", "1c")] == (1.0, 2)
+    assert seen[("docker", "pinned", "1c")] == (1.0, 1)
+    assert "starts 2 times as many as it is given" in found.answer
+
+
+def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
+    for trials in (1, 3):
+        results = make(
+            containers_shrink,
+            platforms=("bare", "docker", "vm"),
+            workers=(1,),
+            pinnings=("none", "pinned"),
+            sizes=SIZES,
+            trials=trials,
+            leave_out=halves,
+            emulated=("vm",),
+        )
+        found = all_findings(results)
+        assert all("nan" not in f.answer for f in found)
+        for chart in scan("report.charts").values():
+            chart.draw(results, found)
