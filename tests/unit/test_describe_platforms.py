@@ -25,6 +25,7 @@ FOUND = {
 def tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platforms, "availability", FOUND.__getitem__)
     monkeypatch.setattr(platforms, "offered", lambda: tuple(FOUND)[:3])
+    monkeypatch.setattr(platforms, "slow", lambda: ("vm/docker",))
 
 
 def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,6 +35,7 @@ def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixtu
     assert any(line.startswith("vm") and "emulated" in line for line in lines)
     assert any(line.startswith("ssh:HOST") and "no host" in line for line in lines)
     assert "try: write it" in [line.strip() for line in lines]
+    assert any(line.startswith("vm/docker") and "not tried" in line for line in lines)
 
 
 def test_stacks_that_are_named_are_tried_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +52,7 @@ def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     told = {one["name"]: one for one in json.loads(capsys.readouterr().out)["platforms"]}
     assert told["vm"]["emulated"] is True
     assert told["ssh"]["argument"] == "HOST"
+    assert told["vm/docker"]["works"] is None
     assert (told["ssh"]["why"], told["ssh"]["fix"]) == ("no host", "write it")
 
 

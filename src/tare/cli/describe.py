@@ -110,7 +110,15 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise
-    return [_platform(stack, future.result()) for future, stack in futures.items()]
+    told = [_platform(stack, future.result()) for future, stack in futures.items()]
+    return told if stacks else [*told, *map(_untried, platforms.slow())]
+
+
+def _untried(stack: str) -> dict[str, Any]:
+    why = "its start takes a minute where machines are emulated"
+    fix = f"tare describe platforms {stack}"
+    found = Availability(name=stack, works=False, why=why, fix=fix)
+    return {**_platform(stack, found), "works": None}
 
 
 def _platform(stack: str, found: Availability) -> dict[str, Any]:
@@ -140,6 +148,8 @@ def _cell(unit: dict[str, Any], column: str) -> str:
     if column == "name" and unit.get("argument"):
         return f"{value}:{unit['argument']}"
     if column == "works":
+        if value is None:
+            return "not tried"
         return "no" if not value else "emulated" if unit["emulated"] else "yes"
     if column == "why" and value is not None:
         why = value.removeprefix(f"{unit['name']} did not start: ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.platforms.layer import Figure, Instance, Place
-from tare.platforms.stack import availability, offered, own_files, shares_memory, start
+from tare.platforms.stack import availability, offered, own_files, shares_memory, slow, start
 
 __all__ = [
     "Figure",
@@ -13,5 +13,6 @@ __all__ = [
     "offered",
     "own_files",
     "shares_memory",
+    "slow",
     "start",
 ]

@@ -147,6 +147,9 @@ class Layer:
     double = False
     #: Stacks that are offered beside the layer alone.
     stacks: tuple[str, ...] = ()
+    #: Stacks that are told of, and tried only when asked for: where machines are emulated, an
+    #: engine takes a minute to start in one.
+    slow_stacks: tuple[str, ...] = ()
     #: Holds what is inside to cores, CPUs and memory by itself. The outermost such layer of a
     #: stack does so; where there is none, the ground does.
     holds = False
@@ -193,6 +196,10 @@ class Layer:
     def mend(self, said: str) -> str | None:
         """Return what to do about what was said when the start failed, or None."""
         return None
+
+    def patience_s(self, place: Place) -> float:
+        """Return how long its start may take, beyond that of a container."""
+        return 0.0
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Return what a result must say of the layer."""

@@ -108,6 +108,12 @@ def offered() -> tuple[str, ...]:
     return (*alone, *(stack for unit in units for stack in unit.stacks))
 
 
+def slow() -> tuple[str, ...]:
+    """Return further stacks that a user is told of, which take too long to be tried unasked."""
+    units = registry.scan("platforms").values()
+    return tuple(stack for unit in units for stack in unit.slow_stacks)
+
+
 def own_files(stack: str) -> bool:
     """Tell whether a stack shows other files than the host's to what runs in it."""
     return any(layer.own_files for layer in layers(stack))
@@ -245,7 +251,9 @@ class _Stacked:
             inner = list(zip(self.layers, self.views, self.places, strict=False))[1:]
             for layer, outer, place in reversed(inner):
                 argv = layer.wrap(argv, outer, place)
-            return _greeted(self.ground.start(argv, self.places[0], self.layers[1:]))
+            channel = self.ground.start(argv, self.places[0], self.layers[1:])
+            told = zip(self.layers, self.places, strict=True)
+            return _greeted(channel, START_S + sum(layer.patience_s(p) for layer, p in told))
         except TareError as error:
             self.end()
             hints = (layer.mend(error.message) for layer in reversed(self.layers))
@@ -283,9 +291,9 @@ class _Greeted:
         return first if first is not None else self._channel.receive(timeout_s)
 
 
-def _greeted(channel: agent.Channel) -> agent.Channel:
+def _greeted(channel: agent.Channel, patience_s: float) -> agent.Channel:
     try:
-        first = channel.receive(START_S)
+        first = channel.receive(patience_s)
         if first is None:
             raise AgentError(channel.last_words())
         _check_hello(first)

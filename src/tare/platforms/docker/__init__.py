@@ -52,6 +52,7 @@ class Docker(Ground):
     own_files = True
     holds = True
     nests = True
+    slow_stacks = ("vm/docker",)
 
     def inside(self) -> Layer:
         """Return what reaches an engine inside other layers."""

@@ -24,6 +24,8 @@ ENGINE = (
     "native.cgroupdriver=cgroupfs",
 )  # fmt: skip
 
+ENGINE_S = 180.0
+
 
 class Nested(Layer):
     """A container by ``docker run``, of an image that is there, or of one with nothing in it."""
@@ -36,6 +38,10 @@ class Nested(Layer):
 
     def __init__(self, description: Description) -> None:
         self.description = description
+
+    def patience_s(self, place: Place) -> float:
+        """Return how long an engine may take to start in a machine that is emulated."""
+        return ENGINE_S
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""

@@ -107,7 +107,8 @@ class VirtualMachine(Ground):
         boot = Boot(self.settings(place), place, inner)
         option = boot.options["accelerator"]
         chosen = accelerator.chosen(option, lambda kvm: boot.attempt(argv, kvm))
-        channel = boot.channel(argv, chosen, boot.options["start_s"])
+        within = self.patience_s(place) + sum(layer.patience_s(place) for layer in inner)
+        channel = boot.channel(argv, chosen, within)
         self._told[place.name] = boot.told(chosen)
         if place.cpus is not None:
             try:
@@ -116,6 +117,10 @@ class VirtualMachine(Ground):
                 channel.close()
                 raise
         return channel
+
+    def patience_s(self, place: Place) -> float:
+        """Return how long it may take to boot."""
+        return float(self.settings(place)["start_s"])
 
     def mend(self, said: str) -> str | None:
         """Explain what a kernel's last words mean."""
