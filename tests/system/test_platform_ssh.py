@@ -18,6 +18,7 @@ import sshd
 
 from tare import agent, lease, platforms, record
 from tare.errors import AgentError, PlatformError
+from tare.platforms import quota
 
 pytestmark = pytest.mark.system
 
@@ -78,6 +79,22 @@ def test_the_agent_is_copied_works_and_is_removed(place: platforms.Place) -> Non
         speaking = agent.Agent(instance.channel)
         facts = speaking.ask(record.MeasureSelf(id=speaking.next_id()), PATIENCE_S)
         assert any(isinstance(fact, record.Fact) for fact in facts)
+    finally:
+        instance.close()
+
+
+def test_it_is_held_to_a_size_there(place: platforms.Place) -> None:
+    given = msgspec.structs.replace(place, cores=0.5, cpus=(0,), memory_bytes=256 << 20)
+    try:
+        instance = platforms.start("ssh:here", given)
+    except PlatformError as error:
+        # Control groups that this user may not make, or not on this machine.
+        pytest.skip(error.message)
+    try:
+        # The host is this machine, so that its agent is to be seen.
+        assert instance.host_pid is not None
+        assert next(quota.held(instance.host_pid)).cores == 0.5
+        assert os.sched_getaffinity(instance.host_pid) == {0}
     finally:
         instance.close()
 

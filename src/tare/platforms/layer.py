@@ -224,6 +224,8 @@ class Ground(Layer):
 
     #: Whether what is inside finds the host's own programs.
     is_host = False
+    #: Whether programs inside are neither this machine's nor packed from it.
+    foreign = False
     #: Whether it can stand inside other layers, by ``wrap``, as well.
     nests = False
 

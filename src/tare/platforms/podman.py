@@ -96,7 +96,7 @@ class Podman(Layer):
         settings = self.settings(place)
         way = self._way(place, here=outer.host_files)
         folder = nest.folder(outer, place, "podman")
-        words = [PROGRAM, *way.general, "run", *way.run, *_options(place, settings)]
+        words = [PROGRAM, *way.general, "run", *way.run, *_options(outer, place, settings)]
         words += [
             f"--volume={outer.agent}:{root.AGENT}:ro",
             f"--volume={outer.shared}:{root.SHARED}",
@@ -157,14 +157,14 @@ class Podman(Layer):
         return Way(given) if given or not here else way()
 
 
-def _options(place: Place, settings: dict[str, Any]) -> list[str]:
+def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
     """Return the options of ``podman run``."""
     return [
         *("--interactive", "--rm", "--pull=never", f"--name={place.name}"),
         *(f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"),
         *(f"--network={settings['network']}", "--log-driver=none", "--read-only"),
         *("--tmpfs=/tmp:mode=1777", "--security-opt=label=disable"),
-        *limits(place),
+        *limits(place, here=outer.host_files),
     ]
 
 

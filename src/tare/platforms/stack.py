@@ -12,10 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from tare import agent, lease, record, registry
+from tare import agent, lease, registry
 from tare.availability import Availability
-from tare.errors import AgentError, ExperimentError, PlatformError, TareError
+from tare.errors import ExperimentError, PlatformError, TareError
 from tare.platforms import processes, quota
+from tare.platforms.greeting import greeted
 from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, Told, View
 
 #: A container starts in a fifth of a second; an overloaded machine takes its time.
@@ -253,7 +254,7 @@ class _Stacked:
                 argv = layer.wrap(argv, outer, place)
             channel = self.ground.start(argv, self.places[0], self.layers[1:])
             told = zip(self.layers, self.places, strict=True)
-            return _greeted(channel, START_S + sum(layer.patience_s(p) for layer, p in told))
+            return greeted(channel, START_S + sum(layer.patience_s(p) for layer, p in told))
         except TareError as error:
             self.end()
             hints = (layer.mend(error.message) for layer in reversed(self.layers))
@@ -267,46 +268,12 @@ class _Stacked:
 
     def facts(self) -> tuple[Told, ...]:
         """Return what a result must say of the layers."""
-        told = zip(self.layers, self.places, strict=True)
+        # Of programs that are not this machine's, layers inside know no versions.
+        known = 1 if self.ground.foreign else len(self.layers)
+        told = list(zip(self.layers, self.places, strict=True))[:known]
         return tuple(fact for layer, place in told for fact in layer.facts(place))
 
     def end(self) -> list[Figure]:
         """Let go of what the layers had for it, and return what they measured."""
         ended = zip(self.layers, self.places, strict=True)
         return [figure for layer, place in ended for figure in layer.ended(place)]
-
-
-class _Greeted:
-    """A channel whose first line was read already, to know that the agent lives."""
-
-    def __init__(self, channel: agent.Channel, first: bytes) -> None:
-        self._channel = channel
-        self._first: bytes | None = first
-        self.send = channel.send
-        self.close = channel.close
-        self.last_words = channel.last_words
-
-    def receive(self, timeout_s: float | None) -> bytes | None:
-        first, self._first = self._first, None
-        return first if first is not None else self._channel.receive(timeout_s)
-
-
-def _greeted(channel: agent.Channel, patience_s: float) -> agent.Channel:
-    try:
-        first = channel.receive(patience_s)
-        if first is None:
-            raise AgentError(channel.last_words())
-        _check_hello(first)
-    except BaseException:
-        channel.close()
-        raise
-    return _Greeted(channel, first)
-
-
-def _check_hello(line: bytes) -> None:
-    try:
-        hello = isinstance(record.decode(line), record.Hello)
-    except msgspec.DecodeError as error:
-        raise AgentError(f"what it says is no record ({error}): {line[:200]!r}") from error
-    if not hello:
-        raise AgentError(f"the agent's first record is not `hello`: {line[:200]!r}")

@@ -10,6 +10,7 @@ from typing import Any
 from tare.agent import Channel
 from tare.errors import PlatformError
 from tare.lease import Remnant
+from tare.platforms import nodes
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -29,6 +30,10 @@ class Docker(Ground):
         question="What does a container cost, and is it less stable than the bare machine?",
         parameters=(
             Parameter(name="image", meaning="image in which commands run (kernels need none)"),
+            Parameter(
+                name="root",
+                meaning="directory of which an image is made, in place of one that is there",
+            ),
             Parameter(
                 name="network",
                 meaning="Docker's network of the container",
@@ -68,7 +73,7 @@ class Docker(Ground):
             image = self.settings(place)["image"]
             if image is not None:
                 engine.named_image(client, image)
-            elif place.runs_commands:
+            elif place.runs_commands and self.settings(place)["root"] is None:
                 raise PlatformError(
                     "docker needs an image to run commands in",
                     '--image debian:12   (in a file: [platforms.docker] image = "debian:12")',
@@ -177,12 +182,14 @@ class Docker(Ground):
         ]
 
     def _image(self, client: Any, place: Place, inner: Sequence[Layer]) -> str:
-        from tare.platforms.docker import engine
+        from tare.platforms.docker import engine, folder
         from tare.platforms.docker import image as images
 
-        image = self.settings(place)["image"]
-        if image is not None:
-            return engine.named_image(client, image)
+        settings = self.settings(place)
+        if settings["image"] is not None:
+            return engine.named_image(client, settings["image"])
+        if settings["root"] is not None:
+            return folder.image(client, settings["root"])
         return images.own(client, [need for layer in inner for need in layer.needs])
 
     def _host_config(
@@ -196,14 +203,15 @@ class Docker(Ground):
         privileged = any(layer.privileged for layer in inner)
         some = privileged and rights == "sys_admin"
         mounts = [Mount(engine.SHARED, place.shared, type="bind")]
-        if self.settings(place)["image"] is not None:
+        settings = self.settings(place)
+        if settings["image"] is not None or settings["root"] is not None:
             mounts.append(Mount(engine.AGENT, str(agent.binary()), type="bind", read_only=True))
         if some:
             mounts.append(Mount(GROUPS, GROUPS, type="bind"))
         config: dict[str, Any] = client.api.create_host_config(
-            network_mode=self.settings(place)["network"],
+            network_mode=settings["network"],
             # A sandbox inside keeps its boxes among the container's files.
-            read_only=self.settings(place)["read_only"] and not privileged,
+            read_only=settings["read_only"] and not privileged,
             privileged=privileged and rights == "privileged",
             cap_add=list(SOME_RIGHTS) if some else None,
             security_opt=["apparmor=unconfined", "seccomp=unconfined"] if privileged else None,
@@ -214,6 +222,7 @@ class Docker(Ground):
             mounts=mounts,
             **quota(place),
             cpuset_cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
+            cpuset_mems=nodes.near(place.cpus),
             mem_limit=place.memory_bytes,
             memswap_limit=place.memory_bytes,
         )

@@ -9,7 +9,7 @@ import tarfile
 from typing import Any
 
 from tare.errors import PlatformError
-from tare.platforms import nest
+from tare.platforms import nest, nodes
 from tare.platforms.layer import Layer, Place, View
 from tare.registry import Description
 
@@ -51,6 +51,11 @@ class Nested(Layer):
         """Have the engine there start a container, as the ground does here by its API."""
         settings = self.settings(place)
         image = settings["image"]
+        if settings["root"] is not None:
+            raise PlatformError(
+                "docker inside another layer makes no image of a directory",
+                '[platforms.docker] image = "…"   (one that the engine there has)',
+            )
         if image is None and place.runs_commands:
             raise PlatformError(
                 "docker inside another layer needs an image there to run commands in",
@@ -111,16 +116,26 @@ def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
     options += [f"--volume={outer.shared}:{SHARED}", f"--volume={outer.agent}:{AGENT}:ro"]
     if settings["read_only"]:
         options.append("--read-only")
-    return [*options, *limits(place)]
+    return [*options, *limits(place, here=outer.host_files)]
 
 
-def limits(place: Place) -> list[str]:
-    """Return the options that hold a container: Docker's, which Podman has as well."""
+def limits(place: Place, *, here: bool) -> list[str]:
+    """Return the options that hold a container: Docker's, which Podman has as well.
+
+    Parameters
+    ----------
+    place : Place
+        What it is held to.
+    here : bool
+        Whether it is on this machine, whose nodes of memory are known.
+    """
     options = []
     if place.cores is not None:
         options += [f"--cpu-period={place.period_us}", f"--cpu-quota={place.quota_us}"]
     if place.cpus is not None:
         options.append(f"--cpuset-cpus={','.join(map(str, place.cpus))}")
+    if here and (node := nodes.near(place.cpus)) is not None:
+        options.append(f"--cpuset-mems={node}")
     if place.memory_bytes is not None:
         # Memory and swap together: none of it may be swapped.
         options += [f"--memory={place.memory_bytes}", f"--memory-swap={place.memory_bytes}"]

@@ -49,6 +49,7 @@ class Ssh(Ground):
     )
     argument = "HOST"
     own_files = True
+    foreign = True
     shares_memory = False
 
     def __init__(self, host: str | None = None) -> None:
