@@ -43,7 +43,9 @@ class Bubblewrap(Layer):
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put bwrap before it."""
         shown = root.shown(outer, place, self.settings(place))
-        words = [PROGRAM, *NAMESPACES, "--die-with-parent"]
+        # Without --die-with-parent, for which the thread that started it would do as the parent:
+        # the agent ends with its standard input, and with the agent the namespace.
+        words = [PROGRAM, *NAMESPACES]
         for inside, outside in shown.binds:
             words += ["--ro-bind", outside, inside]
         for inside, target in shown.links:
