@@ -108,6 +108,9 @@ def _fitting(
     large = plan.too_large(experiment, here)
     named = plan.instance_types(experiment)
     large = {size: why for size, why in large.items() if skip or size in named}
+    if large and len(large) == len(experiment.factors["size"]):
+        told = "; ".join(f"{size} asks for {why}" for size, why in large.items())
+        raise ExperimentError(f"no size is left to measure: {told}", f'"{len(here.spread)}c"')
     if large:
         experiment = plan.without(experiment, "size", large)
     return experiment, [

@@ -93,7 +93,7 @@ def _impossible(experiment: Experiment, cell: Cell) -> str | None:
     cores = experiment.given_cores(cell)
     listed = listed_cpus(cell.pinning)
     if listed is not None and cores is not None and math.ceil(cores) > len(listed):
-        return f"{cell.pinning} is fewer CPUs than the {cores:g} cores of size {cell.size}"
+        return f"pinning {cell.pinning} is fewer CPUs than the {cores:g} cores of size {cell.size}"
     if cell.pinning != "pinned":
         return None
     if cores is None:

@@ -70,9 +70,12 @@ def session(
     folder.mkdir()
 
     def conduct(
-        asked: Experiment, behaviour: Behaviour = steady, broken: tuple[str, ...] = ()
+        asked: Experiment,
+        behaviour: Behaviour = steady,
+        broken: tuple[str, ...] = (),
+        **said: Any,
     ) -> tuple[list[journal.Line], Stage, Quiet]:
-        stage, quiet = Stage(behaviour, broken), Quiet()
+        stage, quiet = Stage(behaviour, broken, **said), Quiet()
         monkeypatch.setattr("tare.execute.pool.platforms.start", stage.start)
         execute.conduct(
             execute.Request(
@@ -346,3 +349,105 @@ def test_a_trial_keeps_all_of_its_instances_however_many(
     monkeypatch.setattr("tare.execute.pool.MOST_RESIDENT", 1)
     lines, _, _ = session(experiment(factors={"workers": (1, 3)}))
     assert {end.status for end in ends(lines)} == {"ok"}
+
+
+def instances(lines: list[journal.Line], kind: type) -> list[Any]:
+    return [line for line in lines if isinstance(line, kind)]
+
+
+def test_every_instance_is_written_down_with_its_clocks_from_start_to_end(session: Any) -> None:
+    lines, stage, _ = session(
+        experiment(factors={"platform": ("bare", "unshare"), "size": ("1c64m",)})
+    )
+    begun = instances(lines, journal.InstanceStart)
+    assert [one.instance for one in begun] == [place.name for _, place in stage.started]
+    assert {one.platform: one.cold for one in begun} == {"bare": True, "unshare": True}
+    limited = [one for one in begun if one.size == "1c64m"]
+    assert {(one.cores, one.memory_bytes, one.cpus) for one in limited} == {(1, 64 << 20, None)}
+    ended = instances(lines, journal.InstanceEnd)
+    assert {one.instance for one in ended} == {one.instance for one in begun}
+    checked = [one.instance for one in instances(lines, journal.ClockCheck)]
+    assert sorted(checked) == sorted(2 * [one.instance for one in begun])
+
+
+def seeing(**facts: int) -> Callable[[Any], dict[str, int]]:
+    return lambda place: facts
+
+
+def test_a_pinned_instance_is_given_cpus_and_no_quota(session: Any) -> None:
+    asked = experiment(factors={"size": ("1c",), "pinning": ("none", "pinned"), "workers": (2,)})
+    lines, stage, _ = session(asked)
+    given = {(place.cores, place.cpus) for _, place in stage.started}
+    assert given == {(1, None), (None, (0,)), (None, (1,))}
+    assert {end.status for end in ends(lines)} == {"ok"}
+
+
+PINNED = {"platform": ("bare", "unshare"), "size": ("1c",), "pinning": ("pinned",)}
+
+
+def test_what_is_seen_inside_is_kept(session: Any) -> None:
+    lines, _, _ = session(
+        experiment(factors=PINNED), seen=seeing(cpus_affinity=1, memory_total_bytes=5)
+    )
+    seen = [f for f in instances(lines, journal.MachineFact) if f.instance is not None]
+    assert {f.name for f in seen} == {"cpus_affinity", "memory_total_bytes"}
+
+
+def test_what_is_seen_inside_must_be_what_was_asked(session: Any) -> None:
+    with pytest.raises(TrialError, match="asked for 1 CPU, and 2 CPUs can be used inside"):
+        session(experiment(factors=PINNED), seen=seeing(cpus_affinity=2))
+
+
+WHOLE = {"cpus_affinity": 2, "memory_total_bytes": 480 << 20}
+MACHINE_SIZE = {"platform": ("bare",), "size": ("2c512m",)}
+
+
+def test_emulation_is_told(session: Any) -> None:
+    lines, _, _ = session(
+        experiment(factors=MACHINE_SIZE), machines=("bare",), seen=seeing(**WHOLE)
+    )
+    assert any("EMULATION" in note.message for note in instances(lines, journal.Note))
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        ({"cpus_affinity": 1}, "asked for 2 CPUs, and 1 CPU can"),
+        ({"memory_total_bytes": 1 << 30}, "asked for 512 MiB of memory, and its kernel has 1024"),
+        ({"memory_total_bytes": 256 << 20}, "its kernel has 256 MiB"),
+    ],
+)
+def test_a_machine_of_its_own_has_the_memory_and_the_processors_of_its_size(
+    session: Any, seen: dict[str, int], why: str
+) -> None:
+    with pytest.raises(TrialError, match=why):
+        session(experiment(factors=MACHINE_SIZE), machines=("bare",), seen=seeing(**(WHOLE | seen)))
+
+
+def test_workers_of_one_machine_meet_where_the_agent_says(session: Any) -> None:
+    places = []
+
+    def meeting(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+        assert job.rendezvous is not None
+        places.append(job.rendezvous.path)
+        return steady(job, worker)
+
+    asked = experiment(factors={"platform": ("bare",), "workers": (2,)}, instances="shared")
+    session(asked, meeting, machines=("bare",))
+    assert set(places) == {None}
+
+
+def test_workers_of_several_machines_cannot_meet(session: Any) -> None:
+    with pytest.raises(TrialError, match="no memory to meet in"):
+        session(experiment(factors={"workers": (2,)}), machines=("bare",))
+
+
+def test_a_machine_that_was_lost_in_a_trial_is_made_anew_for_the_next(session: Any) -> None:
+    def sometimes(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | None:
+        return None if job.trial == 2 else steady(job, worker)
+
+    lines, stage, _ = session(experiment(factors={}), sometimes, machines=("bare",))
+    assert [end.status for end in ends(lines)] == ["ok", "failed", "ok", "ok", "ok"]
+    assert len(stage.started) == 2
+    lost = [c.instance for c in instances(lines, journal.ClockCheck)]
+    assert len(lost) == 3, "a lost agent is asked nothing"

@@ -86,13 +86,16 @@ class Pool:
         self._started += len(missing)
         # One machine boots at a time: side by side they would wait for each other.
         alone = len(missing) == 1 or not platforms.shares_memory(cell.platform)
-        if alone:
-            for key, number in zip(missing, numbers, strict=True):
-                self._residents[key] = self._start(key, number)
-        else:
-            self._start_all(missing, numbers)
-        for key in missing:
-            self._introduce(self._residents[key])
+        try:
+            if alone:
+                for key, number in zip(missing, numbers, strict=True):
+                    self._residents[key] = self._start(key, number)
+            else:
+                self._start_all(missing, numbers)
+        finally:
+            for key in missing:
+                if key in self._residents:
+                    self._introduce(self._residents[key])
         for key in keys:
             self._residents[key] = self._residents.pop(key)
         return [self._residents[key] for key in keys]

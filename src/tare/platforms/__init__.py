@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from tare.platforms.layer import Figure, Instance, Place
-from tare.platforms.stack import availability, offered, own_files, shares_memory, slow, start
+from tare.platforms.stack import (
+    availability,
+    brings_files,
+    offered,
+    own_files,
+    shares_memory,
+    slow,
+    start,
+)
 
 __all__ = [
     "Figure",
     "Instance",
     "Place",
     "availability",
+    "brings_files",
     "offered",
     "own_files",
     "shares_memory",

@@ -166,6 +166,8 @@ class Layer:
     engine: tuple[str, ...] = ()
     #: What is inside sees files of its own, not those of the host under the same names.
     own_files = False
+    #: Brings the files of ``Place.files`` along, under their names.
+    brings_files = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
     #: Whether the shared directory inside is the host's memory, on which both sides can wait.

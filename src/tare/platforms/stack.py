@@ -120,6 +120,11 @@ def own_files(stack: str) -> bool:
     return any(layer.own_files for layer in layers(stack))
 
 
+def brings_files(stack: str) -> bool:
+    """Tell whether the files that commands need are brought into a stack, under their names."""
+    return any(layer.brings_files for layer in layers(stack))
+
+
 def shares_memory(stack: str) -> bool:
     """Tell whether the shared directory of a stack's instances is the host's memory."""
     return all(layer.shares_memory for layer in layers(stack))

@@ -70,6 +70,7 @@ class VirtualMachine(Ground):
 
     holds = True
     own_files = True
+    brings_files = True
     shares_memory = False
 
     def __init__(self) -> None:

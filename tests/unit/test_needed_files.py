@@ -1,0 +1,33 @@
+"""Files that commands need where a platform has none of this machine's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from tare.execute.files import needed
+from tare.experiment import Cell, WorkloadSpec
+
+
+def cell(*command: str, **given: object) -> Cell:
+    spec = WorkloadSpec(name="a", command=command, **given)  # type: ignore[arg-type]
+    return Cell(cell=0, workload=spec, others={"x": "in.txt"})
+
+
+def test_programs_arguments_and_inputs_are_found(tmp_path: Path) -> None:
+    for name in ("prog", "in.txt", "std"):
+        (tmp_path / name).write_text("a")
+    made = cell("./prog", "{x}", "--file=in.txt", "-v", "", directory=str(tmp_path), input="std")
+    assert set(needed([made], {})) == {str(tmp_path / n) for n in ("prog", "in.txt", "std")}
+
+
+def test_programs_are_looked_for_along_the_path_that_the_command_gets() -> None:
+    assert needed([cell("sh"), cell("sh", "-c", "true")], os.environ) == (shutil.which("sh"),)
+    assert needed([cell("sh")], {"PATH": "/nowhere"}) == ()
+    assert needed([cell("tare-no-such-program")], os.environ) == ()
+
+
+def test_kernels_and_what_the_agent_brings_need_none() -> None:
+    assert needed([Cell(cell=0, workload=WorkloadSpec(name="a", kernel="null"))], {}) == ()
+    assert needed([cell("nothing", of_agent=True)], os.environ) == ()
