@@ -13,6 +13,7 @@ from synthetic import MS, Behaviour, make
 from tare.findings import all_findings, headline
 from tare.findings.finding import Finding
 from tare.findings.platform_kinds import intensities, kind_of
+from tare.journal import SEEN
 from tare.registry import scan
 from tare.results import Results
 
@@ -270,20 +271,17 @@ def test_a_workload_that_waits_is_io() -> None:
 
 def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     results = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
-    facts, instances = [], []
-    cells = results.trial_table.drop_duplicates("cell")
-    for i, cell in enumerate(cells.to_dict("records")):
-        name, pinned = f"tare-{i}", cell["pinning"] == "pinned"
-        instances.append({k: cell[k] for k in ("platform", "size", "pinning")} | {"instance": name})
-        cpus = int(cell["size"][0]) if pinned else 2
-        facts.append(
-            {
-                "session": 0, "instance": name, "platform": cell["platform"],
-                "name": "cpus_affinity", "value": cpus, "unit": "1", "source": "agent",
-            }
-        )  # fmt: skip
-    results = dataclasses.replace(results, facts=pd.concat([results.facts, pd.DataFrame(facts)]))
-    object.__setattr__(results, "instances", pd.DataFrame(instances))
+    instances = []
+    for i, cell in enumerate(results.trial_table.drop_duplicates("cell").to_dict("records")):
+        cores, pinned = int(cell["size"][0]), cell["pinning"] == "pinned"
+        instances.append(
+            {k: cell[k] for k in ("platform", "size", "pinning")}
+            | {"instance": f"tare-{i}", "cores": None if pinned else float(cores)}
+            | {"cpus": list(range(cores)) if pinned else None}
+            | dict.fromkeys(SEEN)
+            | {"cpus_affinity": cores if pinned else 2}
+        )
+    results = dataclasses.replace(results, instances=pd.DataFrame(instances))
     found = ask("platform_seen", results)
     seen = {
         (r["platform"], r["pinning"], r["size"]): (r["cores"], r["cpus_affinity"])

@@ -61,26 +61,29 @@ def find(results: Results) -> Finding | None:
 
 def seen(results: Results) -> list[dict[str, Any]]:
     """Return a row for each platform, size and pinning; none where no agent has told."""
-    facts = results.facts
     names = [name for name, *_ in _SEEN]
-    facts = facts[facts["name"].isin(names) & facts["platform"].notna()]
-    if facts.empty:
+    instances = results.instances
+    if instances.empty:
         return []
-    instances: pd.DataFrame | None = getattr(results, "instances", None)
-    if instances is not None and not instances.empty and facts["instance"].notna().any():
-        known = instances[["instance", "size", "pinning"]].drop_duplicates("instance")
-        facts = facts.merge(known, on="instance", how="left")
-    else:
-        facts = facts.assign(size=None, pinning=None)
-    rows = []
-    for key, some in facts.groupby(list(_KEYS), sort=False, dropna=False):
-        named_levels: Any = zip(_KEYS, key if isinstance(key, tuple) else (key,), strict=True)
-        levels = {k: str(v) if isinstance(v, str) else None for k, v in named_levels}
-        last = some.drop_duplicates("name", keep="last").set_index("name")["value"]
-        # Facts that hold for a platform as a whole, not for a size, say nothing of a quota.
-        cores = given_cores(results, levels) if levels["size"] is not None else None
-        rows.append({**levels, "cores": cores, **{n: last.get(n) for n in names}})
-    return rows
+    told = instances[instances[names].notna().any(axis=1)]
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for one in told.to_dict("records"):
+        levels = {k: str(one[k]) for k in _KEYS}
+        cores = _given(results, one, levels)
+        known = {n: None if pd.isna(one[n]) else int(one[n]) for n in names}
+        # Instances of the same size see the same: the last one stands for all.
+        rows[(*levels.values(), cores)] = {**levels, "cores": cores, **known}
+    return list(rows.values())
+
+
+def _given(results: Results, one: dict[Any, Any], levels: dict[str, str]) -> float | None:
+    """CPUs that an instance was given: its quota or its size; of a set, as many as are in it."""
+    if one["cores"] is not None and not pd.isna(one["cores"]):
+        return float(one["cores"])
+    limits = results.experiment.limits(levels["size"])
+    if limits.cores is None and limits.cpuset is None and isinstance(one["cpus"], list | tuple):
+        return float(len(one["cpus"]))
+    return given_cores(results, levels)
 
 
 def _answer(rows: list[dict[str, Any]]) -> str:
