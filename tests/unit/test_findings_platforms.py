@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+import msgspec
 import pandas as pd
 import pytest
 from synthetic import MS, Behaviour, make
@@ -136,6 +137,17 @@ def test_where_only_an_emulation_stands_beside_bare_nothing_is_compared() -> Non
     assert "as stable" not in stability.answer
 
 
+def test_a_comparison_with_an_emulation_is_refused_with_the_reason() -> None:
+    results = make(platforms=("bare", "vm"), workers=(1,), trials=8, emulated=("vm",))
+    asked = msgspec.structs.replace(
+        results.experiment,
+        stopping=msgspec.structs.replace(results.experiment.stopping, compare="platform"),
+    )
+    found = ask("difference", dataclasses.replace(results, experiment=asked))
+    assert found.verdict == "nothing to compare"
+    assert "vm is emulated" in found.answer
+
+
 def test_cells_without_their_like_are_named() -> None:
     results = make(
         platforms=("bare", "docker"),
@@ -217,6 +229,22 @@ def test_advice_has_at_most_six_lines_which_stand_first(
     assert any(line.startswith("Give docker vanilla at least ") for line in found.advice)
     assert any(line.startswith("Pin docker") for line in found.advice)
     assert not any("vm" in line.split() for line in found.advice)
+
+
+def test_where_nothing_is_decided_the_advice_says_so() -> None:
+    results = make(
+        Behaviour(mean_ns=200 * MS, spread=0.4),
+        platforms=("bare", "docker", "runc"),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        sizes=SIZES,
+        trials=8,
+        leave_out=halves,
+    )
+    lines = ask("platform_advice", results).advice
+    assert lines[0].startswith("Which platform is not decided: at most they cost ")
+    assert any(x.startswith("Whether size matters is not decided: ") for x in lines)
+    assert any(x.startswith("Whether to pin is not decided: for bare") for x in lines)
 
 
 def test_practices_stand_beside_what_was_seen(sized: Results) -> None:

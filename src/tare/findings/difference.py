@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tare.findings import emulation
 from tare.findings.cells import cells_of, worded
 from tare.findings.evidence import cell_table
 from tare.findings.finding import (
@@ -170,7 +171,8 @@ def _looks(d: Difference) -> Table:
 
 
 def _caveats(results: Results) -> tuple[str, ...]:
-    told = []
+    apart = emulation.note(results) if results.experiment.stopping.compare == "platform" else None
+    told = [apart] if apart else []
     ends = earlier_ends(results)
     if ends and results.experiment.stopping.trials is None:
         told.append(

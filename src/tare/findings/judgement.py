@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from tare.findings import emulation
 from tare.findings.cells import Basis, Pair, basis_of, cells_of, directions
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import (
@@ -216,8 +217,9 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
 
 
 def _nothing_shared(results: Results, factor: str, reference: str) -> str:
-    hopeless = failing(results, factor)
-    if hopeless:
+    if factor == "platform" and (apart := emulation.note(results)):
+        return f"Nothing is compared: {apart}"
+    if hopeless := failing(results, factor):
         return f"Nothing is compared, because every trial of {listing(hopeless)} failed."
     return f"Nothing is compared, because {reference} shares no good block with any other."
 
@@ -263,11 +265,9 @@ def _difference(
     )
 
 
-_SEQUENTIAL = (
-    "Hodges–Lehmann median of paired log-ratios on common blocks, group-sequential signed-rank "
-    "interval"
-)
-_FIXED = "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
+_PAIRED = "Hodges–Lehmann median of paired log-ratios on common blocks, "
+_SEQUENTIAL = f"{_PAIRED}group-sequential signed-rank interval"
+_FIXED = f"{_PAIRED}signed-rank interval"
 
 
 def _sequential(

@@ -100,6 +100,10 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     if not most:
         return
     best = min(most, key=lambda name: most[name])
+    if all(c.verdict == "not decided" for _, c in compared):
+        told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
+        yield Line("platform", "Which platform is not decided", f"at most they cost {told}")
+        return
     equal = _no_worse(best, results)
     here = [(p, c) for p, c in compared if p.level == best]
     pair, c = max(here, key=lambda pc: pc[1].high or 0)
@@ -141,7 +145,7 @@ def _at(levels: object) -> str:
 
 def _sizes(known: Evidence) -> Iterable[Line]:
     """Say from which size on a platform whose cost falls is cheap; one line for the rest."""
-    told, level, apart = [], [], []
+    told, level, apart, unclear = [], [], [], []
     for one in _one_each(known.besides):
         if one.found.verdict == "falls":
             told.append(_from_size(one, known))
@@ -149,11 +153,16 @@ def _sizes(known: Evidence) -> Iterable[Line]:
             level.append(one)
         elif one.found.refusal is not None:
             apart.append(one)
+        elif one.found.verdict == "not decided":
+            unclear.append(f"{where(one, known.results)} {factor_words(one.found.pso)}")
     yield from told[:2]
     if level:
         names = listing(dict.fromkeys(where(one, known.results) for one in level))
         most = share(2 * known.results.experiment.margin)
         yield Line("size", f"Any size does for {names}", f"its cost changes by less than {most}")
+    elif unclear and not told:
+        text = f"at the smallest beside the largest, {listing(unclear)}"
+        yield Line("size", "Whether size matters is not decided", text)
     elif apart and not told:
         yield Line("size", "Which size is not decided", apart[0].found.refusal or "")
 
@@ -219,7 +228,7 @@ def _pinning(known: Evidence) -> Iterable[Line]:
     if idle:
         told.append(f"worth nothing for {listing(idle)}")
     if undecided:
-        told.append(f"not decided for {listing(undecided)}")
+        told.append(f"{'not decided ' if told else ''}for {listing(undecided)}")
     if told:
         names = [text.split(" ", 1)[0] for text in pin]
         advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"

@@ -64,8 +64,6 @@ def _nothing(results: Results) -> str:
 
 
 def _verdict(told: Sequence[Beside]) -> Verdict:
-    if not told:
-        return "nothing to compare"
     words = {one.found.verdict for one in told}
     return "undecided" if words == {"not decided"} else "told"
 
