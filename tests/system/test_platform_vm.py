@@ -217,22 +217,44 @@ def test_a_guest_that_hangs_is_not_waited_for_longer_than_told() -> None:
         platforms.start("vm", place(name, **given))
 
 
-def test_a_part_of_a_processor_is_a_quota_of_the_emulator() -> None:
+def test_a_root_of_its_own_and_a_part_of_a_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if os.geteuid() != 0:
         pytest.skip("groups are made by root alone")
+    if shutil.which("mksquashfs") is None:
+        pytest.skip("mksquashfs is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for path in programs.closure([programs.find("sh"), programs.find("cat")]):
+        inside = tree / path.relative_to("/")
+        if path.is_symlink():
+            inside.symlink_to(path.readlink())
+        elif path.is_dir():
+            inside.mkdir()
+        else:
+            shutil.copy(path, inside)
+    (tree / "data").write_text("of the disk")
+    given = {"cores": 1.5, "options": {"root": str(tree)}}
     with session() as name:
-        instance = platforms.start("vm", place(name, cores=1.5))
+        instance = platforms.start("vm", place(name, **given))
         try:
             told = {name: value for name, value, _, _ in instance.facts}
             assert told["quota_period_ns"] == 100_000_000
             assert f"{name}-0" in Path(f"/proc/{qemu(f'{name}-0').pid}/cgroup").read_text()
-            speaking = agent.Agent(instance.channel)
-            own = speaking.ask(record.MeasureSelf(id=speaking.next_id()), 60)
-            seen = {one.name: one.value for one in own if isinstance(one, record.Fact)}
-            assert seen["cpus_visible"] == 2
+            guest = Guest(instance, name)
+            # What is written goes to memory: the disk is only read.
+            assert guest.output("cat /data; echo more >>/data; cat /data") == (
+                "of the diskof the diskmore"
+            )
+            seen = guest.agent.ask(record.MeasureSelf(id=guest.agent.next_id()), 60)
+            facts = {one.name: one.value for one in seen if isinstance(one, record.Fact)}
+            assert facts["cpus_visible"] == 2
         finally:
             instance.close()
         assert not [p for p in processes.named() if p.name == f"{name}-0"]
+    assert (tree / "data").read_text() == "of the disk"
 
 
 def test_nothing_is_left_when_tare_is_killed() -> None:

@@ -106,8 +106,7 @@ class VirtualMachine(Ground):
         from tare.platforms.vm.boot import Boot
 
         boot = Boot(self.settings(place), place, inner)
-        option = boot.options["accelerator"]
-        chosen = accelerator.chosen(option, lambda kvm: boot.attempt(argv, kvm))
+        chosen = accelerator.chosen(boot.options["accelerator"], boot.attempt)
         within = self.patience_s(place) + sum(layer.patience_s(place) for layer in inner)
         channel = boot.channel(argv, chosen, within)
         self._told[place.name] = boot.told(chosen)

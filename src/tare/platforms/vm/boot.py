@@ -81,14 +81,15 @@ class Boot:
                 self._around,
             )
 
-    def attempt(self, argv: list[str], by: Accelerator) -> None:
-        """Boot it, wait for the first line, and end it.
+    def attempt(self, by: Accelerator) -> None:
+        """Boot it with the agent alone, wait for the first line, and end it.
 
         Raises
         ------
         AgentError
             If it did not come up: why.
         """
+        argv = [initramfs.AGENT, "serve", "--name", self.place.name]
         channel = self.channel(argv, by, accelerator.TRY_S)
         try:
             if channel.receive(accelerator.TRY_S) is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
@@ -16,6 +17,9 @@ from tare.errors import PlatformError
 
 #: Of all images together; the longest unused ones go first.
 MOST_BYTES = 2 << 30
+
+#: Instances start side by side, and want the same image.
+_making = threading.Lock()
 
 
 def folder() -> Path:
@@ -60,27 +64,35 @@ def image(kind: str, identity: bytes, make: Callable[[Path], None]) -> tuple[Bin
     """
     images = folder() / "images"
     path = images / f"{hashlib.sha256(identity).hexdigest()[:32]}.{kind}"
-    with contextlib.suppress(FileNotFoundError):
-        file = path.open("rb")
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return file, False
+    with _making:
+        with contextlib.suppress(FileNotFoundError):
+            file = path.open("rb")
+            with contextlib.suppress(OSError):
+                os.utime(path)
+            return file, False
+        try:
+            images.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return _made(path, make), True
+        except OSError as error:
+            raise PlatformError(
+                f"an image for the virtual machine cannot be written to {images}: {error.strerror}",
+                f"df -h {images}   (and make room there, or set XDG_CACHE_HOME)",
+            ) from error
+
+
+def _made(path: Path, make: Callable[[Path], None]) -> BinaryIO:
+    """Make an image that appears under its name when it is whole."""
     fresh = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        images.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            make(fresh)
-            file = fresh.open("rb")
-            fresh.rename(path)
-        finally:
-            fresh.unlink(missing_ok=True)
-        _shrink(images, path)
-    except OSError as error:
-        raise PlatformError(
-            f"an image for the virtual machine cannot be written to {images}: {error.strerror}",
-            f"df -h {images}   (and make room there, or set XDG_CACHE_HOME)",
-        ) from error
-    return file, True
+        # Of a process of the same number that was killed.
+        fresh.unlink(missing_ok=True)
+        make(fresh)
+        fresh.rename(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    file = path.open("rb")
+    _shrink(path.parent, path)
+    return file
 
 
 def _shrink(images: Path, kept: Path) -> None:

@@ -180,9 +180,9 @@ class GuestChannel:
             raise AgentError(f"the guest is gone ({self.last_words()})") from error
 
     def receive(self, timeout_s: float | None) -> bytes | None:
-        """Return the next line, or None at the end."""
+        """Return the next line, or None at the end; the first may take as long as a boot may."""
         if not self._greeted:
-            timeout_s = min(timeout_s or self._guest.start_s, self._guest.start_s)
+            timeout_s = self._guest.start_s
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while (line := self._lines.line()) is None:
             wait = None if deadline is None else max(0.0, deadline - time.monotonic())
