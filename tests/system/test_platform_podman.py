@@ -22,9 +22,9 @@ PATIENCE_S = 30.0
 MIB = 1 << 20
 
 
-def own(*words: str) -> str:
+def own(place: platforms.Place, *words: str) -> str:
     """Run podman as tare does on this machine."""
-    command = ["podman", *podman.way().general, *words]
+    command = ["podman", *podman.way(place).general, *words]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -35,10 +35,11 @@ def place(tmp_path: Path) -> Iterator[platforms.Place]:
     if not found.works:
         pytest.skip(f"podman: {found.why}")
     name = f"{lease.new_name()}-0"
-    yield platforms.Place(name=name, shared=str(tmp_path))
+    given = platforms.Place(name=name, shared=str(tmp_path))
+    yield given
     deadline = time.monotonic() + PATIENCE_S
     while left := [
-        own("ps", "--all", "--quiet", f"--filter=name={name}"),
+        own(place, "ps", "--all", "--quiet", f"--filter=name={name}"),
         *tmp_path.glob("tare-*"),
     ]:
         if left == [""]:
@@ -97,7 +98,7 @@ def test_an_image(place: platforms.Place, tmp_path: Path) -> None:
     archive = tmp_path / "image.tar"
     (tmp_path / "greeting").touch()
     subprocess.run(["tar", "-C", tmp_path, "-cf", archive, "greeting"], check=True)
-    own("import", str(archive), image)
+    own(place, "import", str(archive), image)
     try:
         instance = platforms.start("podman", given)
         try:
@@ -108,7 +109,7 @@ def test_an_image(place: platforms.Place, tmp_path: Path) -> None:
         finally:
             instance.close()
     finally:
-        own("rmi", "--force", image)
+        own(place, "rmi", "--force", image)
 
 
 FRONT = """

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import threading
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -27,6 +28,9 @@ PATIENCE_S = 30.0
 OWN_PROCESSES = 32768
 #: For users to whom no control groups are handed.
 NO_GROUPS = ("--cgroups=disabled",)
+
+_ways_found: list[Way] = []
+_looking = threading.Lock()
 
 
 class Way(NamedTuple):
@@ -154,7 +158,7 @@ class Podman(Layer):
 
     def _way(self, place: Place, *, here: bool) -> Way:
         given = tuple(shlex.split(self.settings(place)["options"]))
-        return Way(given) if given or not here else way()
+        return Way(given) if given or not here else way(place)
 
 
 def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
@@ -168,18 +172,26 @@ def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
     ]
 
 
-@cache
-def way() -> Way:
-    """Return options with which a container starts here; the plain way first.
+def way(place: Place) -> Way:
+    """Return options with which a container starts here; looked for once.
 
     Raises
     ------
     PlatformError
         If there are none, with what the last way said.
     """
+    with _looking:
+        if not _ways_found:
+            _ways_found.append(_look(place))
+        return _ways_found[0]
+
+
+def _look(place: Place) -> Way:
+    """Try ways, the plain one first."""
     words = ["--rm", "--network=none", "--log-driver=none"]
     held: tuple[str, ...] = ()
-    with tempfile.TemporaryDirectory(prefix="tare-") as folder:
+    # Among what is the session's, where it is found if this is killed.
+    with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.shared) as folder:
         shutil.copy(agent.binary(), f"{folder}/agent")
         for one in _ways():
             for more in ((), _own_limits()):
