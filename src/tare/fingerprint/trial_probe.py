@@ -55,9 +55,9 @@ def perform(agent: Agent, turn: Turn) -> tuple[Round, clocks.Offset]:
     trips: list[float] = []
     faults: list[record.Fault] = []
     for _ in range(TRIALS):
-        job = _job(agent.next_id())
+        asking = job(agent.next_id())
         asked = time.monotonic_ns()
-        answers = agent.ask(job, turn.timeout_s + GRACE_S)
+        answers = agent.ask(asking, turn.timeout_s + GRACE_S)
         trips.append(time.monotonic_ns() - asked)
         walls += [wall for wall in map(_wall, answers) if wall is not None]
         faults += [a for a in answers if isinstance(a, record.Fault) and a.kind != "warning"]
@@ -95,7 +95,8 @@ def _wall(got: record.Record) -> float | None:
     return None
 
 
-def _job(number: int) -> record.Trial:
+def job(number: int) -> record.Trial:
+    """Return the job of one trial of the empty program."""
     return record.Trial(
         id=number,
         trial=number,
