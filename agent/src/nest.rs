@@ -144,7 +144,11 @@ impl Nest {
         if let Some(status) = self.family.wait(&inside, None) {
             if let Status::Killed(_) = status {
                 // Nobody asked for it, and it could not say so itself.
-                eprintln!("tare-agent: {}", inside.told(status));
+                let memory = match self.limits.ran_out_of_memory() {
+                    true => ": its control group has too little memory",
+                    false => "",
+                };
+                eprintln!("tare-agent: {}{memory}", inside.told(status));
             }
             return Ok(status);
         }

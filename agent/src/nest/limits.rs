@@ -38,22 +38,23 @@ const OPTIONAL: [&str; 4] = [
 impl Limits {
     /// Makes the group; what it did make is known also where it fails.
     pub fn make(&mut self, name: &str, group: &Group) -> Result<(), String> {
-        let here = places("self");
+        let mut here = places("self");
         if here.is_empty() {
             return Err("cannot make a control group: none are to be seen here".to_string());
         }
         let limits = limits(group);
+        self.settle(name, &mut here, &limits)?;
         for limit in &limits {
             if holder(&here, limit.controller).is_none() {
                 let controller = limit.controller;
                 return Err(format!(
-                    "no control groups with the controller {controller} here"
+                    "cannot limit a control group: none has the controller {controller} here"
                 ));
             }
         }
         for place in here.iter().filter(|place| is_of_use(place)) {
             let needed = |limit: &Limit| holder(&here, limit.controller) == Some(place);
-            if let Err(why) = self.found(name, place, group) {
+            if let Err(why) = self.found(place, group) {
                 if limits.iter().any(needed) {
                     return Err(why);
                 }
@@ -71,22 +72,43 @@ impl Limits {
         }
     }
 
+    /// Finds where groups of the second version can have what they are to be limited by: below
+    /// the own one, or, where others live in that, below the root of all.
+    fn settle(&mut self, name: &str, here: &mut [Place], limits: &[Limit]) -> Result<(), String> {
+        let elsewhere = |limit: &&Limit| with(here, limit.controller).is_none();
+        let needed: Vec<_> = limits.iter().filter(elsewhere).collect();
+        let mut unified = here.iter_mut();
+        let Some(place) = unified.find(|place| place.version == Version::V2) else {
+            return Ok(());
+        };
+        let mut tried = vec![place.directory.clone()];
+        // Of another namespace's root, which is somebody's group, there is a type.
+        if !place.mount.join("cgroup.type").exists() {
+            tried.push(place.mount.clone());
+        }
+        let mut refused = None;
+        for base in tried {
+            let file = base.join("cgroup.controllers");
+            if !needed.iter().all(|limit| lists(&file, limit.controller)) {
+                continue;
+            }
+            match Leaf::of(&base, name, &CONTROLLERS) {
+                Ok(leaf) => {
+                    (self.leaf, place.directory) = (leaf, base);
+                    return Ok(());
+                }
+                Err(error) => refused = refused.or(Some(refusal(&base, &error))),
+            }
+        }
+        // Who needs no controller can be in a group all the same.
+        refused.filter(|_| !needed.is_empty()).map_or(Ok(()), Err)
+    }
+
     /// Makes the group in one hierarchy.
-    fn found(&mut self, name: &str, base: &Place, group: &Group) -> Result<(), String> {
+    fn found(&mut self, base: &Place, group: &Group) -> Result<(), String> {
         let mut own = base.clone();
         own.directory.push(&group.name);
         let shown = own.directory.display();
-        if base.version == Version::V2 {
-            let leaf = Leaf::of(&base.directory, name, &CONTROLLERS);
-            self.leaf = leaf.map_err(|error| {
-                let base = base.directory.display();
-                let why = match error.raw_os_error() {
-                    Some(libc::EBUSY) => "other processes are in it".to_string(),
-                    _ => error.to_string(),
-                };
-                format!("cannot hand on what limits the control group {base}: {why}")
-            })?;
-        }
         fs::create_dir(&own.directory)
             .map_err(|error| format!("cannot make the control group {shown}: {error}"))?;
         self.made.push(own.clone());
@@ -101,6 +123,20 @@ impl Limits {
             door.map_err(|error| format!("cannot open {}: {error}", path.display()))
         });
         doors.collect()
+    }
+
+    /// Whether the kernel killed somebody in it for want of memory.
+    pub fn ran_out_of_memory(&self) -> bool {
+        let files = ["memory.oom_control", "memory.events"];
+        let mut texts = self.made.iter().flat_map(|place| {
+            files.map(|file| fs::read_to_string(place.directory.join(file)).unwrap_or_default())
+        });
+        texts.any(|text| {
+            let mut kills = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("oom_kill "));
+            kills.any(|count| count != "0")
+        })
     }
 
     /// Kills what is left in the group and removes it; returns what stays, and why.
@@ -134,6 +170,15 @@ impl Limit {
         }
         Ok(())
     }
+}
+
+fn refusal(base: &Path, error: &io::Error) -> String {
+    let base = base.display();
+    let why = match error.raw_os_error() {
+        Some(libc::EBUSY) => "other processes are in it".to_string(),
+        _ => error.to_string(),
+    };
+    format!("cannot hand on what limits the control group {base}: {why}")
 }
 
 fn limits(group: &Group) -> Vec<Limit> {

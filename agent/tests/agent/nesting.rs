@@ -213,6 +213,14 @@ fn a_group_holds_what_is_inside_and_is_removed() {
         assert!(own.unwrap().ends_with(&format!("/{name}")), "{told}");
     }
     assert!(told.ends_with("\n1\n"), "{told}");
+    let small = json!({"group": {"name": name, "memory_bytes": 4096}});
+    let killed = finish(nest(&name, &small, &["sh", "-c", "exit 0"]));
+    assert_eq!(killed.status.code(), Some(128 + libc::SIGKILL));
+    assert!(
+        said(&killed).contains("too little memory"),
+        "{}",
+        said(&killed)
+    );
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let groups = mounts
         .lines()
