@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-
-from tare.errors import PlatformError
-from tare.platforms import root, unshare, versions
+from tare.platforms import programs, root, unshare, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 
@@ -33,8 +30,7 @@ class Bubblewrap(Layer):
 
     def check_here(self, place: Place) -> None:
         """See that bwrap is on PATH."""
-        if shutil.which(PROGRAM) is None:
-            raise PlatformError("bubblewrap is not installed", "sudo apt install bubblewrap")
+        programs.find(PROGRAM, "bubblewrap")
 
     def view(self, outer: View, place: Place) -> View:
         """Show the sandbox: system directories, the agent, the shared directory."""
@@ -45,7 +41,7 @@ class Bubblewrap(Layer):
         shown = root.shown(outer, place, self.settings(place))
         # Without --die-with-parent, for which the thread that started it would do as the parent:
         # the agent ends with its standard input, and with the agent the namespace.
-        words = [PROGRAM, *NAMESPACES]
+        words = [programs.named(PROGRAM, outer), *NAMESPACES]
         for inside, outside in shown.binds:
             words += ["--ro-bind", outside, inside]
         for inside, target in shown.links:

@@ -7,7 +7,8 @@ import subprocess
 from functools import cache
 from typing import Any
 
-from tare.platforms import nest, oci, root
+from tare.errors import PlatformError
+from tare.platforms import nest, oci, programs, root
 from tare.platforms.layer import Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -35,7 +36,7 @@ class Gvisor(oci.Container):
         source="https://gvisor.dev/docs/",
     )
     program = "runsc"
-    package = "runsc   (or: https://gvisor.dev/docs/user_guide/install/)"
+    package = "runsc   (or see https://gvisor.dev/docs/user_guide/install/)"
     needs = ("runsc",)
     holds = True
     #: Memory that is shared with the host is not waited on across its kernel.
@@ -80,9 +81,13 @@ def _known() -> frozenset[str]:
     """Return the ways that the runsc of this machine lists, those it warns of left out."""
     try:
         done = subprocess.run(
-            ["runsc", "flags"], capture_output=True, text=True, timeout=10, check=False
+            [programs.find("runsc"), "flags"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, PlatformError, subprocess.TimeoutExpired):
         return frozenset()
     found = re.search(r"-platform string\n(.*)", done.stdout + done.stderr)
     return frozenset(re.findall(r"\w+", found.group(1))) if found else frozenset()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path, PurePosixPath
 
 from tare.errors import PlatformError
-from tare.platforms import nest, root, versions
+from tare.platforms import nest, programs, root, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 
@@ -35,10 +34,7 @@ class Nspawn(Layer):
 
     def check_here(self, place: Place) -> None:
         """See that it is on PATH, and that this user may use it."""
-        if shutil.which(PROGRAM) is None:
-            raise PlatformError(
-                "systemd-nspawn is not installed", "sudo apt install systemd-container"
-            )
+        programs.find(PROGRAM, "systemd-container")
         if os.geteuid() != 0:
             raise PlatformError(
                 "systemd-nspawn needs root's rights", "sudo tare …, or use bubblewrap"
@@ -53,7 +49,13 @@ class Nspawn(Layer):
         shown = _with_usr(root.shown(outer, place, self.settings(place)), outer)
         folder = nest.folder(outer, place, self.description.name)
         words = [
-            *(PROGRAM, "--quiet", "--console=pipe", f"--machine={place.name}", *ALONE),
+            *(
+                programs.named(PROGRAM, outer),
+                "--quiet",
+                "--console=pipe",
+                f"--machine={place.name}",
+                *ALONE,
+            ),
             *(f"--directory={folder}/root", "--read-only", "--private-network"),
             *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
             f"--bind={outer.shared}:{root.SHARED}",

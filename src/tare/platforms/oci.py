@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any
 
 import msgspec
 
-from tare.errors import PlatformError
-from tare.platforms import nest, root, versions
+from tare.platforms import nest, programs, root, versions
 from tare.platforms.layer import Layer, Place, Told, View
 
 #: What Docker leaves to a container's root user.
@@ -40,10 +38,7 @@ class Container(Layer):
 
     def check_here(self, place: Place) -> None:
         """See that the runtime is on PATH."""
-        if shutil.which(self.program) is None:
-            raise PlatformError(
-                f"{self.program} is not installed", f"sudo apt install {self.package}"
-            )
+        programs.find(self.program, self.package)
 
     def view(self, outer: View, place: Place) -> View:
         """Show the container: system directories, the agent, the shared directory."""
@@ -54,7 +49,8 @@ class Container(Layer):
         folder = nest.folder(outer, place, self.description.name)
         shown = root.shown(outer, place, self.settings(place))
         spec = self.configured(argv, shown, outer, place)
-        runtime = [self.program, "--root", f"{folder}/state", *self.options(outer, place)]
+        program = programs.named(self.program, outer)
+        runtime = [program, "--root", f"{folder}/state", *self.options(outer, place)]
         made = nest.Nest(
             folders=(folder, f"{folder}/root"),
             files=(

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from tare.errors import PlatformError
+from tare.platforms.layer import View
 
 #: Where administrators' programs are, which an ordinary user's PATH may lack.
 MORE = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
@@ -33,13 +34,15 @@ MAGIC = b"\x7fELF"
 MACHINES = {"x86_64": 62, "aarch64": 183, "riscv64": 243, "ppc64le": 21, "s390x": 22}
 
 
-def find(name: str) -> Path:
+def find(name: str, package: str | None = None) -> Path:
     """Return where a program is.
 
     Parameters
     ----------
     name : str
         Its name, or a path with a slash in it.
+    package : str, optional
+        What to install where it is missing; without, what is called as it is.
 
     Raises
     ------
@@ -48,8 +51,14 @@ def find(name: str) -> Path:
     """
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{MORE}")
     if found is None:
-        raise PlatformError(f"{name} is not on this machine", f"sudo apt install {name}")
+        raise PlatformError(f"{name} is not on this machine", f"sudo apt install {package or name}")
     return Path(found).absolute()
+
+
+def named(name: str, outer: View) -> str:
+    """Return what to call a program by: users' PATH may lack where it is on this machine."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{MORE}")
+    return found if outer.host_files and found is not None else name
 
 
 def closure(paths: Iterable[str | Path]) -> list[Path]:

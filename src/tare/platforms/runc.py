@@ -20,7 +20,7 @@ class Runc(oci.Container):
     package = "runc"
     needs = ("runc",)
     holds = True
-    stacks = ("docker/runc",)
+    slow_stacks = ("vm/runc",)
 
 
 UNIT = Runc()

@@ -6,6 +6,8 @@ import re
 import subprocess
 from functools import cache
 
+from tare.errors import PlatformError
+from tare.platforms import programs
 from tare.platforms.layer import Told
 
 _VERSION = re.compile(r"\bv?(\d[\w.+~:-]*)")
@@ -16,9 +18,13 @@ def said(program: str) -> str:
     """Return what a program says to ``--version``; nothing where it is not here."""
     try:
         done = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=10, check=False
+            [programs.find(program), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, PlatformError, subprocess.TimeoutExpired):
         return ""
     return done.stdout
 

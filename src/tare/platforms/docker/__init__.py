@@ -58,6 +58,8 @@ class Docker(Ground):
     holds = True
     nests = True
     slow_stacks = ("vm/docker",)
+    #: What of its rights the engine was found to be able to give.
+    _rights: str | None = None
 
     def inside(self) -> Layer:
         """Return what reaches an engine inside other layers."""
@@ -88,6 +90,8 @@ class Docker(Ground):
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a container whose first process is the command, attach to it, start it."""
         asked = self.settings(place)["rights"]
+        if asked == "auto" and self._rights is not None:
+            asked = self._rights
         if asked != "auto":
             return self._started(argv, place, inner, asked)
         try:
@@ -96,7 +100,8 @@ class Docker(Ground):
             # An engine that lacks a right itself can give no container all of them.
             if "unable to apply caps" not in error.message:
                 raise
-            return self._started(argv, place, inner, "sys_admin")
+            self._rights = "sys_admin"
+            return self._started(argv, place, inner, self._rights)
 
     def _started(
         self, argv: list[str], place: Place, inner: Sequence[Layer], rights: str
