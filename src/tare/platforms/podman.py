@@ -205,7 +205,8 @@ def _look(place: Place) -> Way:
                 # It would raise limits, and this user may not: so it shall keep what is held.
                 held = _own_limits()
     said = done.stderr.strip()
-    raise PlatformError(f"podman starts no container here: {said}", Podman().mend(said))
+    hint = Podman().mend(said) or "podman info   (and, by hand: podman run --rm IMAGE true)"
+    raise PlatformError(f"podman starts no container here: {said}", hint)
 
 
 def _ways() -> list[Way]:
@@ -230,7 +231,8 @@ def _about() -> dict[str, Any]:
     try:
         about: dict[str, Any] = json.loads(said.stdout)
     except ValueError as error:
-        raise PlatformError(f"podman tells nothing of itself: {said.stderr.strip()}") from error
+        why = said.stderr.strip()
+        raise PlatformError(f"podman tells nothing of itself: {why}", "podman info") from error
     return about
 
 
