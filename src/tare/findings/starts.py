@@ -1,0 +1,126 @@
+"""What it takes to start and to end an instance of each platform, as the experiment did it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
+from tare.findings.phrasing import listing, quantity
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.intervals import Interval
+from tare.statistics.quantiles import quantiles
+
+_DESCRIPTION = Description(
+    name="starts",
+    title="Time that it takes to start and to end an instance of each platform",
+    question="What does it take to start each platform?",
+    source="measured around the start and the end of every instance",
+)
+#: Instances below which a median has no interval worth the name.
+_FEWEST = 6
+
+
+def find(results: Results) -> Finding | None:
+    """Tell medians of starts and ends, the first of each platform apart from those after it."""
+    instances = results.instances
+    if instances.empty or instances["platform"].nunique() < 2:
+        return None
+    known = instances[instances["start_ns"].notna()]
+    platforms = list(dict.fromkeys(known["platform"]))
+    rows = [_row(name, known[known["platform"] == name]) for name in platforms]
+    told = [row for row in rows if row["n"] >= _FEWEST]
+    if len(told) < 2:
+        return None
+    by_time = sorted(told, key=lambda row: float(row["start"]))
+    answer = (
+        f"To start one more takes {listing(_told(row) for row in by_time)} "
+        "(medians with intervals)."
+    )
+    anew = results.experiment.fresh == "trial"
+    first, last = by_time[0], by_time[-1]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=answer,
+        verdict="told",
+        summary=f"To start one more takes {_short(first)} to {_short(last)}." if anew else None,
+        estimates=tuple(_estimate(row) for row in told),
+        tables=(_table(rows),),
+        caveats=(
+            "From the call that starts an instance to the agent's first answer in it; instances "
+            "that start side by side share the CPUs.",
+        ),
+    )
+
+
+def _row(platform: str, some: pd.DataFrame) -> dict[str, Any]:
+    cold = some["cold"].fillna(value=False).astype(bool)
+    start, stop = _median(some.loc[~cold, "start_ns"]), _median(some.loc[~cold, "stop_ns"])
+    first = some.loc[cold, "start_ns"]
+    return {
+        "platform": platform,
+        "n": start.n if start else 0,
+        **_bounds("start", start),
+        **_bounds("stop", stop),
+        "first": float(first.iloc[0]) if len(first) else None,
+    }
+
+
+def _median(values: pd.Series) -> Interval | None:
+    numbers = np.asarray(values.dropna(), dtype=float)
+    return quantiles(numbers, [0.5])[0] if len(numbers) else None
+
+
+def _bounds(key: str, found: Interval | None) -> dict[str, Any]:
+    if found is None:
+        return {key: None, f"{key} low": None, f"{key} high": None}
+    return {key: found.estimate, f"{key} low": found.low, f"{key} high": found.high}
+
+
+def _told(row: dict[str, Any]) -> str:
+    low, high = row["start low"], row["start high"]
+    span = "" if low is None else f" [{quantity(low, 'ns')}, {quantity(high, 'ns')}]"
+    return f"{quantity(row['start'], 'ns')}{span} on {row['platform']}"
+
+
+def _short(row: dict[str, Any]) -> str:
+    return f"{quantity(row['start'], 'ns')} on {row['platform']}"
+
+
+def _estimate(row: dict[str, Any]) -> Estimate:
+    return Estimate(
+        name="start",
+        levels={"platform": row["platform"]},
+        value=row["start"],
+        unit="ns",
+        low=row["start low"],
+        high=row["start high"],
+        confidence=0.95,
+        method="median, exact order statistics",
+        n=row["n"],
+    )
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    return Table(
+        title="Starts and ends of instances",
+        columns=(
+            Column(key="platform", title="platform"),
+            Column(key="n", title="n"),
+            Column(key="start", title="start, median", unit="ns"),
+            Column(key="start low", title="from", unit="ns"),
+            Column(key="start high", title="to", unit="ns"),
+            Column(key="stop", title="end, median", unit="ns"),
+            Column(key="stop low", title="from", unit="ns"),
+            Column(key="stop high", title="to", unit="ns"),
+            Column(key="first", title="the very first start", unit="ns"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=35, find=find)

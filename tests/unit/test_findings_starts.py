@@ -1,0 +1,51 @@
+"""What starting a platform takes: medians of the later instances, the first of all apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import synthetic
+
+from tare.findings.starts import UNIT
+from tare.results import Results
+
+MS = 1_000_000
+
+
+def started(**medians: float) -> Results:
+    """Give each platform twenty starts of so many ms; the first takes ten times as long."""
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "platform": platform,
+            "cold": k == 0,
+            "start_ns": int(ms * MS * rng.lognormal(0, 0.05) * (10 if k == 0 else 1)),
+            "stop_ns": None if k == 19 else int(ms * MS / 2),
+        }
+        for platform, ms in medians.items()
+        for k in range(20)
+    ]
+    return replace(synthetic.make(), instances=pd.DataFrame(rows))
+
+
+def test_medians_leave_the_first_start_out() -> None:
+    found = UNIT.find(started(bare=2, docker=300, bubblewrap=20))
+    assert found is not None
+    values = {e.levels["platform"]: e.value for e in found.estimates}
+    assert list(values) == ["bare", "docker", "bubblewrap"]
+    for platform, ms in (("bare", 2), ("docker", 300), ("bubblewrap", 20)):
+        assert abs((values[platform] or 0) / (ms * MS) - 1) < 0.1
+    assert found.answer.index("on bare") < found.answer.index("on bubblewrap")
+    assert found.answer.index("on bubblewrap") < found.answer.index("on docker")
+    (table,) = found.tables
+    assert table.rows[1]["first"] > 5 * table.rows[1]["start"]
+    assert table.rows[0]["stop"] == MS
+
+
+def test_it_is_not_asked_where_there_is_nothing_beside_it() -> None:
+    assert UNIT.find(started(bare=2)) is None
+    assert UNIT.find(synthetic.make()) is None
+    few = started(bare=2, docker=300)
+    assert UNIT.find(replace(few, instances=few.instances.groupby("platform").head(3))) is None
