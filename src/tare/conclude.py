@@ -83,7 +83,8 @@ def check(
     found = machine.topology()
     here = Machine.parse(found)
     experiment, notes = _fitting(experiment, here, skip_missing or experiment.skip_missing)
-    _check_apart(experiment)
+    experiment, apart = _meeting(experiment, skip_missing or experiment.skip_missing)
+    notes += apart
     for factor, missing in (
         ("platform", _platforms(experiment, here)),
         ("load", _loads(experiment)),
@@ -122,28 +123,36 @@ def _fitting(
     ]
 
 
-def _check_apart(experiment: Experiment) -> None:
-    """Refuse what cannot be where a platform's memory is not this machine's.
+def _meeting(experiment: Experiment, skip: bool) -> tuple[Experiment, list[journal.Note]]:
+    """Leave out, where that may be, what cannot be as a platform's memory is not this machine's.
 
     Raises
     ------
     ExperimentError
         If workers could not meet, or what commands say could not be kept.
     """
-    stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
-    apart = next((stack for stack in stacks if not platforms.shares_memory(stack)), None)
-    if apart is None:
-        return
+    stacks = experiment.factors.get("platform", ("bare",))
+    apart = [stack for stack in stacks if not platforms.shares_memory(str(stack))]
+    if not apart:
+        return experiment, []
     if experiment.instances == "own" and experiment.factors.get("workers", (1,)) != (1,):
-        raise ExperimentError(
-            f"instances: workers in several instances of {apart} have no memory to meet in",
-            'instances = "shared" (--instances shared), so that they stand in one',
-        )
+        why = "workers in several instances of {} have no memory to meet in"
+        mend = 'instances = "shared" (--instances shared), so that they stand in one'
+        if not skip or len(apart) == len(stacks):
+            raise ExperimentError(f"instances: {why.format(apart[0])}", mend)
+        return plan.without(experiment, "platform", apart), [
+            journal.Note(
+                message=f"platform {stack} was left out: {why.format(stack)}. To have it: {mend}",
+                detail={"platform": str(stack), "why": why.format(stack)},
+            )
+            for stack in apart
+        ]
     if any(workload.capture for workload in experiment.workloads):
         raise ExperimentError(
-            f"capture: what commands say in {apart} does not reach this machine",
+            f"capture: what commands say in {apart[0]} does not reach this machine",
             "leave capture out; how a command failed is told anyhow",
         )
+    return experiment, []
 
 
 def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
