@@ -20,7 +20,7 @@ use crate::stream::{fact, refusal, Jobs, Records};
 use host::Host;
 use machine::Machine;
 use recorder::Recorder;
-use tracker::Course;
+use tracker::{Course, Shares};
 
 /// Run `observe`; with `teardown`, also by the switches of every CPU.
 pub fn run(teardown: bool) -> ExitCode {
@@ -170,29 +170,10 @@ impl Observer {
                 "switch",
                 course.gone_ns.map(|gone| (gone - end).max(0)),
             ),
-            ("on_cpu_ns", "perf_cpu", shares.map(|all| all.on_cpu_ns)),
-            (
-                "off_cpu_preempted_ns",
-                "perf_cpu",
-                shares.map(|all| all.preempted_ns),
-            ),
-            (
-                "off_cpu_blocked_ns",
-                "perf_cpu",
-                shares.map(|all| all.blocked_ns),
-            ),
-            (
-                "switches_preempted",
-                "perf_cpu",
-                shares.map(|all| all.preempted),
-            ),
-            (
-                "switches_blocked",
-                "perf_cpu",
-                shares.map(|all| all.blocked),
-            ),
         ];
-        for (metric, source, value) in figures {
+        let spent = shares.map(spent).into_iter().flatten();
+        let spent = spent.map(|(metric, value)| (metric, "perf_cpu", Some(value)));
+        for (metric, source, value) in figures.into_iter().chain(spent) {
             let Some(value) = value else { continue };
             let worker = Some(marker.worker);
             let (iteration, phase) = (marker.iteration, marker.phase);
@@ -200,6 +181,17 @@ impl Observer {
             self.records.add(&sample);
         }
     }
+}
+
+/// Where the time of a tree's threads went.
+fn spent(shares: &Shares) -> [(&'static str, i64); 5] {
+    [
+        ("on_cpu_ns", shares.on_cpu_ns),
+        ("off_cpu_preempted_ns", shares.preempted_ns),
+        ("off_cpu_blocked_ns", shares.blocked_ns),
+        ("switches_preempted", shares.preempted),
+        ("switches_blocked", shares.blocked),
+    ]
 }
 
 #[allow(clippy::too_many_arguments)] // a sample has as many fields

@@ -134,11 +134,11 @@ fn agrees(launched: &Answer, collected: &Answer) {
         ("switches_preempted", "involuntary_switches"),
         ("switches_blocked", "voluntary_switches"),
     ] {
-        let counts = (
+        let (seen, all) = (
             collected.get(own, "perf_cpu"),
             launched.get(theirs, "rusage"),
         );
-        assert!((counts.0 - counts.1).abs() <= 3, "{own}: {counts:?}");
+        assert!(seen <= all, "{own}: {seen} of {all}");
     }
 }
 
