@@ -101,6 +101,25 @@ def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
     assert [r["cores"] for r in own] == [1.0, 2.0]
 
 
+def test_what_pinning_removes_of_pso_is_told() -> None:
+    results = make(
+        containers_shrink,
+        platforms=("bare", "docker"),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        sizes=("1c", "2c", "4c", "8c"),
+        trials=14,
+        metric="wall_ns",
+    )
+    facts = results.facts
+    facts = facts.assign(value=facts["value"].where(facts["name"] != "cpus", 8))
+    answer = ask("platform_size", dataclasses.replace(results, facts=facts)).answer
+    assert (
+        "By pinning, the PSO of docker vanilla is removed, or part of it: vanilla has +" in answer
+    )
+    assert "of that of docker pinned" in answer
+
+
 def test_emulated_platforms_are_never_told_as_a_cost(
     sized: Results, findings: list[Finding]
 ) -> None:

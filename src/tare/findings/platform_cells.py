@@ -213,6 +213,29 @@ def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, Floa
     return names[good], sign * logs
 
 
+def unpinned(vanilla: Beside, pinned: Beside, basis: Basis, host: float) -> PlatformSize | None:
+    """Divide what a platform costs more vanilla than pinned: how much of its PSO pinning removes.
+
+    None where they have no blocks of one size in common.
+    """
+    known = {cores: (first, second) for cores, first, second in pinned.cells}
+    cores, logs, blocks = [], [], []
+    for size, first, second in vanilla.cells:
+        if size not in known:
+            continue
+        (a, free), (b, held) = log_costs(basis, first, second), log_costs(basis, *known[size])
+        names, at, to = np.intersect1d(a.astype(str), b.astype(str), return_indices=True)
+        cores.append(np.full(len(names), size))
+        logs.append(free[at] - held[to])
+        blocks.append(names)
+    if not sum(len(names) for names in blocks):
+        return None
+    more = np.exp(np.concatenate(logs))
+    return platform_size(
+        np.concatenate(cores), more, np.ones(len(more)), np.concatenate(blocks), host
+    )
+
+
 def is_time(basis: Basis) -> bool:
     """Tell whether values are times, so that a difference of two is time that is lost."""
     return unit_of(basis.metric) == "ns"

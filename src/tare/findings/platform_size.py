@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tare.findings import emulation
 from tare.findings.cells import Basis
 from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, metric_name, percent
 from tare.findings.platform_cells import (
+    FREE,
     SIZES,
     Beside,
     cost_basis,
     host_cpus,
     over_sizes,
     size_name,
+    unpinned,
 )
 from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, ratio_table
 from tare.registry import Description
@@ -94,7 +96,7 @@ def _answer(
             if one.found.refusal == why
         )
         words.append(f"Not identifiable for {names}: {why}.")
-    pinned = _pinning(told, results)
+    pinned = _pinning(told, basis, results)
     return [f"By {metric_name(basis.metric)}.", *words, *pinned]
 
 
@@ -111,22 +113,28 @@ def _sentence(one: Beside, results: Results) -> str:
     return text
 
 
-def _pinning(told: Sequence[Beside], results: Results) -> list[str]:
-    """Tell platforms whose PSO goes with pinning: it falls vanilla, and does not pinned."""
-    words = []
-    for one in told:
-        others = [
-            x
-            for x in told
-            if (x.platform, x.levels) == (one.platform, one.levels) and x.pinning != one.pinning
-        ]
-        for other in others:
-            if one.found.verdict == "falls" and other.found.verdict in ("flat", "not decided"):
-                words.append(
-                    f"The cost of {where(one, results)} falls with size; of {other.name} it "
-                    f"{'does not change' if other.found.verdict == 'flat' else 'is not shown to'}."
-                )
-    return list(dict.fromkeys(words))
+def _pinning(told: Sequence[Beside], basis: Basis, results: Results) -> Iterator[str]:
+    """Tell what pinning does to the PSO of each platform that has it both ways."""
+    host = host_cpus(results)
+    for free in told:
+        for held in told:
+            same = (free.platform, free.levels) == (held.platform, held.levels)
+            if host is None or not same or free.pinning != FREE or held.pinning == FREE:
+                continue
+            if free.reference_pinning != free.pinning:
+                continue
+            found = unpinned(free, held, basis, host)
+            if found is None or found.pso is None:
+                continue
+            more = "is not decided"
+            if found.verdict.startswith("falls"):
+                more = "is removed, or part of it"
+            elif found.verdict != "not decided":
+                more = "is not removed"
+            yield (
+                f"By pinning, the PSO of {where(free, results)} {more}: beside {held.name}, it is "
+                f"{factor_words(found.pso)}."
+            )
 
 
 def _summary(told: Sequence[Beside], results: Results) -> str | None:
