@@ -14,6 +14,7 @@ from tare.findings.finding import Finding
 from tare.findings.phrasing import at_levels, metric_name, quantity
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
+from tare.report.charts.platform_lines import labelled
 from tare.report.scales import scale_for
 from tare.results import Results
 
@@ -55,7 +56,9 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     if found is None or not found[1] or refusal(results) is None:
         return None
     cells, some = found
-    platforms = list(dict.fromkeys(c.levels["platform"] for c in some))
+    gone = cells.results.emulated
+    tried = dict.fromkeys(c.levels["platform"] for c in some)
+    platforms = [labelled(p, p in gone) for p in tried]
     by_workload = _rows_of(cells, some)
     label = label_width(name for rows in by_workload.values() for name, _ in rows)
     gutter = label + 20
@@ -64,7 +67,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
         scale, unit = scale_for([np.median(c.trial_values) for _, c in rows], cells.basis.unit)
         names = list(dict.fromkeys(name for name, _ in rows))
         panel = _panel(names, platforms, unit, label).properties(
-            data=data([_record(name, c, scale) for name, c in rows]),
+            data=data([_record(name, c, scale, gone) for name, c in rows]),
             title=workload if len(by_workload) > 1 else "",
             width=panel_width(1, gutter),
             height=len(names) * (_LANE * len(platforms) + 8),
@@ -106,7 +109,7 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any
     return alt.layer(spread, interval, middle)
 
 
-def _record(name: str, cell: Cell, scale: float) -> dict[str, Any]:
+def _record(name: str, cell: Cell, scale: float, emulated: frozenset[str]) -> dict[str, Any]:
     median = cell.median
     p10, p90 = np.quantile(cell.workers, [0.1, 0.9])
     ends = {
@@ -122,7 +125,7 @@ def _record(name: str, cell: Cell, scale: float) -> dict[str, Any]:
     interval = "no interval" if record["low"] is None else f"[{record['low']}, {record['high']}]"
     return record | {
         "name": name,
-        "platform": cell.levels["platform"],
+        "platform": labelled(cell.levels["platform"], cell.levels["platform"] in emulated),
         "median": f"{record['middle']} {interval}",
         "spread": f"{record['p10']} – {record['p90']}",
         "n": cell.n,
