@@ -65,7 +65,8 @@ def image(kind: str, identity: bytes, make: Callable[[Path], None]) -> tuple[Bin
     images = folder() / "images"
     path = images / f"{hashlib.sha256(identity).hexdigest()[:32]}.{kind}"
     with _making:
-        with contextlib.suppress(FileNotFoundError):
+        # One that cannot be read cannot be written either, and that is told below.
+        with contextlib.suppress(OSError):
             file = path.open("rb")
             with contextlib.suppress(OSError):
                 os.utime(path)
