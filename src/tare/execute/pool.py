@@ -139,14 +139,16 @@ class Pool:
         figures: list[platforms.Figure] = []
         told: list[Told] = []
         for resident in residents:
-            self._residents.pop(resident.key, None)
             if not lost:
                 with contextlib.suppress(AgentError):
                     told.append(clocks.check(resident.agent, resident.place.name))
             weight = processes.weight(resident.place.name)
             around = weight.around if weight is not None and weight.around.memory_bytes else None
             began = time.monotonic_ns()
-            figures += resident.instance.close()
+            try:
+                figures += resident.instance.close()
+            finally:
+                self._residents.pop(resident.key, None)
             told.append(
                 InstanceEnd(
                     instance=resident.place.name,
