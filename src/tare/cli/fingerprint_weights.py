@@ -83,7 +83,9 @@ def _rows(platforms: Sequence[Weighed], *, named: bool) -> Rows:
         spread = platforms[0].fingerprint.metrics.get("trial.spread")
         cells = [ratio_told(one, "trial.spread") or _ABSENT for one in platforms[1:]]
         rows.append(("a trial's p90 ÷ p10", [_value(spread), *cells]))
-    rows.append(("clock, offset", [clocks_told(one.clocks) or _ABSENT for one in platforms]))
+    for label, real in (("clock, monotonic", False), ("clock, realtime", True)):
+        told = [clocks_told(one.clocks, realtime=real) or _ABSENT for one in platforms]
+        rows.append((label, told))
     rows.append(("clock, drift", [drift_told(one.clocks) or _ABSENT for one in platforms]))
     rows += _held(platforms)
     return [row for row in rows if any(cell != _ABSENT for cell in row[1])]

@@ -32,6 +32,8 @@ from tare.fingerprint.weights import Weights
 _MEMORY = Path("/dev/shm")
 #: Starts after the cold one, of which the resident one is the last.
 WARM_STARTS = 6
+#: Of the time, what starts may take beyond the first of each platform.
+_STARTING = 0.4
 #: The primitives that every program rests on; all others can be named.
 PRIMITIVES = (
     "loop", "memory.latency", "memory.bandwidth", "fault", "syscall", "clock", "switch", "process",
@@ -81,6 +83,7 @@ class _Session:
         self._started = datetime.datetime.now(datetime.UTC)
         self._asked = asked
         self._progress = progress
+        self._budget_s = asked.budget_s or BUDGET_S[asked.effort] * len(stacks)
         self._name = lease.new_name()
         words = asked.words or (() if asked.effort == "whole" else PRIMITIVES)
         self._asked = replace(asked, words=words)
@@ -129,7 +132,7 @@ class _Session:
     def _try_out(self) -> None:
         """Start each platform some times: the first time all in turn, then in random order."""
         for again in range(WARM_STARTS):
-            order = [one for one in self._residents if one.lives]
+            order = [one for one in self._residents if one.lives and self._may_start(one)]
             if again:
                 random.Random(f"{self._asked.seed}/starts/{again}").shuffle(order)
             for one in order:
@@ -138,6 +141,14 @@ class _Session:
             first = self._residents[0]
             if first.why is not None:
                 raise first.why
+
+    def _may_start(self, one: Resident) -> bool:
+        """Tell whether there is time for a start more, and for the rounds after it."""
+        if not one.starts:
+            return True
+        slowest_s = (max(one.starts) + max(one.stops)) / 1e9
+        elapsed_s = time.monotonic() - self._began
+        return elapsed_s + slowest_s <= _STARTING * self._budget_s
 
     def _enter(self) -> None:
         """Start the instances that stay."""
@@ -162,12 +173,10 @@ class _Session:
             if one.lives
             for probe in one.choice.probes
         ]
-        whole_s = BUDGET_S[asked.effort] * len(self._residents)
-        left_s = (asked.budget_s or whole_s) - (time.monotonic() - self._began)
+        began = self._began
         schedule = Rounds(
-            pairs, asked.effort, max(1.0, left_s), asked.seed, asked.precision, asked.soon
+            pairs, asked.effort, self._budget_s, asked.seed, asked.precision, asked.soon
         )
-        began = time.monotonic()
         try:
             while (turn := schedule.next(time.monotonic() - began)) is not None:
                 done = self._turn(turn)

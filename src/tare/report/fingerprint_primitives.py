@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.findings.phrasing import off_by, significant
+from tare.findings.phrasing import off_by, quantity, significant
 from tare.fingerprint.weights import Agreement, Cost, Holding, Weighed
 
 #: Of each primitive that programs rest on, the figures that stand for it.
@@ -26,6 +26,8 @@ SHOWN: tuple[tuple[str, str], ...] = (
     ("network", "network.round_trip.tcp_p50"),
     ("network", "network.connect.whole"),
 )
+#: Clocks that are this far apart count from other moments.
+_APART_NS = 10**9
 _MARKS = {"costs": "▲", "saves": "▽", "same": "=", "undecided": "?"}
 
 
@@ -52,11 +54,16 @@ def ratio_told(one: Weighed, metric: str) -> str | None:
     return f"({text})" if one.emulated else f"{text} {mark(cost)}"
 
 
-def clocks_told(clocks: Agreement | None) -> str | None:
-    """Write how far the clock inside is from the host's."""
+def clocks_told(clocks: Agreement | None, *, realtime: bool = False) -> str | None:
+    """Write how far a clock inside is from the host's."""
     if clocks is None:
         return None
-    return off_by(clocks.monotonic_offset_ns, "ns", clocks.within_ns)
+    offset = clocks.realtime_offset_ns if realtime else clocks.monotonic_offset_ns
+    if abs(offset) < _APART_NS:
+        return off_by(offset, "ns", clocks.within_ns)
+    # Another boot began it.
+    sign = "−" if offset < 0 else "+"
+    return f"{sign}{abs(offset) / 1e9:,.1f} s ± {quantity(clocks.within_ns, 'ns')}"
 
 
 def drift_told(clocks: Agreement | None) -> str | None:

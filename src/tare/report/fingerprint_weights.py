@@ -221,12 +221,14 @@ def _holding(found: Weights) -> Section:
                 *(ABSENT if m is None else quantity(m, "bytes") for m in memory),
                 cpu_told(held) or ABSENT,
                 clocks_told(one.clocks) or ABSENT,
+                clocks_told(one.clocks, realtime=True) or ABSENT,
                 drift_told(one.clocks) or ABSENT,
             )
         )
     titles = (
         "memory around the agent", "memory of the agent", "CPU around the agent",
-        "clock, inside − host", "drift of the clock",
+        "monotonic, inside − host",
+        "realtime, inside − host", "drift of the clock",
     )  # fmt: skip
     finding = Finding(
         name="holding",
