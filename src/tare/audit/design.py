@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tare.audit.question import Sizing
 from tare.audit.series import SeriesAudit
 from tare.errors import InputError
+from tare.experiment import INSTANCE_TYPES
 
 #: What levels without any layer are called.
 BARE = frozenset({"bare", "bm", "baremetal", "metal", "host", "native"})
@@ -20,10 +21,6 @@ SIZES = frozenset({
     "size", "cores", "ncores", "numcores", "cpus", "ncpus", "numcpus", "vcpus", "quota",
     "instance", "instancetype",
 })  # fmt: skip
-#: PINNING's names of instances (its table 2), and their cores.
-INSTANCES = {
-    "large": 2, "xlarge": 4, "2xlarge": 8, "4xlarge": 16, "8xlarge": 32, "16xlarge": 64,
-}  # fmt: skip
 _CORES = re.compile(
     r"(\d+(?:\.\d*)?|\.\d+)\s*(?:c|cpus?|cores?|vcpus?)?(?:[\s,]*\d+\s*(?:g|gb|gib))?"
 )
@@ -56,8 +53,8 @@ class Design:
 def cores_of(level: str) -> float | None:
     """Read the cores of a size: "2", ".5", "2c8g", "4 cores", "16xlarge"; None: it is no size."""
     plain = level.strip().lower().replace("×", "x")
-    if plain in INSTANCES:
-        return float(INSTANCES[plain])
+    if plain in INSTANCE_TYPES:
+        return float(INSTANCE_TYPES[plain][0])
     found = _CORES.fullmatch(plain)
     return (float(found[1]) or None) if found else None
 

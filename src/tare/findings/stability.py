@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from tare.findings.cells import Basis, Cells, Pair, basis_of, cells_of
@@ -30,6 +30,8 @@ _DESCRIPTION = Description(
     source="STABILITY",
 )
 _CHARTS = ("scatter", "spread")
+#: From so many platforms on, those of which nothing is decided are told in one sentence.
+_MANY_OPEN = 3
 
 
 def find(results: Results) -> Finding | None:
@@ -156,7 +158,11 @@ def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dic
     worse = {p.level for p, c in compared if c.verdict != "as stable"}
     worst = {p.level for p, c in compared if c.verdict in ("less stable", "more stable")}
     fine = [x for x, c in overall.items() if c.verdict == "as stable" and x not in worst]
-    others = " ".join(told[x] for x in overall if x not in fine)
+    open_ = [x for x, c in overall.items() if c.verdict == "not decided" and x not in worst]
+    open_ = open_ if len(open_) >= _MANY_OPEN and all(overall[x].low for x in open_) else []
+    others = " ".join(told[x] for x in overall if x not in (*fine, *open_))
+    if open_:
+        others = f"{others} {_open_told(open_, overall, compared[0][0].reference)}".strip()
     if not fine:
         return others
     be = "is" if len(fine) == 1 else "are"
@@ -170,6 +176,19 @@ def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dic
         f"{ratios}, n ≥ {n})."
     )
     return f"{others} {text}".strip()
+
+
+def _open_told(
+    platforms: Sequence[str], overall: Mapping[str, SpreadComparison], reference: str
+) -> str:
+    """Tell at once which of many platforms nothing is decided of; the answer has each cell's."""
+    ratios = listing(
+        change_interval(overall[x].ratio or 1, overall[x].low, overall[x].high) for x in platforms
+    )
+    return (
+        f"Whether {listing(platforms, 'or')} is as stable as {reference} is undecided: over all "
+        f"cells, p10–p90 ranges differ by {ratios}."
+    )
 
 
 def _overall_estimate(name: str, c: SpreadComparison, compared: Compared) -> Estimate:
