@@ -108,7 +108,10 @@ class VirtualMachine(Ground):
         boot = Boot(self.settings(place), place, inner)
         chosen = accelerator.chosen(boot.options["accelerator"], boot.attempt)
         within = self.patience_s(place) + sum(layer.patience_s(place) for layer in inner)
-        channel = boot.channel(argv, chosen, within)
+        try:
+            channel = boot.channel(argv, chosen, within)
+        finally:
+            boot.close()
         self._told[place.name] = boot.told(chosen)
         if place.cpus is not None:
             try:

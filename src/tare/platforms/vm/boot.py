@@ -10,13 +10,15 @@ from typing import Any
 import msgspec
 
 from tare import agent
-from tare.errors import AgentError
+from tare.errors import AgentError, PlatformError
 from tare.platforms import groups, programs, scope
 from tare.platforms.layer import Layer, Place, Told
 from tare.platforms.vm import accelerator, initramfs, kernel, qemu, root
 from tare.platforms.vm.accelerator import Accelerator
 
 MIB = 1 << 20
+#: What a kernel of today takes for itself before anything runs.
+LEAST_BYTES = 64 * MIB
 #: Of every guest, and of one with a disk: its driver, its file system, and room to write.
 MODULES = ("virtio_console",)
 DISK_MODULES = {
@@ -62,6 +64,7 @@ class Boot:
             own["binds"] = self.packed
         first = initramfs.made(self.kernel.modules, names, self.packed, own)
         self._size, self._cold = first.size_bytes, first.cold
+        self._fits()
         with first.file:
             return qemu.GuestChannel(
                 qemu.Guest(
@@ -81,6 +84,17 @@ class Boot:
                 self._around,
             )
 
+    def _fits(self) -> None:
+        """Raise PlatformError where the first files, packed and unpacked, fill the memory."""
+        least = LEAST_BYTES + 2 * self._size
+        if self.place.memory_bytes is not None and self.place.memory_bytes < least:
+            raise PlatformError(
+                f"the programs that are packed into the virtual machine take "
+                f"{self._size // MIB} MiB, twice at its boot, and its memory is to be "
+                f"{self.place.memory_bytes // MIB} MiB",
+                f"a size with {-(-least // MIB)} MiB or more",
+            )
+
     def attempt(self, by: Accelerator) -> None:
         """Boot it with the agent alone, wait for the first line, and end it.
 
@@ -96,6 +110,11 @@ class Boot:
                 raise AgentError(channel.last_words())
         finally:
             channel.close()
+
+    def close(self) -> None:
+        """Let go of the disk, which QEMU has open for itself."""
+        if self.disk is not None:
+            self.disk.file.close()
 
     @property
     def processors(self) -> int:
