@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -57,7 +58,11 @@ class Boot:
     def channel(self, argv: list[str], by: Accelerator, start_s: float) -> qemu.GuestChannel:
         """Start QEMU and return the stream to what the guest's agent runs."""
         names = [self.board.module, *MODULES]
-        own: dict[str, Any] = {"argv": argv, "folders": [initramfs.SHARED]}
+        folders = [initramfs.SHARED]
+        if self.place.runs_commands:
+            # Where commands start, unless the experiment says otherwise.
+            folders.append(str(Path.cwd()))
+        own: dict[str, Any] = {"argv": argv, "folders": folders}
         if self.disk is not None:
             names += DISK_MODULES[self.disk.kind]
             own["root"] = {"device": "/dev/vda", "type": self.disk.kind}
