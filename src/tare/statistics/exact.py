@@ -12,6 +12,9 @@ import numpy as np
 
 from tare.statistics.statistic import FloatArray
 
+#: More trials than a session has; of so many, sums of logarithms are neither quick nor exact.
+_SESSION = 10_000
+
 
 def ranks(rows: FloatArray) -> FloatArray:
     """Rank the values of each row from 1; equal ones share the mean of their ranks.
@@ -42,6 +45,10 @@ def ranks(rows: FloatArray) -> FloatArray:
 @lru_cache(maxsize=4096)
 def binomial_quantile(p: float, n: int, q: float) -> int:
     """Return the least k of which P(X ≤ k) is p or more, of n draws that succeed with q."""
+    if n > _SESSION:
+        from scipy.stats import binom
+
+        return int(binom.ppf(p, n, q))
     log_factorial = _log_factorials(n)
     k = np.arange(n + 1)
     chosen = log_factorial[n] - log_factorial[k] - log_factorial[n - k]
