@@ -51,7 +51,9 @@ pub fn run(name: &str, spec: &str, argv: &[String]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let outcome = nest.make(name, &spec).and_then(|()| nest.conduct(argv));
+    let outcome = nest
+        .make(name, &spec)
+        .and_then(|()| nest.conduct(argv, spec.directory.as_deref()));
     if let Err(why) = &outcome {
         // Before what cleaning up may say.
         tell(why);
@@ -137,9 +139,9 @@ impl Nest {
     }
 
     /// Runs the command inside to its end.
-    fn conduct(&mut self, argv: &[String]) -> Result<Status, String> {
+    fn conduct(&mut self, argv: &[String], directory: Option<&str>) -> Result<Status, String> {
         let doors = self.limits.doors()?;
-        let inside = self.family.start_inside(argv, doors)?;
+        let inside = self.family.start_inside(argv, directory, doors)?;
         give_up_input();
         if let Some(status) = self.family.wait(&inside, None) {
             if let Status::Killed(_) = status {

@@ -17,19 +17,17 @@ import msgspec
 from tare import execute as execution
 from tare import (
     experiment_file,
+    fitting,
     journal,
-    loads,
     machine,
     plan,
     plan_file,
-    platforms,
     record,
     remnants,
 )
-from tare.availability import Availability
 from tare.calibration import remembered
 from tare.catalogue import catalogue
-from tare.errors import ExperimentError, PlatformError, StoreError
+from tare.errors import ExperimentError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
 from tare.experiment import Cell, Experiment
@@ -82,121 +80,14 @@ def check(
     """Look whether the machine has what an experiment needs; leave out what may be."""
     found = machine.topology()
     here = Machine.parse(found)
-    experiment, notes = _fitting(experiment, here, skip_missing or experiment.skip_missing)
-    experiment, apart = _meeting(experiment, skip_missing or experiment.skip_missing)
-    notes += apart
-    for factor, missing in (
-        ("platform", _platforms(experiment, here)),
-        ("load", _loads(experiment)),
-    ):
-        if not missing:
-            continue
-        if not (skip_missing or experiment.skip_missing):
-            raise _refusal(missing, others=len(experiment.factors[factor]) > len(missing))
-        notes += [_left_out(factor, level, one) for level, one in missing.items()]
-        experiment = plan.without(experiment, factor, missing)
+    experiment, notes = fitting.fitted(
+        experiment, here, skip=skip_missing or experiment.skip_missing
+    )
     made = plan.cells(experiment, here)
     notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
     facts = machine.facts(found)
     facts += remembered.facts(facts, experiment.factors.get("platform", ("bare",)))
     return Prepared(experiment, here, facts, made, notes, text)
-
-
-def _fitting(
-    experiment: Experiment, here: Machine, skip: bool
-) -> tuple[Experiment, list[journal.Note]]:
-    """Leave out sizes that this machine cannot hold: instance types, or any where it may be."""
-    large = plan.too_large(experiment, here)
-    named = plan.instance_types(experiment)
-    large = {size: why for size, why in large.items() if skip or size in named}
-    if large and len(large) == len(experiment.factors["size"]):
-        told = "; ".join(f"{size} asks for {why}" for size, why in large.items())
-        raise ExperimentError(f"no size is left to measure: {told}", f'"{len(here.spread)}c"')
-    if large:
-        experiment = plan.without(experiment, "size", large)
-    return experiment, [
-        journal.Note(
-            message=f"size {size} was left out: it asks for {why}.",
-            detail={"size": size, "why": why},
-        )
-        for size, why in large.items()
-    ]
-
-
-def _meeting(experiment: Experiment, skip: bool) -> tuple[Experiment, list[journal.Note]]:
-    """Leave out, where that may be, what cannot be as a platform's memory is not this machine's.
-
-    Raises
-    ------
-    ExperimentError
-        If workers could not meet, or what commands say could not be kept.
-    """
-    stacks = experiment.factors.get("platform", ("bare",))
-    apart = [stack for stack in stacks if not platforms.shares_memory(str(stack))]
-    if not apart:
-        return experiment, []
-    if experiment.instances == "own" and experiment.factors.get("workers", (1,)) != (1,):
-        why = "workers in several instances of {} have no memory to meet in"
-        mend = 'instances = "shared" (--instances shared), so that they stand in one'
-        if not skip or len(apart) == len(stacks):
-            raise ExperimentError(f"instances: {why.format(apart[0])}", mend)
-        return plan.without(experiment, "platform", apart), [
-            journal.Note(
-                message=f"platform {stack} was left out: {why.format(stack)}. To have it: {mend}",
-                detail={"platform": str(stack), "why": why.format(stack)},
-            )
-            for stack in apart
-        ]
-    if any(workload.capture for workload in experiment.workloads):
-        raise ExperimentError(
-            f"capture: what commands say in {apart[0]} does not reach this machine",
-            "leave capture out; how a command failed is told anyhow",
-        )
-    return experiment, []
-
-
-def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
-    """Return the levels of ``platform`` that do not work here."""
-    needed = execution.needed(plan.cells(experiment, here), os.environ)
-    asked = {
-        str(stack): platforms.availability(
-            str(stack),
-            experiment.platforms,
-            experiment.runs_commands,
-            # Where the files are this machine's, none has to be brought along.
-            () if platforms.shares_memory(str(stack)) else needed,
-        )
-        for stack in experiment.factors.get("platform", ("bare",))
-    }
-    return {stack: found for stack, found in asked.items() if not found.works}
-
-
-def _loads(experiment: Experiment) -> dict[str, Availability]:
-    """Return the levels of ``load`` that do not work here."""
-    asked = {
-        name: loads.availability(spec.kind, spec.parameters)
-        for name, spec in experiment.loads.items()
-        if name in experiment.factors.get("load", ())
-    }
-    return {name: found for name, found in asked.items() if not found.works}
-
-
-def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:
-    fixes = [found.fix for found in missing.values() if found.fix]
-    if others:
-        fixes.append("--skip-missing, to leave it out")
-    return PlatformError(
-        "; ".join(f"{level} is not available here: {f.why}" for level, f in missing.items()),
-        "   or: ".join(dict.fromkeys(fixes)) or None,
-    )
-
-
-def _left_out(factor: str, level: str, found: Availability) -> journal.Note:
-    fix = f" To have it: {found.fix}" if found.fix else ""
-    return journal.Note(
-        message=f"{factor} {level} was left out: {found.why}.{fix}",
-        detail={factor: level, "why": found.why, "fix": found.fix},
-    )
 
 
 def execute(

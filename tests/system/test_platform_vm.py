@@ -136,7 +136,7 @@ def test_a_guest_is_another_machine_and_says_that_it_is_emulated(guest: Guest) -
     told = {name: value for name, value, _, _ in guest.instance.facts}
     assert told["emulated"] is True
     assert told["vm_accelerator"] == "tcg"
-    assert not guest.instance.same_kernel
+    assert guest.instance.host_pid is None
     assert not guest.instance.shares_memory
     own = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert guest.agent.hello.boot_id != own

@@ -17,6 +17,7 @@ from tare.platforms.crun import UNIT as CRUN
 from tare.platforms.gvisor import UNIT as GVISOR
 from tare.platforms.layer import Layer, View
 from tare.platforms.nspawn import UNIT as NSPAWN
+from tare.platforms.podman import UNIT as PODMAN
 from tare.platforms.runc import UNIT as RUNC
 
 HOST = View(agent="/opt/tare-agent", shared="/dev/shm/tare-0123ab", host_files=True)
@@ -70,6 +71,28 @@ def test_elsewhere_links_lead_to_what_there_may_be() -> None:
     assert ("/home", "outer/home") in shown.links
     # A sandbox's /tmp is its own: what is to be seen there is put into it.
     assert shown.late == (("/tmp/input", "/tmp/input"),)
+
+
+@pytest.mark.parametrize(
+    ("show", "why"), [("more", "no absolute path"), ("/", "no absolute path"), ("'/srv", "quot")]
+)
+def test_what_is_to_be_shown_is_named_in_full(show: str, why: str) -> None:
+    for outer in (HOST, GUEST):
+        with pytest.raises(PlatformError, match=why):
+            root.shown(outer, PLACE, {"root": None, "show": show})
+
+
+def test_a_layer_inside_itself_has_a_folder_of_its_own() -> None:
+    inner = msgspec.structs.replace(GUEST, shared=HOST.shared, depth=1)
+    outer, own = (bundle(RUNC.wrap(ARGV, view, PLACE))[0]["folders"] for view in (HOST, inner))
+    assert not set(outer) & set(own)
+
+
+def test_the_monitor_of_podman_starts_in_what_is_removed() -> None:
+    inner = msgspec.structs.replace(GUEST, depth=1)
+    words = PODMAN.wrap(ARGV, inner, PLACE)
+    made = json.loads(words[words.index("--spec") + 1])
+    assert made["directory"] in made["folders"]
 
 
 def test_a_root_that_is_not_there_is_told() -> None:

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -53,25 +52,32 @@ impl Family {
         })
     }
 
-    /// Starts something that reads nothing and tells what it has to say on standard error.
+    /// Starts something that reads nothing, and whose complaints are heard: what it says on
+    /// standard output is neither a record nor a complaint.
     pub fn start(&self, argv: &[String]) -> Result<Started, String> {
         let (program, rest) = argv.split_first().ok_or("an empty command")?;
         let mut command = Command::new(program);
-        let error = io::stderr().as_fd().try_clone_to_owned();
-        let said = error.map_err(|error| format!("cannot copy standard error: {error}"))?;
         command
             .args(rest)
             .stdin(Stdio::null())
-            .stdout(said)
+            .stdout(Stdio::null())
             .process_group(0);
         launch(command, argv, Vec::new())
     }
 
     /// Starts the command inside, with this process's own streams, in control groups.
-    pub fn start_inside(&self, argv: &[String], doors: Vec<File>) -> Result<Started, String> {
+    pub fn start_inside(
+        &self,
+        argv: &[String],
+        directory: Option<&str>,
+        doors: Vec<File>,
+    ) -> Result<Started, String> {
         let (program, rest) = argv.split_first().ok_or("no command to start inside")?;
         let mut command = Command::new(program);
         command.args(rest);
+        if let Some(directory) = directory {
+            command.current_dir(directory);
+        }
         launch(command, argv, doors)
     }
 

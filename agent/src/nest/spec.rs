@@ -13,6 +13,8 @@ pub struct Spec {
     pub daemons: Vec<Vec<String>>,
     pub awaited: Vec<String>,
     pub awaited_s: Seconds,
+    /// Where the command inside starts.
+    pub directory: Option<String>,
     pub before: Vec<Vec<String>>,
     pub after: Vec<Vec<String>>,
 }

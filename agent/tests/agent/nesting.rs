@@ -61,10 +61,12 @@ fn everything_is_made_before_and_undone_after() {
         "awaited": [at("pid")],
         "before": [["cp", at("link"), at("copy")], ["echo", "not for the stream"]],
         "after": [["false"], ["touch", witness]],
+        "directory": at("sub"),
     });
     let script = format!(
-        "cat {}; cat {} >&2; read word; exit $word",
+        "cat {}; : >here; test -e {} || exit 9; cat {} >&2; read word; exit $word",
         at("copy"),
+        at("sub/here"),
         at("pid")
     );
     let mut started = nest(&name, &spec, &["sh", "-c", &script]);
@@ -72,7 +74,7 @@ fn everything_is_made_before_and_undone_after() {
     let output = started.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", said(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "made");
-    assert!(said(&output).contains("not for the stream"));
+    assert!(!said(&output).contains("not for the stream"));
     assert!(said(&output).contains("false ended with exit code 1"));
     let daemon = said(&output);
     let daemon = daemon.lines().find(|line| line.parse::<u32>().is_ok());

@@ -15,7 +15,6 @@ from tare.fingerprint.figures import figure, gather, predicted
 from tare.fingerprint.measure import machine_facts
 from tare.fingerprint.resident import Resident
 from tare.fingerprint.weights import Agreement, Cost, Holding, Starting, Weighed
-from tare.platforms import stack
 from tare.platforms.clocks import Offset
 
 #: Of the figures that say how much trials vary.
@@ -57,9 +56,7 @@ def weighed(
 
 
 def _emulated(one: Resident) -> bool:
-    if "emulated" in one.facts:
-        return bool(one.facts["emulated"])
-    return any(layer.emulates for layer in stack.layers(one.stack))
+    return bool(one.facts.get("emulated"))
 
 
 def _told(one: Resident) -> str:

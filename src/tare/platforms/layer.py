@@ -74,6 +74,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     #: Path of the shared directory.
     shared: str
+    #: How many layers are around what sees this.
+    depth: int = 0
     #: Whether users of the host exist inside, so that a command can run as one of them.
     users: bool = True
     #: Whether it is a machine that tare made and is alone in: nothing runs there beside the agent.
@@ -125,18 +127,16 @@ class Instance:
     facts: tuple[Told, ...] = ()
     _open: bool = True
 
-    @property
-    def same_kernel(self) -> bool:
-        """Whether an observer on the host sees what happens inside."""
-        return self.host_pid is not None
-
     def close(self) -> list[Figure]:
         """End the agent and the platform; return what its layers measured. May be called twice."""
         if not self._open:
             return []
         self._open = False
-        self.channel.close()
-        return self._end()
+        try:
+            self.channel.close()
+        finally:
+            figures = self._end()
+        return figures
 
 
 class Layer:
@@ -155,8 +155,6 @@ class Layer:
     holds = False
     #: Puts what is inside into control groups of its own, where limits set outside do not hold.
     moves_groups = False
-    #: Time inside is no measure of a machine: instructions are translated, not executed.
-    emulates = False
     #: What is written after a colon, ``ssh:HOST``; a layer that takes one overrides ``named``.
     argument: str | None = None
     #: Programs that are to be found where it stands; a machine that tare makes is given them.

@@ -41,8 +41,10 @@ class Nest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: Sockets or files that must be there before it goes on, for so many seconds at most.
     awaited: tuple[str, ...] = ()
     awaited_s: float = 30.0
-    #: Commands before and after; what they say goes to standard error. One before that fails
-    #: ends it all; those after are tried whatever happened.
+    #: Where the command inside starts; None: where what is around it did.
+    directory: str | None = None
+    #: Commands before and after, of whose output only standard error is heard. One before that
+    #: fails ends it all; those after are tried whatever happened.
     before: tuple[tuple[str, ...], ...] = ()
     after: tuple[tuple[str, ...], ...] = ()
 
@@ -76,4 +78,5 @@ def around(argv: list[str], nest: Nest, outer: View, place: Place) -> list[str]:
 
 def folder(outer: View, place: Place, layer: str) -> str:
     """Return where a layer keeps what it needs for an instance: writable, in memory."""
-    return f"{outer.shared}/{place.name}.{layer}"
+    # The same layer may stand in itself, with the same directory shared.
+    return f"{outer.shared}/{place.name}.{outer.depth}.{layer}"

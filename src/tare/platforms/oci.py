@@ -90,6 +90,8 @@ class Container(Layer):
         name = self.description.name
         if self.program not in said:
             return None
+        if "cgroup" in said and "read-only file system" in said:
+            return f"docker/{name}, or vm/{name}   (where control groups can be written)"
         if "cgroup" in said and "ermission denied" in said:
             return "run it as root or under systemd, on docker, or without a quota or size"
         if "no such file or directory" in said.lower():

@@ -108,13 +108,16 @@ class Podman(Layer):
         after = ((PROGRAM, *way.general, "rm", "--force", "--ignore", "--time=0", place.name),)
         if settings["image"] is not None:
             words += ["--entrypoint", json.dumps(argv[:1]), settings["image"], *argv[1:]]
-            return nest.around(words, nest.Nest(after=after), outer, place)
+            made = nest.Nest(folders=(folder,), directory=folder, after=after)
+            return nest.around(words, made, outer, place)
         shown = root.shown(outer, place, settings)
         words += [f"--volume={outside}:{inside}:ro" for inside, outside in shown.all]
         words += ["--rootfs", f"{folder}/root", *argv]
         made = nest.Nest(
             folders=(folder, f"{folder}/root"),
             links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
+            # Its monitor leaves a file where it starts when memory runs out.
+            directory=folder,
             after=after,
         )
         return nest.around(words, made, outer, place)
@@ -165,11 +168,16 @@ def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
     """Return the options of ``podman run``."""
     return [
         *("--interactive", "--rm", "--pull=never", f"--name={place.name}"),
-        *(f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"),
+        *_labels(place),
         *(f"--network={settings['network']}", "--log-driver=none", "--read-only"),
         *("--tmpfs=/tmp:mode=1777", "--security-opt=label=disable"),
         *limits(place, here=outer.host_files),
     ]
+
+
+def _labels(place: Place) -> tuple[str, ...]:
+    """Return the options by which a container is found that nobody removed."""
+    return f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"
 
 
 def way(place: Place) -> Way:
@@ -188,7 +196,7 @@ def way(place: Place) -> Way:
 
 def _look(place: Place) -> Way:
     """Try ways, the plain one first."""
-    words = ["--rm", "--network=none", "--log-driver=none"]
+    words = ["--rm", "--network=none", "--log-driver=none", *_labels(place)]
     held: tuple[str, ...] = ()
     # Among what is the session's, where it is found if this is killed.
     with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.shared) as folder:

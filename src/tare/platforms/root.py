@@ -76,7 +76,7 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     Shown
         Nothing of it is writable.
     """
-    files = [*place.files, *shlex.split(settings["show"])]
+    files = [*place.files, *_further(settings["show"])]
     if outer.host_files:
         binds, links = _looked_at(settings["root"])
     else:
@@ -89,10 +89,25 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
 
 
+def _further(show: str) -> list[str]:
+    """Return the paths of an option."""
+    try:
+        paths = shlex.split(show)
+    except ValueError as error:
+        raise PlatformError(f"show = {show!r} cannot be read: {error}") from error
+    for path in paths:
+        if not PurePosixPath(path).is_relative_to("/") or path.strip("/") == "":
+            raise PlatformError(
+                f"show = {show!r} names {path!r}, which is no absolute path of a file or directory",
+                f'show = "{Path(path).absolute()}"' if path.strip("/") else None,
+            )
+    return paths
+
+
 def _looked_at(root: str | None) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     """Return binds and links for the files of this machine, or of a directory of it."""
     try:
-        entries = sorted(Path(root or "/").iterdir())
+        entries = sorted(Path(root or "/").absolute().iterdir())
     except OSError as error:
         raise PlatformError(
             f"the directory {root}, to be shown as a root, cannot be read: {error.strerror}",

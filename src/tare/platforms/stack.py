@@ -221,7 +221,8 @@ class _Stacked:
         self.views = [View(agent=str(agent.binary()), shared=place.shared, host_files=True)]
         for layer, own in zip(self.layers, self.places, strict=True):
             layer.settings(own)
-            self.views.append(layer.view(self.views[-1], own))
+            view = layer.view(self.views[-1], own)
+            self.views.append(msgspec.structs.replace(view, depth=len(self.views)))
 
     @property
     def ground(self) -> Ground:

@@ -23,7 +23,7 @@ ENGINE = (
     "--ip-forward=false", "--ip-masq=false", "--log-level=error", "--exec-opt",
     "native.cgroupdriver=cgroupfs",
 )  # fmt: skip
-
+#: How long it may take to start in a machine that is emulated.
 ENGINE_S = 180.0
 
 
@@ -74,6 +74,7 @@ class Nested(Layer):
             files=(nest.File(path=f"{folder}/empty.tar", text=empty()),),
             daemons=made.daemons,
             awaited=made.awaited,
+            awaited_s=made.awaited_s,
             before=before,
             # In a guest of tare's own everything ends with the guest.
             after=((*client, "rmi", "--force", own),) if before and not made.daemons else (),
@@ -104,7 +105,7 @@ def _engine(folder: str) -> tuple[list[str], nest.Nest]:
     places = {"data-root": "data", "exec-root": "exec", "pidfile": "pid"}
     own = (f"--{option}={folder}/{name}" for option, name in places.items())
     daemon = (*ENGINE, f"--host={address}", *own)
-    made = nest.Nest(daemons=(daemon,), awaited=(f"{folder}/docker.sock",))
+    made = nest.Nest(daemons=(daemon,), awaited=(f"{folder}/docker.sock",), awaited_s=ENGINE_S)
     return ["docker", "--host", address], made
 
 

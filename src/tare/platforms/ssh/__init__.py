@@ -93,7 +93,7 @@ class Ssh(Ground):
         if place.limited:
             # No layer inside holds it: the agent there does.
             inside = self.view(View(agent="", shared=""), place)
-            argv = nest.around(argv, nest.Nest(group=_group(place)), inside, place)
+            argv = nest.around(argv, nest.Nest(group=nest.group(place)), inside, place)
         settings = self.settings(place)
         # The program comes first in what a layer says that it needs.
         needs = {need.split()[0] for layer in inner for need in layer.needs}
@@ -157,16 +157,6 @@ def _check(asked: str, host: Host) -> None:
             f"{asked} is {host.machine}, and the agent that was built here is for {ours}",
             f"name a host with {ours}, or install tare on {asked} and measure there",
         )
-
-
-def _group(place: Place) -> nest.Group:
-    return nest.Group(
-        name=place.name,
-        quota_us=None if place.cores is None else place.quota_us,
-        period_us=place.period_us,
-        cpus=None if place.cpus is None else ",".join(map(str, place.cpus)),
-        memory_bytes=place.memory_bytes,
-    )
 
 
 UNIT = Ssh()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tare.conclude import _meeting
 from tare.errors import ExperimentError
 from tare.experiment import Experiment, WorkloadSpec
+from tare.fitting import _meeting
 
 
 def asked(**factors: tuple[object, ...]) -> Experiment:
