@@ -44,10 +44,14 @@ def binary() -> Path:
     return path
 
 
-@cache
 def digest() -> str:
     """SHA-256 of the agent, hexadecimal."""
-    return hashlib.sha256(binary().read_bytes()).hexdigest()
+    return _digest(binary())
+
+
+@cache
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 class Channel(Protocol):
