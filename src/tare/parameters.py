@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,6 +39,27 @@ def checked(where: str, description: Description, given: Mapping[str, Any]) -> d
     return {name: given.get(name, parameter.default) for name, parameter in known.items()}
 
 
+def words(where: str, text: str) -> list[str]:
+    """Return the words of a parameter that is written like a command line.
+
+    Parameters
+    ----------
+    where : str
+        What the user wrote them in: ``[platforms.ssh] options``.
+    text : str
+        Its value.
+
+    Raises
+    ------
+    ExperimentError
+        If a quotation does not end.
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise ExperimentError(f"{where} = {text!r} is no command line: {error}") from error
+
+
 def _type(parameter: Parameter) -> type:
     if parameter.default is not None:
         return type(parameter.default)
@@ -59,12 +81,12 @@ def expected(parameter: Parameter) -> str:
     """Return what a parameter's value must be, in words that follow "expected"."""
     if parameter.choices is not None:
         return f"one of {', '.join(map(repr, parameter.choices))}"
-    words = _WORDS[_type(parameter)]
+    told = _WORDS[_type(parameter)]
     if parameter.minimum is not None:
-        words += f" from {_number(parameter.minimum)}"
+        told += f" from {_number(parameter.minimum)}"
     if parameter.maximum is not None:
-        words += f" to {_number(parameter.maximum)}"
-    return words
+        told += f" to {_number(parameter.maximum)}"
+    return told
 
 
 def _number(value: float) -> str:

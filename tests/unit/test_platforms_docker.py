@@ -12,7 +12,7 @@ import pytest
 
 from tare import agent
 from tare.errors import PlatformError
-from tare.platforms import Place
+from tare.platforms import Place, root
 from tare.platforms.docker import UNIT, engine, image, quota
 from tare.platforms.layer import View
 
@@ -86,7 +86,7 @@ def test_the_image_holds_the_agent_alone(binary: Path) -> None:
     packed.seek(0)
     with tarfile.open(fileobj=packed) as archive:
         files = [entry for entry in archive if entry.isfile()]
-        assert [f"/{entry.name}" for entry in files] == [engine.AGENT]
+        assert [f"/{entry.name}" for entry in files] == [root.AGENT]
         assert files[0].mode == 0o755
         taken = archive.extractfile(files[0])
         assert taken is not None
@@ -107,7 +107,7 @@ def test_refusals_are_explained(said: str, hint: str) -> None:
 def test_what_is_inside_is_at_fixed_places() -> None:
     place = Place(name="tare-0123ab-0", shared="/dev/shm/tare-0123ab")
     view = UNIT.view(View(agent="/anywhere", shared=place.shared), place)
-    assert (view.agent, view.shared) == (engine.AGENT, engine.SHARED)
+    assert (view.agent, view.shared) == (root.AGENT, root.SHARED)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tare.errors import PlatformError
+from tare.errors import PlatformError, TareError
 from tare.platforms import Place, gvisor, oci, root, versions
 from tare.platforms.bubblewrap import UNIT as BUBBLEWRAP
 from tare.platforms.crun import UNIT as CRUN
@@ -78,7 +78,7 @@ def test_elsewhere_links_lead_to_what_there_may_be() -> None:
 )
 def test_what_is_to_be_shown_is_named_in_full(show: str, why: str) -> None:
     for outer in (HOST, GUEST):
-        with pytest.raises(PlatformError, match=why):
+        with pytest.raises(TareError, match=why):
             root.shown(outer, PLACE, {"root": None, "show": show})
 
 

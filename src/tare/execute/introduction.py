@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from tare import record
 from tare.execute.resident import Resident
-from tare.journal import SEEN, InstanceStart, MachineFact
+from tare.journal import SEEN, ClockCheck, InstanceStart, MachineFact
+from tare.platforms import clocks
+
+#: An agent that is idle answers at once; more than this means that it hangs.
+ANSWER_S = 10.0
 
 
 def begun(resident: Resident, *, cold: bool) -> InstanceStart:
@@ -22,6 +26,18 @@ def begun(resident: Resident, *, cold: bool) -> InstanceStart:
         cold=cold,
         start_ns=resident.instance.start_ns,
     )
+
+
+def clock_check(resident: Resident) -> ClockCheck:
+    """Return how far the clocks inside are from those of this machine.
+
+    Raises
+    ------
+    AgentError
+        If the agent does not answer.
+    """
+    offset = clocks.compare(resident.agent, ANSWER_S)
+    return ClockCheck(instance=resident.place.name, **offset._asdict())
 
 
 def of_platform(resident: Resident, own: list[record.Fact]) -> list[MachineFact]:

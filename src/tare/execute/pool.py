@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tare import agent, platforms, record
 from tare.errors import AgentError
-from tare.execute import clocks, introduction, seen
+from tare.execute import introduction, seen
 from tare.execute.resident import Cpus, Key, Resident
 from tare.experiment import Cell, Experiment
 from tare.journal import ClockCheck, InstanceEnd, InstanceStart, MachineFact
@@ -93,9 +93,7 @@ class Pool:
             else:
                 self._start_all(missing, numbers)
         finally:
-            for key in missing:
-                if key in self._residents:
-                    self._introduce(self._residents[key])
+            self._introduce_all([self._residents[key] for key in missing if key in self._residents])
         for key in keys:
             self._residents[key] = self._residents.pop(key)
         return [self._residents[key] for key in keys]
@@ -141,7 +139,7 @@ class Pool:
         for resident in residents:
             if not lost:
                 with contextlib.suppress(AgentError):
-                    told.append(clocks.check(resident.agent, resident.place.name))
+                    told.append(introduction.clock_check(resident))
             weight = processes.weight(resident.place.name)
             around = weight.around if weight is not None and weight.around.memory_bytes else None
             began = time.monotonic_ns()
@@ -196,13 +194,22 @@ class Pool:
             instance.close()
             raise
 
+    def _introduce_all(self, residents: list[Resident]) -> None:
+        """Introduce those that were started; where one fails, none stays that was not looked at."""
+        for number, resident in enumerate(residents):
+            try:
+                self._introduce(resident)
+            except BaseException:
+                self.discard(residents[number + 1 :], lost=True)
+                raise
+
     def _introduce(self, resident: Resident) -> None:
         """Write down what an instance is, and see that it is what was asked."""
-        key, place = resident.key, resident.place
+        key = resident.key
         first = key.platform not in self._known
         self._tell([introduction.begun(resident, cold=first)])
         try:
-            self._tell([clocks.check(resident.agent, place.name)])
+            self._tell([introduction.clock_check(resident)])
             if first or key not in self._seen:
                 self._look(resident, first)
         except BaseException:

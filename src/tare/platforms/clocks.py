@@ -11,7 +11,7 @@ from tare.errors import AgentError
 
 #: Of so many exchanges the quickest says most.
 EXCHANGES = 8
-_ANSWER_S = 30.0
+ANSWER_S = 30.0
 
 
 class Offset(NamedTuple):
@@ -24,23 +24,25 @@ class Offset(NamedTuple):
     within_ns: int
 
 
-def compare(agent: Agent, exchanges: int = EXCHANGES) -> Offset:
-    """Compare clocks, by the exchange that took the least time.
+def compare(agent: Agent, answer_s: float = ANSWER_S) -> Offset:
+    """Compare clocks, by the exchange that took the least time; each may take ``answer_s``.
 
     Raises
     ------
     AgentError
         If the agent is gone, or does not tell.
     """
-    return min((_exchange(agent) for _ in range(exchanges)), key=lambda one: one.within_ns)
+    return min(
+        (_exchange(agent, answer_s) for _ in range(EXCHANGES)), key=lambda one: one.within_ns
+    )
 
 
-def _exchange(agent: Agent) -> Offset:
+def _exchange(agent: Agent, answer_s: float) -> Offset:
     job = record.ReadClocks(id=agent.next_id())
     # Realtime is read between two of monotonic, so that what comes between is within the bounds.
     before = time.monotonic_ns()
     ahead = time.time_ns() - before
-    answers = agent.ask(job, _ANSWER_S)
+    answers = agent.ask(job, answer_s)
     after = time.monotonic_ns()
     told = next((one for one in answers if isinstance(one, record.Clocks)), None)
     if told is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tare.errors import PlatformError
 from tare.lease import Remnant
+from tare.parameters import words
 from tare.platforms import meta
 from tare.platforms.layer import Figure, Layer, Place, Told, View
 from tare.registry import Description, Parameter
@@ -91,7 +92,7 @@ class Isolate(Layer):
             *("--silent", "--processes", "--open-files=0", f"--meta={said}.meta"),
             f"--dir={TARE}={Path(outer.agent).parent}",
             f"--dir={SHARED}={outer.shared}:rw",
-            *shlex.split(self.settings(place)["extra"]),
+            *words("[platforms.isolate] extra", self.settings(place)["extra"]),
         ]
         cg = self.settings(place)["cg"]
         script = SCRIPT.format(

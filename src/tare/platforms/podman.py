@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 from tare import agent
 from tare.errors import PlatformError
 from tare.lease import Remnant
+from tare.parameters import words
 from tare.platforms import nest, root
 from tare.platforms.docker.nested import LABEL, limits
 from tare.platforms.layer import Layer, Place, Told, View
@@ -160,7 +160,7 @@ class Podman(Layer):
         ]
 
     def _way(self, place: Place, *, here: bool) -> Way:
-        given = tuple(shlex.split(self.settings(place)["options"]))
+        given = tuple(words("[platforms.podman] options", self.settings(place)["options"]))
         return Way(given) if given or not here else way(place)
 
 

@@ -7,11 +7,11 @@ that the same bytes of a workload run in it as beside it. What is private, or sa
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from tare.errors import PlatformError
+from tare.parameters import words
 from tare.platforms.layer import Place, View
 from tare.registry import Parameter
 
@@ -91,10 +91,7 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
 
 def _further(show: str) -> list[str]:
     """Return the paths of an option."""
-    try:
-        paths = shlex.split(show)
-    except ValueError as error:
-        raise PlatformError(f"show = {show!r} cannot be read: {error}") from error
+    paths = words("show", show)
     for path in paths:
         if not PurePosixPath(path).is_relative_to("/") or path.strip("/") == "":
             raise PlatformError(

@@ -10,7 +10,7 @@ from typing import Any
 from tare.agent import Channel
 from tare.errors import PlatformError
 from tare.lease import Remnant
-from tare.platforms import nodes
+from tare.platforms import nodes, root
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -83,9 +83,7 @@ class Docker(Ground):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
-        from tare.platforms.docker import engine
-
-        return View(agent=engine.AGENT, shared=engine.SHARED, users=False)
+        return root.view()
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a container whose first process is the command, attach to it, start it."""
@@ -108,7 +106,7 @@ class Docker(Ground):
     ) -> Channel:
         from docker.errors import DockerException
 
-        from tare.platforms.docker import engine
+        from tare.platforms.docker import engine, nested
 
         client = engine.connect()
         try:
@@ -119,7 +117,7 @@ class Docker(Ground):
                 command=argv[1:],
                 stdin_open=True,
                 name=place.name,
-                labels={engine.LABEL: place.name, f"{engine.LABEL}.user": str(os.geteuid())},
+                labels={nested.LABEL: place.name, f"{nested.LABEL}.user": str(os.geteuid())},
                 host_config=self._host_config(client, place, inner, rights),
             )
         except (DockerException, OSError) as error:
@@ -160,20 +158,20 @@ class Docker(Ground):
 
     def remnants(self) -> list[Remnant]:
         """Return containers with tare's label that this user made, and the agent's images."""
-        from tare.platforms.docker import engine
+        from tare.platforms.docker import engine, nested
         from tare.platforms.docker.image import REPOSITORY
 
-        user = f"{engine.LABEL}.user={os.geteuid()}"
+        user = f"{nested.LABEL}.user={os.geteuid()}"
         try:
             with engine.connected() as client:
-                found = client.api.containers(all=True, filters={"label": [engine.LABEL, user]})
+                found = client.api.containers(all=True, filters={"label": [nested.LABEL, user]})
                 images = client.images.list(REPOSITORY)
         except PlatformError:
             return []
         return [
             *(
                 Remnant(
-                    name=one["Labels"][engine.LABEL],
+                    name=one["Labels"][nested.LABEL],
                     what=f"container {one['Id'][:12]}",
                     remove=partial(engine.remove_container, one["Id"]),
                 )
@@ -203,14 +201,13 @@ class Docker(Ground):
         from docker.types import LogConfig, Mount
 
         from tare import agent
-        from tare.platforms.docker import engine
 
         privileged = any(layer.privileged for layer in inner)
         some = privileged and rights == "sys_admin"
-        mounts = [Mount(engine.SHARED, place.shared, type="bind")]
+        mounts = [Mount(root.SHARED, place.shared, type="bind")]
         settings = self.settings(place)
         if settings["image"] is not None or settings["root"] is not None:
-            mounts.append(Mount(engine.AGENT, str(agent.binary()), type="bind", read_only=True))
+            mounts.append(Mount(root.AGENT, str(agent.binary()), type="bind", read_only=True))
         if some:
             mounts.append(Mount(GROUPS, GROUPS, type="bind"))
         config: dict[str, Any] = client.api.create_host_config(

@@ -18,10 +18,6 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from tare.errors import AgentError, PlatformError
 from tare.platforms.docker.frames import Frames
 
-#: Where the agent is in every container, and in the image that is made of it.
-AGENT = "/tare/tare-agent"
-SHARED = "/tare/shared"
-LABEL = "tare"
 STOPPED = "Docker's engine stopped answering"
 #: How long a container may take to end by itself when its standard input has.
 END_S = 5.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,18 +39,19 @@ def _make(client: docker.DockerClient, folder: str, tag: str) -> None:
     from docker.errors import APIError
 
     command = ["tar", "-C", folder, "--numeric-owner", "--one-file-system", "-cf", "-", "."]
-    packing = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert packing.stdout is not None
-    assert packing.stderr is not None
-    try:
-        said = client.api.import_image_from_data(packing.stdout, repository=REPOSITORY, tag=tag)
-    except APIError as error:
-        said = f'"error": {error.explanation}'
-    finally:
-        packing.stdout.close()
-        complaint = packing.stderr.read(4096).decode(errors="replace").strip()
-        packing.stderr.close()
-        packing.wait()
+    # Into a file: nobody reads complaints while the engine takes in what is packed.
+    with tempfile.TemporaryFile() as complaints:
+        packing = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints)
+        assert packing.stdout is not None
+        try:
+            said = client.api.import_image_from_data(packing.stdout, repository=REPOSITORY, tag=tag)
+        except APIError as error:
+            said = f'"error": {error.explanation}'
+        finally:
+            packing.stdout.close()
+            packing.wait()
+        complaints.seek(0)
+        complaint = complaints.read(4096).decode(errors="replace").strip()
     if '"error' in said:
         raise PlatformError(
             f"Docker cannot make an image of {folder}: {said.strip()[:500]}",

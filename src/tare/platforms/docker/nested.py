@@ -10,13 +10,12 @@ from typing import Any
 
 from tare.errors import PlatformError
 from tare.platforms import nest, nodes
+from tare.platforms.docker.image import REPOSITORY
 from tare.platforms.layer import Layer, Place, View
+from tare.platforms.root import AGENT, SHARED, view
 from tare.registry import Description
 
-#: Where the agent and the shared directory are in every container.
-AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
 LABEL = "tare"
-REPOSITORY = "tare-agent"
 #: An engine in a guest of tare's own: no store that asks for modules, nothing of a network.
 ENGINE = (
     "dockerd", "--storage-driver=vfs", "--bridge=none", "--iptables=false", "--ip6tables=false",
@@ -45,7 +44,7 @@ class Nested(Layer):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
-        return View(agent=AGENT, shared=SHARED, users=False)
+        return view()
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Have the engine there start a container, as the ground does here by its API."""

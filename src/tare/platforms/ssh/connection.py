@@ -12,6 +12,7 @@ import msgspec
 from tare import agent
 from tare.agent import ProcessChannel
 from tare.errors import AgentError, PlatformError
+from tare.parameters import words
 
 #: For each step of the beginning; with a copy of some MB over a slow line among them.
 STEP_S = 60.0
@@ -108,7 +109,7 @@ def command(asked: Asked) -> list[str]:
     given = [asked.name, asked.folder, size, agent.digest(), needs, *asked.argv]
     script = shlex.join(["exec", "/bin/sh", "-c", SCRIPT, "tare", *given])
     # Of two values of one setting ssh takes the first: the user's.
-    own = shlex.split(asked.options)
+    own = words("[platforms.ssh] options", asked.options)
     return ["ssh", *own, *config, *settings, "--", asked.host, script]
 
 
