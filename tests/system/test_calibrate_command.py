@@ -227,7 +227,7 @@ def test_without_docker_it_says_so(tmp_path: Path) -> None:
         (("--to", "4096"), 11),
         (("--kernel", "linpak"), 11),
         (("--settings", "governr=a"), 11),
-        (("--by", "vcpus"), 11),
+        (("--by", "vcpus", "--platform", "docker"), 11),
         (("--size", "49999", "--threads", "1000"), 11),
         (("--resume",), 11),
         (("--resume", "--out", "nowhere"), 14),

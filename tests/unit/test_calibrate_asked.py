@@ -60,11 +60,16 @@ def test_a_small_machine_has_its_whole_cpus() -> None:
     assert [found.limits(str(name)).cpuset for name in found.factors["size"]] == [1, 2]
 
 
+def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
+    found = calibrate_asked.experiment(Options(by="vcpus"))
+    assert found.factors["platform"] == ("vm",)
+    assert [found.limits(str(name)).cpuset for name in found.factors["size"]] == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(by="vcpus"), "virtual machines"),
-        (Options(by="vcpu"), "virtual machines"),
+        (Options(by="vcpus", platform="docker"), "--platform is docker"),
         (Options(by="disk"), "there is no 'disk' to sweep"),
         (Options(by="cpuset", step="0.1"), "--step says nothing with --by cpuset"),
         (Options(by="quota", preset="lambda"), "--preset says nothing with --by quota"),

@@ -61,12 +61,12 @@ def sweep(
     by: Annotated[
         str | None,
         typer.Option(
-            help="What is given in steps: quota, cpuset (whole CPUs) or memory (as function "
-            "platforms do).  [default: quota]"
+            help="What is given in steps: quota, cpuset (whole CPUs), vcpus (those of virtual "
+            "machines) or memory (as function platforms do).  [default: quota]"
         ),
     ] = None,
     platform: Annotated[
-        str | None, typer.Option("--platform", "-p", help="bare or docker.  [default: bare]")
+        str | None, typer.Option("--platform", "-p", help="A stack of layers.  [default: bare]")
     ] = None,
     image: Annotated[str | None, typer.Option(help="Image for docker.")] = None,
     step: Annotated[str | None, typer.Option(help="From quota to quota.  [default: 0.1]")] = None,

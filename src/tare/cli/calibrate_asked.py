@@ -18,6 +18,8 @@ from tare.placement import Machine
 
 #: What is swept, in the words of ``--by``.
 _BY = ("quota", "cpuset", "memory")
+#: Whole CPUs of virtual machines.
+VCPUS = "vcpus"
 #: Options that say something of one kind of sweep only.
 _OF_QUOTAS = ("step", "start", "stop", "quotas")
 _OF_MEMORY = ("memory_sizes", "preset")
@@ -102,7 +104,7 @@ def experiment(options: Options) -> Experiment:
         given = tuple(size / steps.LAMBDA_MB for size in mib)
     _check_enough(len(given), by)
     periods_s = _periods(options.period)
-    platform = options.platform or "bare"
+    platform = _platform(options)
     if by != "cpuset":
         for period_s in periods_s:
             steps.check_period(given, period_s, platform)
@@ -161,14 +163,14 @@ def budget_s(options: Options) -> float | None:
 def _by(options: Options) -> By:
     of_memory = any(getattr(options, name) for name in _OF_MEMORY)
     by: Any = options.by or ("memory" if of_memory else "quota")
-    if by in ("vcpus", "vcpu"):
-        raise ExperimentError(
-            "--by vcpus needs a platform that starts virtual machines, which this tare does not "
-            "have yet",
-            "--by cpuset   (whole CPUs), or inside the machine: tare calibrate",
-        )
+    if by == VCPUS:
+        # A machine's virtual CPUs are those that it is confined to, one on each.
+        _platform(options)
+        by = "cpuset"
     if by not in _BY:
-        raise ExperimentError(f"--by: there is no {by!r} to sweep", f"one of: {', '.join(_BY)}")
+        raise ExperimentError(
+            f"--by: there is no {by!r} to sweep", f"one of: {', '.join((*_BY, VCPUS))}"
+        )
     foreign = {"quota": _OF_MEMORY, "cpuset": (*_OF_MEMORY, *_OF_QUOTAS), "memory": _OF_QUOTAS}
     for name in foreign[by]:
         if getattr(options, name):
@@ -179,6 +181,19 @@ def _by(options: Options) -> By:
         raise ExperimentError(f"--preset: there is no {options.preset!r}", "--preset lambda")
     found: By = by
     return found
+
+
+def _platform(options: Options) -> str:
+    """Return where the sweep is measured: virtual CPUs are those of a virtual machine."""
+    if options.by != VCPUS:
+        return options.platform or "bare"
+    platform = options.platform or "vm"
+    if platform.partition("/")[0] != "vm":
+        raise ExperimentError(
+            f"--by {VCPUS} gives CPUs to virtual machines, and --platform is {platform}",
+            f"--by {VCPUS} --platform vm",
+        )
+    return platform
 
 
 def _quotas(options: Options, cpus: int) -> tuple[float, ...]:

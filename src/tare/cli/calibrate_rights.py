@@ -31,6 +31,8 @@ def check(found: Experiment) -> str:
     told = what[sweep.by(found)]
     if stack.startswith("docker"):
         return f"{told} by docker"
+    if stack.startswith("vm"):
+        return f"{told} by virtual machines"
     if sweep.by(found) == "cpuset":
         return f"{told} by affinity"
     least = min(sweep.given_cpus(found))
