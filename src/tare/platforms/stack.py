@@ -60,10 +60,11 @@ def availability(
         If the agent itself is missing, so that no platform works.
     """
     agent.binary()
+    options = options or {}
     key = msgspec.json.encode([stack, options, runs_commands, files], order="deterministic")
     with _trying[key]:
         if key not in _tried:
-            _tried[key] = _attempt(stack, options or {}, runs_commands, files)
+            _tried[key] = _attempt(stack, options, runs_commands, files)
         return _tried[key]
 
 
