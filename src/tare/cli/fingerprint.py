@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from tare.cli import output
-from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
+from tare.errors import ExperimentError, InterruptError, TrialError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,11 +172,10 @@ def diff(
 
 
 def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
+    from tare.cli import fingerprint_several
     from tare.fingerprint import measure
 
     if len(stacks) > 1:
-        from tare.cli import fingerprint_several
-
         fingerprint_several.measure(stacks, _timed(asked, len(stacks)), json, report)
         return
     from tare.cli.fingerprint_progress import Bar
@@ -185,7 +184,7 @@ def _measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path
     asked = _timed(asked)
     with Bar() as bar:
         found, interrupted = measure.take(asked, bar)
-        unwritten = _write(found, json)
+        unwritten = fingerprint_several.write(found, json)
     if json != "-":
         show(found, named=bool(asked.words))
     written = _report(found, report)
@@ -213,20 +212,6 @@ def _spent_s() -> float:
     """Return the seconds since this process was started; loading takes its time, too."""
     started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
-
-
-def _write(found: Fingerprint, json: str | None) -> StoreError | None:
-    """Write the file that was asked for; return why it could not be."""
-    from tare.fingerprint import file
-
-    if json == "-":
-        output.write_json(found, json)
-    elif json is not None:
-        try:
-            file.write(found, Path(json))
-        except StoreError as error:
-            return error
-    return None
 
 
 def _report(found: Fingerprint, destination: Path | None) -> bool:

@@ -13,6 +13,7 @@ from tare.errors import ExperimentError, InterruptError, StoreError
 
 if TYPE_CHECKING:
     from tare.fingerprint.asked import Asked
+    from tare.fingerprint.document import Fingerprint
     from tare.fingerprint.weights import Weights
 
 
@@ -37,7 +38,7 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
         )
     with Bar() as bar:
         found, interrupted = several.take(stacks, asked, bar)
-        unwritten = _write(found, json)
+        unwritten = write(found, json)
     if json != "-":
         show(found, named=bool(asked.words))
     if report is not None:
@@ -53,7 +54,7 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
             output.out.print(f"Next    {command} {told}", soft_wrap=True)
 
 
-def _write(found: Weights, json: str | None) -> StoreError | None:
+def write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
     """Write the file that was asked for; return why it could not be."""
     from tare.fingerprint import file
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,6 +16,8 @@ from typing import BinaryIO
 
 from tare.errors import PlatformError
 
+#: For users without a home.
+SHARED = Path("/var/tmp")
 #: Of all images together; the longest unused ones go first.
 MOST_BYTES = 2 << 30
 
@@ -28,7 +31,27 @@ def folder() -> Path:
     try:
         return (Path(given) if given else Path.home() / ".cache") / "tare"
     except RuntimeError:  # a user without a home
-        return Path("/var/tmp") / f"tare-of-{os.geteuid()}"
+        return _among_others()
+
+
+def _among_others() -> Path:
+    """Return a folder of this user's where everybody may make one of that name before.
+
+    Raises
+    ------
+    PlatformError
+        If somebody did: guests would be booted from what is in it.
+    """
+    path = SHARED / f"tare-of-{os.geteuid()}"
+    with contextlib.suppress(OSError):
+        path.mkdir(mode=0o700)
+    about = path.lstat() if os.path.lexists(path) else None
+    if about is not None and (about.st_uid != os.geteuid() or not stat.S_ISDIR(about.st_mode)):
+        raise PlatformError(
+            f"{path}, to keep images of virtual machines in, is somebody else's",
+            "set XDG_CACHE_HOME to a directory of yours",
+        )
+    return path
 
 
 def stamp(paths: Iterable[Path]) -> bytes:

@@ -160,15 +160,16 @@ class GuestChannel:
         if guest.disk is not None:
             files.append(guest.disk.fileno())
         with theirs, monitor:
-            argv = around(command(guest, *files[:3]))
+            argv: list[str] = []
             try:
+                argv = around(command(guest, *files[:3]))
                 self.process = subprocess.Popen(
                     argv, stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said,
                     pass_fds=files, start_new_session=True,
                 )  # fmt: skip
             except BaseException as error:
                 self._release()
-                if isinstance(error, OSError):
+                if isinstance(error, OSError) and argv:
                     raise AgentError(f"cannot start {argv[0]}: {error.strerror}") from error
                 raise
 
@@ -245,13 +246,13 @@ class GuestChannel:
             If QEMU does not tell its threads, or the kernel refuses.
         """
         threads = [one["thread-id"] for one in self._ask("query-cpus-fast")]
-        tasks = Path(f"/proc/{self._pid(threads)}/task")
         try:
+            tasks = Path(f"/proc/{self._pid(threads)}/task")
             for task in tasks.iterdir():
                 os.sched_setaffinity(int(task.name), cpus)
             for thread, cpu in zip(threads, cpus, strict=True):
                 os.sched_setaffinity(thread, {cpu})
-        except (OSError, ValueError) as error:
+        except (OSError, LookupError, StopIteration, ValueError) as error:
             raise PlatformError(
                 f"the processors of {self._guest.name} cannot be pinned to {list(cpus)}: {error}"
             ) from error
