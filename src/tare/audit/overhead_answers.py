@@ -31,19 +31,6 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
 def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
     """Answer whether the first value of a series is a cold start."""
     what = item_name(audit)
-    unit = cold.firsts[0].series.series.unit or "1"
-    same = len({f.series.series.unit for f in cold.firsts}) == 1
-    rows = tuple(
-        {
-            "series": f.series.name,
-            "first": f.value,
-            "rest": f.rest,
-            "ratio": f.ratio,
-            "later": f.expected,
-            "largest": f.largest,
-        }
-        for f in cold.firsts
-    )
     later: tuple[str, ...] = ()
     if cold.later is None and audit.question.columns.block is not None:
         later = (
@@ -56,24 +43,38 @@ def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
         answer=cold_told(cold, what),
         verdict="yes",
         caveats=later,
-        tables=(
-            Table(
-                title="First values",
-                columns=(
-                    Column(key="series", title="series"),
-                    Column(key="first", title="first", unit=unit if same else "1"),
-                    Column(key="rest", title="median of the rest", unit=unit if same else "1"),
-                    Column(key="ratio", title="ratio", unit="1"),
-                    Column(
-                        key="later", title=f"expected of this {what}", unit=unit if same else "1"
-                    ),
-                    Column(key="largest", title="the largest"),
-                ),
-                rows=rows,
-                note=f"Expected: what the same {what} takes in series where it comes later, "
-                "relative to the rest there.",
-            ),
+        tables=(_firsts(cold, what),),
+    )
+
+
+def _firsts(cold: ColdStart, what: str) -> Table:
+    unit = cold.firsts[0].series.series.unit or "1"
+    if len({f.series.series.unit for f in cold.firsts}) > 1:
+        unit = "1"
+    rows = tuple(
+        {
+            "series": f.series.name,
+            "first": f.value,
+            "rest": f.rest,
+            "ratio": f.ratio,
+            "later": f.expected,
+            "largest": f.largest,
+        }
+        for f in cold.firsts
+    )
+    return Table(
+        title="First values",
+        columns=(
+            Column(key="series", title="series"),
+            Column(key="first", title="first", unit=unit),
+            Column(key="rest", title="median of the rest", unit=unit),
+            Column(key="ratio", title="ratio", unit="1"),
+            Column(key="later", title=f"expected of this {what}", unit=unit),
+            Column(key="largest", title="the largest"),
         ),
+        rows=rows,
+        note=f"Expected: what the same {what} takes in series where it comes later, "
+        "relative to the rest there.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.findings import emulation
-from tare.findings.cells import Cells, cells_of, directions, worded
+from tare.findings.cells import Basis, Cells, cells_of, directions, worded
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.findings.finding import Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, percent
@@ -46,8 +46,25 @@ def find(results: Results) -> Finding | None:
     answer = per_level(
         compared, lambda name, some: f"{name}, beside {reference}, is {telling.clauses(some)}."
     )
-    table = Table(
-        title=f"Cost beside {reference}, {basis}",
+    said = [f"{answer} n ≥ {min(c.n for _, c in compared)}.", smallest_detectable(compared), apart]
+    summary = [_summary(compared, margin, rate=basis.metric in RATES), apart]
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join(filter(None, said)),
+        verdict="told",
+        summary=" ".join(filter(None, summary)),
+        basis=str(basis),
+        estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
+        tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
+        caveats=tuple(filter(None, [_unmatched(cells, compared)])),
+        charts=("overhead",),
+    )
+
+
+def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Table:
+    return Table(
+        title=f"Cost beside {compared[0][0].reference}, {basis}",
         columns=comparison_columns(cells.varied, "ratio"),
         rows=tuple(
             {**comparison_row(p, c, cells.varied), "verdict": worded(c.verdict, basis)}
@@ -55,29 +72,6 @@ def find(results: Results) -> Finding | None:
         ),
         note=f"Hodges–Lehmann median of the ratios within common blocks; “same”: within "
         f"{percent(margin)}; “slower” and “faster” after Holm over this table.",
-    )
-    return Finding(
-        name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
-        answer=" ".join(
-            filter(
-                None,
-                [
-                    f"{answer} n ≥ {min(c.n for _, c in compared)}.",
-                    smallest_detectable(compared),
-                    apart,
-                ],
-            )
-        ),
-        verdict="told",
-        summary=" ".join(
-            filter(None, [_summary(compared, margin, rate=basis.metric in RATES), apart])
-        ),
-        basis=str(basis),
-        estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
-        tables=(table, *filter(None, [emulated])),
-        caveats=tuple(filter(None, [_unmatched(cells, compared)])),
-        charts=("overhead",),
     )
 
 
