@@ -153,6 +153,8 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproce
     finally:
         process.terminate()
         process.wait(timeout=PATIENCE_S)
+        # It mounts its directory, and leaves that so.
+        subprocess.run(["umount", f"{tmp_path}/data"], capture_output=True, check=False)
 
 
 def test_an_engine_that_stops_in_mid_trial(
