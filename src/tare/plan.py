@@ -28,6 +28,7 @@ from tare.placement import Machine, cpus_each
 VERSION = 1
 #: A plan with more cells than this is a slip of the finger, not a question.
 MOST_CELLS = 100_000
+MIB = 1 << 20
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,10 +158,8 @@ def _too_much(size: SizeSpec, machine: Machine) -> tuple[str, str] | None:
             f"at most cpuset = {most}",
         )
     if size.memory_bytes is not None and size.memory_bytes > machine.memory_bytes:
-        return (
-            f"{size.memory_bytes} bytes of memory, this machine has {machine.memory_bytes}",
-            "less memory",
-        )
+        asked, there = -(-size.memory_bytes // MIB), machine.memory_bytes // MIB
+        return f"{asked} MiB of memory, this machine has {there} MiB", f"at most {there} MiB"
     return None
 
 

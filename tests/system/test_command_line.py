@@ -314,3 +314,20 @@ def test_commands_fresh_platforms_and_sequential_order_reach_a_report(tmp_path: 
     assert (out / "report.html").exists()
     said = [path.read_text().strip() for path in sorted((out / "output").glob("*.out"))]
     assert sorted(said) == ["0.01"] * 12 + ["0.02"] * 12
+
+
+@pytest.mark.parametrize("platform", ["bare", "bubblewrap", "runc"])
+def test_a_program_of_the_current_directory_runs_in_sandboxes_as_beside_them(
+    platform: str, tmp_path: Path
+) -> None:
+    (tmp_path / "solution").write_text("#!/bin/sh\nread -r word <in.txt && test $word = 42\n")
+    (tmp_path / "solution").chmod(0o755)
+    (tmp_path / "in.txt").write_text("42\n")
+    words = ("run", "-p", platform, "-n", "1", "--", "./solution", "in.txt")
+    done = tare(*words, cwd=tmp_path, check=None)
+    if done.returncode == 12:
+        pytest.skip(done.stderr)
+    assert done.returncode == 0, done.stderr
+    done = tare("run", "-p", platform, "-n", "1", "--", "./nothing", cwd=tmp_path, check=15)
+    assert "./nothing: not found" in done.stderr
+    assert "--capture" not in done.stderr

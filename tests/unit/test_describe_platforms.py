@@ -60,3 +60,12 @@ def test_nothing_else_is_stacked() -> None:
     with pytest.raises(ExperimentError, match="only platforms") as caught:
         describe("kernels", ["bare"])
     assert caught.value.hint == "tare describe platforms bare"
+
+
+def test_a_slip_in_one_stack_is_told_before_any_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(stack: str) -> Availability:
+        raise AssertionError(f"{stack} was tried")
+
+    monkeypatch.setattr(platforms, "availability", tried)
+    with pytest.raises(ExperimentError, match="no platform layer 'silly'"):
+        describe("platforms", ["bare", "silly"])

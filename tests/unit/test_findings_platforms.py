@@ -259,7 +259,7 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
         leave_out=halves,
     )
     lines = ask("platform_advice", results).advice
-    assert lines[0].startswith("Which platform is not decided: at most they cost ")
+    assert lines[0].startswith("Which platform to take is not decided: at most they cost ")
     assert any(x.startswith("Whether size matters is not decided: ") for x in lines)
     assert any(x.startswith("Whether to pin is not decided: for bare") for x in lines)
 
@@ -353,3 +353,9 @@ def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
         assert all("nan" not in f.answer for f in found)
         for chart in scan("report.charts").values():
             chart.draw(results, found)
+
+
+def test_who_asks_about_one_size_is_told_nothing_of_sizes() -> None:
+    steady = Behaviour(mean_ns=200 * MS, spread=0.01)
+    results = make(steady, platforms=("bare", "runc", "docker"), workers=(1,), trials=14)
+    assert not any("size" in line for line in ask("platform_advice", results).advice)

@@ -6,7 +6,10 @@ import os
 import shutil
 from pathlib import Path
 
-from tare.execute.files import needed
+import pytest
+
+from tare import record
+from tare.execute.files import from_here, needed
 from tare.experiment import Cell, WorkloadSpec
 
 
@@ -31,3 +34,20 @@ def test_programs_are_looked_for_along_the_path_that_the_command_gets() -> None:
 def test_kernels_and_what_the_agent_brings_need_none() -> None:
     assert needed([Cell(cell=0, workload=WorkloadSpec(name="a", kernel="null"))], {}) == ()
     assert needed([cell("nothing", of_agent=True)], os.environ) == ()
+
+
+def test_a_program_that_is_not_there_is_not_needed(tmp_path: Path) -> None:
+    assert needed([cell("./no-such", directory=str(tmp_path))], {}) == ()
+
+
+def test_a_command_of_files_starts_among_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prog").touch()
+    (tmp_path / "in.txt").touch()
+    made = from_here(record.Command(argv=("./prog", "in.txt"), environment={}, input="in.txt"))
+    assert (made.directory, made.input) == (str(tmp_path), str(tmp_path / "in.txt"))
+    # What names none of them starts where the platform says: the directory need not be there.
+    other = record.Command(argv=("sh", "-c", "true"), environment=dict(os.environ))
+    assert from_here(other) == other

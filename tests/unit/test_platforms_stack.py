@@ -163,3 +163,21 @@ def test_refused_namespaces_name_the_switch(
     with pytest.raises(PlatformError, match="Operation not permitted") as caught:
         platforms.start("unshare", place)
     assert caught.value.hint == "sudo sysctl user.it=0"
+
+
+@pytest.mark.parametrize(
+    ("written", "options", "there"),
+    [
+        ("bubblewrap", {}, True),
+        ("vm/runc", {}, True),
+        ("podman", {"podman": {"image": None}}, True),
+        ("podman", {"podman": {"image": "debian"}}, False),
+        ("bubblewrap", {"bubblewrap": {"root": "/srv/root"}}, False),
+        ("docker/bubblewrap", {}, False),
+        ("ssh:host/runc", {}, False),
+    ],
+)
+def test_files_of_this_machine_are_where_every_layer_brings_them(
+    written: str, options: dict[str, dict[str, str | None]], there: bool
+) -> None:
+    assert platforms.brings_files(written, options) is there

@@ -40,20 +40,10 @@ def workload(
         "capture": capture,
         # Elsewhere neither the directory nor what the environment names need exist.
         **({} if platforms.own_files(platform) else {"inherit": ["*"]}),
-        **(
-            {"directory": literal(str(Path.cwd()))}
-            if not platforms.own_files(platform)
-            or (platforms.brings_files(platform) and any(map(_from_here, words)))
-            else {}
-        ),
+        **({"directory": literal(str(Path.cwd()))} if not platforms.own_files(platform) else {}),
         **({"timeout": timeout} if timeout else {}),
         **({"input": literal(str(_file(input)))} if input else {}),
     }
-
-
-def _from_here(word: str) -> bool:
-    """Tell whether a word names a file as seen from the current directory."""
-    return not word.startswith("/") and len(word) < 4096 and Path(word).is_file()
 
 
 def _file(input: str) -> Path:

@@ -97,6 +97,8 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
     from tare import platforms
 
     asked = stacks or list(platforms.offered())
+    for stack in stacks or ():
+        platforms.layers(stack)  # a slip in the last is told before the first takes its time
     waiting = list(asked)
     with (
         output.err.status("") as status,

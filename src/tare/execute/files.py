@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from tare import record, workloads
 from tare.experiment import Cell
 
@@ -36,12 +38,32 @@ def needed(cells: Iterable[Cell], surroundings: Mapping[str, str]) -> tuple[str,
     return tuple(found)
 
 
+def from_here(job: record.Command) -> record.Command:
+    """Return a command that starts where tare was called, if it names files of there.
+
+    Parameters
+    ----------
+    job : record.Command
+        For a platform that shows those files, but starts what runs in it somewhere else.
+    """
+    folder = _folder(job)
+    if not any(Path(file).is_relative_to(folder) for file in _of(job)):
+        return job
+    return msgspec.structs.replace(
+        job, directory=str(folder), input=None if job.input is None else str(folder / job.input)
+    )
+
+
+def _folder(job: record.Command) -> Path:
+    return Path(job.directory or ".").absolute()
+
+
 def _of(job: record.Command) -> Iterator[str]:
-    folder = Path(job.directory or ".").absolute()
+    folder = _folder(job)
     program, *words = job.argv
     path = job.environment.get("PATH", os.defpath)
     at = str(folder / program) if "/" in program else shutil.which(program, path=path)
-    if at is not None:
+    if at is not None and Path(at).is_file():
         yield str(Path(at).absolute())
     for word in (*words, *(() if job.input is None else (job.input,))):
         # Options hold files as well: --input=FILE.

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from tare import loads, record, workloads
+from tare import loads, platforms, record, workloads
 from tare.errors import TareError, TrialError
+from tare.execute.files import from_here
 from tare.execute.observer import Observer
 from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
@@ -140,6 +141,18 @@ class Conductor:
             values.wrong,
         )
 
+    def _workload(self, cell: Cell, seed: int, repetitions: int | None) -> record.Workload:
+        job = workloads.job(
+            cell, repetitions=repetitions, seed=seed, surroundings=self.surroundings
+        )
+        if (
+            isinstance(job, record.Command)
+            and platforms.own_files(cell.platform)
+            and platforms.brings_files(cell.platform, self.experiment.platforms)
+        ):
+            return from_here(job)
+        return job
+
     def _job(
         self, number: int, cell: Cell, seed: int, repetitions: int | None, iterations: int | None
     ) -> record.Trial:
@@ -153,9 +166,7 @@ class Conductor:
             id=0,
             trial=number,
             nonce=self.nonce,
-            workload=workloads.job(
-                cell, repetitions=repetitions, seed=seed, surroundings=self.surroundings
-            ),
+            workload=self._workload(cell, seed, repetitions),
             workers=(),
             iterations=e.iterations if iterations is None else iterations,
             warmup=e.warmup,

@@ -102,7 +102,7 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     best = min(most, key=lambda name: most[name])
     if all(c.verdict == "not decided" for _, c in compared):
         told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
-        yield Line("platform", "Which platform is not decided", f"at most they cost {told}")
+        yield Line("platform", "Which platform to take is not decided", f"at most they cost {told}")
         return
     equal = _no_worse(best, results)
     here = [(p, c) for p, c in compared if p.level == best]
@@ -163,7 +163,7 @@ def _sizes(known: Evidence) -> Iterable[Line]:
     elif unclear and not told:
         text = f"at the smallest beside the largest, {listing(unclear)}"
         yield Line("size", "Whether size matters is not decided", text)
-    elif apart and not told:
+    elif apart and not told and set(known.results.varied) & set(SIZES):
         yield Line("size", "Which size is not decided", apart[0].found.refusal or "")
 
 

@@ -6,6 +6,7 @@ from tare.platforms.layer import Figure, Instance, Place
 from tare.platforms.stack import (
     availability,
     brings_files,
+    layers,
     offered,
     own_files,
     shares_memory,
@@ -19,6 +20,7 @@ __all__ = [
     "Place",
     "availability",
     "brings_files",
+    "layers",
     "offered",
     "own_files",
     "shares_memory",

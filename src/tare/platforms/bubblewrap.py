@@ -25,6 +25,7 @@ class Bubblewrap(Layer):
     )
     needs = (PROGRAM,)
     own_files = True
+    brings_files = True
     privileged = True
     stacks = ("docker/bubblewrap",)
 

@@ -164,7 +164,8 @@ class Layer:
     engine: tuple[str, ...] = ()
     #: What is inside sees files of its own, not those of the host under the same names.
     own_files = False
-    #: Brings the files of ``Place.files`` along, under their names.
+    #: Shows the files of ``Place.files`` all the same, under their names, unless it is given an
+    #: ``image`` or a ``root`` of its own.
     brings_files = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False

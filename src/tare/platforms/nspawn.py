@@ -30,6 +30,7 @@ class Nspawn(Layer):
     )
     needs = (PROGRAM,)
     own_files = True
+    brings_files = True
     privileged = True
 
     def check_here(self, place: Place) -> None:

@@ -34,6 +34,7 @@ class Container(Layer):
     package: str
 
     own_files = True
+    brings_files = True
     privileged = True
 
     def check_here(self, place: Place) -> None:

@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -121,9 +122,12 @@ def own_files(stack: str) -> bool:
     return any(layer.own_files for layer in layers(stack))
 
 
-def brings_files(stack: str) -> bool:
-    """Tell whether the files that commands need are brought into a stack, under their names."""
-    return any(layer.brings_files for layer in layers(stack))
+def brings_files(stack: str, options: dict[str, dict[str, Any]]) -> bool:
+    """Tell whether files of this machine that commands need are in a stack, under their names."""
+    given = [options.get(layer.description.name, {}) for layer in layers(stack)]
+    return all(layer.brings_files or not layer.own_files for layer in layers(stack)) and not any(
+        one.get(name) is not None for one in given for name in ("image", "root")
+    )
 
 
 def shares_memory(stack: str) -> bool:

@@ -169,6 +169,7 @@ def _fits(place: Place) -> None:
         raise PlatformError(
             f"a virtual machine needs {LEAST_BYTES // MIB} MiB for its kernel, and "
             f"{memory // MIB} MiB were asked",
+            f"a size with {LEAST_BYTES // MIB} MiB or more",
         )
 
 
