@@ -262,6 +262,45 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
     assert lines[0].startswith("Which platform to take is not decided: at most they cost ")
     assert any(x.startswith("Whether size matters is not decided: ") for x in lines)
     assert any(x.startswith("Whether to pin is not decided: for bare") for x in lines)
+    assert any(x.startswith("Decided nowhere: 12 cells of 12 on docker and runc") for x in lines)
+    assert ask("platform_advice", results).verdict == "undecided"
+    assert ask("overhead", results).verdict == "undecided"
+
+
+def test_of_few_trials_no_cell_is_called_stable() -> None:
+    found = ask("causes", make(Behaviour(mean_ns=200 * MS, spread=0.4), workers=(1,), trials=8))
+    assert found.verdict == "undecided"
+    assert "cannot be told from n = 8 trials a cell: a spread needs at least 20" in found.answer
+    assert "No cell is unstable" not in found.answer
+
+
+def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
+    results = make(
+        lambda levels: Behaviour(
+            mean_ns=MS * {"bare": 100, "docker": 120, "runc": 140}[levels["platform"]], spread=0.02
+        ),
+        platforms=("bare", "docker", "runc"),
+        workers=(1,),
+        pinnings=("none", "pinned"),
+        trials=14,
+        sizes=("1c",),
+    )
+    found = ask("platform_advice", results)
+    assert found.verdict == "told"
+    assert not any("ize" in line or "PTO" in line for line in found.advice)
+    assert "size" not in {row["about"] for row in rows(found, "Advice")}
+
+
+def test_what_is_not_cheap_is_not_recommended() -> None:
+    cost = {"bare": 1.0, "docker": 1.3, "runc": 1.2}
+    results = make(
+        lambda levels: Behaviour(mean_ns=200 * MS * cost[levels["platform"]], spread=0.02),
+        platforms=("bare", "docker", "runc"),
+        workers=(1,),
+        trials=14,
+    )
+    first = ask("platform_advice", results).advice[0]
+    assert first.startswith("The least dear is runc, not cheap: beside bare runc costs +2")
 
 
 def test_practices_stand_beside_what_was_seen(sized: Results) -> None:
@@ -314,6 +353,20 @@ def test_a_workload_that_waits_is_io() -> None:
     assert math.isclose(found["waits"][1], 0.2, rel_tol=0.1)
 
 
+def test_a_workload_that_waits_for_a_cpu_is_no_io() -> None:
+    results = make(workers=(1,), trials=4)
+    table = results.sample_table
+    wall = table[table["metric"] == "wall_ns"]
+    waits = wall.assign(metric="wait_ns", source="schedstat", value=wall["value"] * 4)
+    slow = table.assign(
+        value=table["value"].where(table["metric"] != "wall_ns", table["value"] * 5)
+    )
+    found = dataclasses.replace(results, sample_table=pd.concat([slow, waits]))
+    ((kind, share),) = intensities(found).values()
+    assert kind == "CPU"
+    assert share > 0.9
+
+
 def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     results = make(workers=(1,), trials=4, pinnings=("none", "pinned"), sizes=("1c", "2c"))
     instances = []
@@ -335,6 +388,9 @@ def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     assert seen[("docker", "none", "1c")] == (1.0, 2)
     assert seen[("docker", "pinned", "1c")] == (1.0, 1)
     assert "starts 2 times as many as it is given" in found.answer
+    assert "bare vanilla at 2 cores" in found.answer
+    order = [(r["platform"], r["size"]) for r in rows(found, "What a program sees")]
+    assert order == sorted(order)
 
 
 def test_findings_of_platforms_stand_results_of_every_small_size() -> None:

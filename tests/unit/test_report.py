@@ -20,6 +20,7 @@ from tare.errors import StoreError
 from tare.findings import all_findings
 from tare.registry import scan
 from tare.report import html, markdown, page, pictures
+from tare.report.charts.rows import of_where
 from tare.report.origin import origin
 
 CHARTS = sorted(scan("report.charts"))
@@ -358,3 +359,9 @@ def test_the_same_results_give_the_same_page(small, tmp_path):
 def test_a_sweep_has_the_charts_of_sweeps_alone(swept, swept_twice):
     assert [f.name for f in swept.figures] == ["calibration", "calibration_delivered"]
     assert [f.name for f in swept_twice.figures] == ["calibration", "calibration_several"]
+
+
+def test_places_of_charts_are_told_as_a_person_would() -> None:
+    assert of_where("qsort on docker") == "for qsort on docker"
+    assert of_where("at size 2c") == "at size 2c"
+    assert of_where("on bare at size 2c") == "on bare at size 2c"

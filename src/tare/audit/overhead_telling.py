@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -19,6 +20,8 @@ _TOO_FAST = 0.9
 #: Platforms that collapse, and others, that are told one by one.
 _MOST_COLLAPSES = 3
 _MOST_LISTED = 8
+#: From this factor on, what the reference goes up and down over its sizes is told.
+_OF_RUNS = 1.05
 
 
 def line_name(line: Line | Place) -> str:
@@ -235,22 +238,31 @@ def caveats(found: OverheadAudit) -> list[str]:
 
 
 def _one_run(found: OverheadAudit) -> str:
-    medians = [
-        p.series.median.estimate for p in found.places
-        if p.platform == found.design.reference and p.pinning in (None, found.design.free)
-    ]  # fmt: skip
-    unit = found.places[0].series.series.unit
+    back = _against_the_trend(found)
     spread = ""
-    if len(medians) > 1:
+    if back > _OF_RUNS:
         spread = (
-            f"; the median of {found.design.reference} itself is between "
-            f"{told_quantity(min(medians), unit)} and {told_quantity(max(medians), unit)} over "
-            "the sizes, and differences as small as that may be those of runs"
+            f"; over the sizes {found.design.reference} itself goes up and down by a factor of "
+            f"{back:.2f}, and differences as small as that may be those of runs"
         )
     return (
         "Nothing says which execution a value comes from: where a series is one run, intervals "
         f"tell how far its items agree, not how far another run would{spread}."
     )
+
+
+def _against_the_trend(found: OverheadAudit) -> float:
+    """Return by which factor the reference goes against its trend over the sizes at most."""
+    here = [
+        (p.cores or 0.0, p.series.median.estimate) for p in found.places
+        if p.platform == found.design.reference and p.pinning in (None, found.design.free)
+    ]  # fmt: skip
+    medians = [m for _, m in sorted(here) if m > 0]
+    if not medians:
+        return 1.0
+    pairs = list(itertools.combinations(medians, 2))
+    falls = medians[-1] <= medians[0]
+    return max((b / a if falls else a / b for a, b in pairs), default=1.0)
 
 
 def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> str:

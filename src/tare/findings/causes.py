@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.findings.cells import Cell, Cells, basis_of, cells_of
+from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns, relative_spread
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.ladder import ladders
@@ -54,14 +54,7 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     some = _unstable(cells)
     if not some:
-        return Finding(
-            name=_DESCRIPTION.name,
-            question=_DESCRIPTION.question,
-            answer="No cell is unstable: none was shown to be less stable than another, and no "
-            f"p10–p90 range exceeds {percent(_WIDE)} of its median.",
-            verdict="told",
-            basis=str(basis),
-        )
+        return _none(cells, basis)
     table = _covariates(results)
     told = [(c, why, _explain(c, table, cells)) for c, why in some]
     known = [(c, e) for c, _, e in told if e is not None]
@@ -75,6 +68,26 @@ def find(results: Results) -> Finding | None:
         tables=(_table(told, cells),),
         caveats=_caveats(results, cells),
         charts=("causes",),
+    )
+
+
+def _none(cells: Cells, basis: Basis) -> Finding:
+    """Tell that no cell is known to be unstable; with too few trials nobody knows."""
+    few = min((c.n for c in cells.all), default=0)
+    answer = "No cell is unstable: none was shown to be less stable than another, and no " + (
+        f"p10–p90 range exceeds {percent(_WIDE)} of its median."
+    )
+    if few < FEWEST:
+        answer = (
+            f"Which cells are unstable cannot be told from n = {few} trials a cell: a spread "
+            f"needs at least {FEWEST}. None was shown to be less stable than another."
+        )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=answer,
+        verdict="undecided" if few < FEWEST else "told",
+        basis=str(basis),
     )
 
 

@@ -52,7 +52,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, said)),
-        verdict="told",
+        verdict="undecided" if all(c.verdict == "not decided" for _, c in compared) else "told",
         summary=" ".join(filter(None, summary)),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tare.findings import emulation
 from tare.findings.cells import Basis, cells_of
@@ -42,6 +42,11 @@ class Line:
     def __str__(self) -> str:
         return f"{self.advice}: {self.evidence}."
 
+    @property
+    def open(self) -> bool:
+        """Whether it says no more than that nothing is decided."""
+        return self.about == "open" or "not decided" in self.advice
+
 
 def find(results: Results) -> Finding | None:
     """Advise on what was varied: platforms over sizes or pinning, or three of them and more."""
@@ -64,7 +69,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=" ".join(str(line) for line in lines),
         advice=tuple(str(line) for line in lines),
-        verdict="undecided" if all("not decided" in x.advice for x in lines) else "told",
+        verdict="undecided" if all(x.open for x in lines) else "told",
         basis=str(basis),
         tables=(_table(lines, basis), practice_table(known, practices(known))),
         caveats=tuple(filter(None, [apart, _ONE_HOST])),
@@ -82,7 +87,7 @@ def advise(results: Results, basis: Basis, known: Evidence) -> list[Line]:
     compared = compare_locations(cells_of(results, basis), "platform", results.experiment.margin)
     lines = [
         *_platform(compared, results),
-        *_sizes(known),
+        *(_sizes(known) if set(results.varied) & {*SIZES} else ()),
         *_pinning(known),
         *_factors(results, basis),
         *_why(results),
@@ -112,14 +117,23 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     text = f"beside {pair.reference} {best} costs {ratio} {at}, where it may cost most"
     others = [name for name in most if name != best and name not in equal]
     if others:
-        worst = max(others, key=lambda name: most[name])
+        worst = max(others, key=most.__getitem__)
         text += f"; {worst} up to {percent(most[worst] - 1, sign=True)}"
     if equal:
         text += f"; that it costs less than {listing(equal, 'or')} is not shown anywhere"
-    cheap = most[best] < 1 + SMALL
-    names = listing([best, *equal], "or")
-    verb = f"Take {names}" if others or equal else f"{best} {'is cheap' if cheap else 'is dear'}"
-    yield Line("platform", verb, text)
+    yield Line("platform", _verb([best, *equal], here, among=bool(others or equal)), text)
+
+
+def _verb(names: list[str], here: Compared, *, among: bool) -> str:
+    """Recommend what is surely cheap; of what is not, say no more than which costs least."""
+    dear = max(c.low or 0 for _, c in here) > 1 + SMALL
+    where = " everywhere" if len(here) > 1 else ""
+    if max(c.high or 0 for _, c in here) < 1 + SMALL:
+        return f"Take {listing(names, 'or')}" if among else f"{names[0]} is cheap{where}"
+    doubt = f"not cheap{where}" if dear else f"not surely cheap{where}"
+    if not among:
+        return f"{names[0]} is {doubt}"
+    return f"The least dear {'is' if len(names) == 1 else 'are'} {listing(names)}, {doubt}"
 
 
 def _no_worse(best: str, results: Results) -> list[str]:
@@ -268,25 +282,17 @@ def _open(compared: Compared) -> Iterable[Line]:
     waiting = [(p, c) for p, c in compared if c.verdict == "not decided"]
     if waiting:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
-        yield Line(
-            "open",
-            "Not decided everywhere",
-            f"{counted(len(waiting), 'cell')} of {len(compared)} on {names}{further(waiting)}",
-        )
+        told = f"{counted(len(waiting), 'cell')} of {len(compared)} on {names}{further(waiting)}"
+        everywhere = len(waiting) == len(compared)
+        yield Line("open", "Decided nowhere" if everywhere else "Not decided everywhere", told)
 
 
 def _table(lines: list[Line], basis: Basis) -> Table:
+    titles = {"about": "about", "advice": "advice", "evidence": "what it rests on"}
     return Table(
         title=f"Advice, by {metric_name(basis.metric)}",
-        columns=(
-            Column(key="about", title="about"),
-            Column(key="advice", title="advice"),
-            Column(key="evidence", title="what it rests on"),
-        ),
-        rows=tuple(
-            {"about": line.about, "advice": line.advice, "evidence": line.evidence}
-            for line in lines
-        ),
+        columns=tuple(Column(key=key, title=title) for key, title in titles.items()),
+        rows=tuple(asdict(line) for line in lines),
         note=f"Cheap: surely below {share(SMALL)}. CHR: assigned cores over the host's.",
     )
 

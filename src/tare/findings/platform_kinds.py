@@ -12,8 +12,8 @@ Kind = Literal["CN", "VM", "VMCN", "other"]
 Intensity = Literal["CPU", "I/O", "ultra I/O"]
 
 _CONTAINERS = frozenset({"docker", "podman", "runc", "crun", "nspawn"})
-#: CPU time over wall time on the reference with most CPUs: from here on a workload is CPU-bound,
-#: and below the other one it hardly computes.
+#: Share of the wall time that a workload computes or waits for a CPU, on the reference with most
+#: CPUs: from here on it is CPU-bound, and below the other one it hardly computes.
 CPU_BOUND, ULTRA = 0.8, 0.3
 
 
@@ -27,10 +27,11 @@ def kind_of(stack: str) -> Kind:
 
 
 def intensities(results: Results) -> dict[str, tuple[Intensity, float]]:
-    """Return for each workload what it mostly does, and its CPU time over wall time.
+    """Return for each workload what it mostly does, and which share of its time it computes.
 
     As it is on the reference at its largest size, vanilla where that was measured: what waits for
-    a quota waits for no disk. Workloads without both times are left out.
+    a quota waits for no disk, and neither does what waits for a CPU that others have. Workloads
+    without CPU and wall time are left out.
     """
     bare = reference_of(results)
     found: dict[str, tuple[Intensity, float]] = {}
@@ -61,14 +62,18 @@ def _share(results: Results, workload: str, bare: str | None) -> float | None:
         ),
     )
     here = set(good.loc[good["cell"] == largest["cell"], "trial"])
+    waits = _median(results, "wait_ns", here) or 0.0
     for wall, cpu in (("wall_ns", "cpu_ns"), ("kernel_wall_ns", "kernel_cpu_ns")):
-        times = []
-        for metric in (wall, cpu):
-            sources = results.sources(metric)
-            if not sources:
-                break
-            rows = measured(results, metric, sources[0])
-            times.append(float(rows.loc[rows["trial"].isin(here), "value"].median()))
-        if len(times) == 2 and times[0] > 0:
-            return times[1] / times[0]
+        lasts, computes = _median(results, wall, here), _median(results, cpu, here)
+        if lasts and computes is not None:
+            return computes / lasts if computes > lasts else min(1.0, (computes + waits) / lasts)
+    return None
+
+
+def _median(results: Results, metric: str, trials: set[int]) -> float | None:
+    """Return the median of a metric by its best source over trials."""
+    for source in results.sources(metric)[:1]:
+        rows = measured(results, metric, source)
+        values = rows.loc[rows["trial"].isin(trials), "value"]
+        return None if values.empty else float(values.median())
     return None

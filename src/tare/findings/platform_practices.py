@@ -201,7 +201,8 @@ def practice_table(known: Evidence, found: Sequence[Practice]) -> Table:
             for p in found
         ),
         note="A size of a range agrees where what a vanilla container costs there is surely below "
-        f"{share(SMALL)}. CPU time over wall time on the reference at its largest size: "
-        f"{kinds or 'not known'}; CPU-bound from {CPU_BOUND}, ultra I/O-intensive below {ULTRA}. "
-        "PINNING's host had 112 CPUs; its ranges are of that machine.",
+        f"{share(SMALL)}. Share of the time that a workload computes or waits for a CPU, on the "
+        f"reference at its largest size: {kinds or 'not known'}; CPU-bound from {CPU_BOUND}, "
+        f"ultra I/O-intensive below {ULTRA}. PINNING's host had 112 CPUs; its ranges are "
+        "of that machine.",
     )

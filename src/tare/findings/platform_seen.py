@@ -73,7 +73,11 @@ def seen(results: Results) -> list[dict[str, Any]]:
         known = {n: None if pd.isna(one[n]) else int(one[n]) for n in names}
         # Instances of the same size see the same: the last one stands for all.
         rows[(*levels.values(), cores)] = {**levels, "cores": cores, **known}
-    return list(rows.values())
+    order = {str(name): i for i, name in enumerate(results.experiment.factors["platform"])}
+    return sorted(
+        rows.values(),
+        key=lambda r: (order.get(r["platform"], len(order)), r["cores"] or 0, r["pinning"]),
+    )
 
 
 def _given(results: Results, one: dict[Any, Any], levels: dict[str, str]) -> float | None:
@@ -102,8 +106,7 @@ def _answer(rows: list[dict[str, Any]]) -> str:
             f"{_among(more)}."
         )
     if own:
-        names = dict.fromkeys(_named(r) for r in own)
-        told.append(f"As many CPUs as they are given see {listing(names)}.")
+        told.append(_own(own, more))
     if not told:
         told = [
             f"{r['platform']} sees {counted(int(r['cpus_affinity']), 'CPU')}."
@@ -111,6 +114,15 @@ def _answer(rows: list[dict[str, Any]]) -> str:
             if r.get("cpus_affinity") is not None
         ]
     return " ".join(told) or "The table says what was told."
+
+
+def _own(own: list[dict[str, Any]], more: list[dict[str, Any]]) -> str:
+    """Name what sees as many as it is given: at every size, or only at some."""
+    part = {_named(r) for r in more}
+    names = dict.fromkeys(
+        _named(r) + (f" at {size_name(r['cores'])}" if _named(r) in part else "") for r in own
+    )
+    return f"As many CPUs as they are given see {listing(names)}."
 
 
 def _named(row: dict[str, Any]) -> str:

@@ -70,7 +70,7 @@ def drift_told(clocks: Agreement | None) -> str | None:
     """Write how the clock inside gains on the host's."""
     if clocks is None or clocks.drift_ppm is None or clocks.drift_within_ppm is None:
         return None
-    return f"{clocks.drift_ppm:+.2g} ± {clocks.drift_within_ppm:.2g} ppm"
+    return f"{clocks.drift_ppm:+.2g} ± {clocks.drift_within_ppm:.2g} ppm".replace("-", "−")
 
 
 def cpu_told(held: Holding | None) -> str | None:

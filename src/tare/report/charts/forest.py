@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tare.findings.finding import Table
 from tare.findings.phrasing import change_interval, counted
-from tare.report.charts.rows import where
+from tare.report.charts.rows import of_where, where
 from tare.results import Results
 from tare.statistics.charts.forest import MOST_ROWS, Ratio, draw_ratios, ratio_axis
 
@@ -54,4 +54,4 @@ def tell_ratios(some: Sequence[Ratio], what: str) -> str:
 
 
 def _one(r: Ratio) -> str:
-    return f"{change_interval(r.ratio, r.low, r.high)} for {r.where} (n = {r.n})"
+    return f"{change_interval(r.ratio, r.low, r.high)} {of_where(r.where)} (n = {r.n})"

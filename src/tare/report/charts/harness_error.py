@@ -11,7 +11,7 @@ from tare.findings.phrasing import percent, quantity
 from tare.metrics import SOURCES
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
-from tare.report.charts.rows import tables_of, where
+from tare.report.charts.rows import of_where, tables_of, where
 from tare.report.scales import scale_for
 from tare.results import Results
 
@@ -108,7 +108,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
                 f"{source} ({table.title.split(':')[0]}): {quantity(worst['mean'], 'ns')} ± "
                 f"{quantity(worst['sd'], 'ns')}"
                 + (f", {percent(share)} of the time," if share is not None else "")
-                + f" for {where(worst, table, results)} (n = {worst['n']})"
+                + f" {of_where(where(worst, table, results))} (n = {worst['n']})"
             )
     text = f"Mean error and one SD of it to either side; where it varies most: {'; '.join(told)}."
     if longest > _MOST_ROWS:

@@ -82,10 +82,14 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
         total = sum(counts.values())
         words = listing(f"{word} {n}" for word, n in counts.items() if n)
         told.append(
-            f"the {row['of']} of trials pinned {row['pinning']} is, beside those not pinned, in "
+            f"the {row['of']} of trials {_pinned(row['pinning'])} is, beside those not pinned, in "
             f"{counted(total, 'group')}: {words}"
         )
     return f"In STABILITY's words, over pooled iterations: {'; '.join(told)}."
+
+
+def _pinned(level: object) -> str:
+    return "pinned" if level == "pinned" else f"pinned {level}"
 
 
 UNIT = ChartUnit(

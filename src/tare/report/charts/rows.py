@@ -28,3 +28,8 @@ def where(
     keys = [c.key for c in table.columns if c.key in results.factors and c.key not in without]
     named = at_levels({key: str(row[key]) for key in keys}, keys)
     return named or results.experiment.workloads[0].name
+
+
+def of_where(named: str) -> str:
+    """Put "for" before what begins with a noun: "for qsort on docker", but "on docker"."""
+    return named if named.split(" ", 1)[0] in ("at", "on", "under", "with") else f"for {named}"
