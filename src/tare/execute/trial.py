@@ -125,7 +125,7 @@ class Conductor:
             job = self._job(number, cell, seed, repetitions, iterations)
             failure = self._surrounded(job, cell, cpus, values)
         except TareError as error:
-            failure = error.message
+            failure = error.message + (f" (try: {error.hint})" if error.hint else "")
         ended = time.monotonic_ns()
         status = "ok" if failure is None else "failed"
         self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
