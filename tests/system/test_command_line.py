@@ -255,9 +255,16 @@ def ended(out: Path) -> int:
 
 
 def left_behind() -> set[str]:
-    """Return what dead sessions left: whatever bears the name of one that does not live."""
+    """Return what dead sessions left: whatever bears the name of one that does not live.
+
+    Images are kept for the next session, of this process or of another one.
+    """
     living = {name for name, lives in lease.sessions().items() if lives}
-    return {one.what for one in remnants.found() if lease.session_of(one.name) not in living}
+    return {
+        one.what
+        for one in remnants.found()
+        if (session := lease.session_of(one.name)) is not None and session not in living
+    }
 
 
 @pytest.mark.parametrize("words", [["run"], ["runn"], ["run", "--nope", "--", "true"]])
