@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output
+from tare.cli import output, where
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
@@ -60,19 +60,10 @@ def run(
     warmup: Annotated[
         int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
     ] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Instances side by side.")] = 1,
-    instances: Annotated[
-        str, typer.Option(help="Workers each in an own instance, or all in a shared one.")
-    ] = "own",
-    size: Annotated[
-        str, typer.Option(help="Cores and memory of an instance: 2c8g, 0.5c, 1c512m, large …")
-    ] = "all",
-    pinning: Annotated[
-        str,
-        typer.Option(
-            help="none, spread, compact; pinned: as many CPUs as the size has cores; or 0-1,3."
-        ),
-    ] = "none",
+    workers: where.Workers = 1,
+    instances: where.Instances = "own",
+    size: where.Size = "all",
+    pinning: where.Pinning = "none",
     timeout: Annotated[
         str | None, typer.Option(help="Kill an execution that takes longer.")
     ] = None,

@@ -1,0 +1,21 @@
+"""Options that say where commands run, the same for one command and for several."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Workers = Annotated[int, typer.Option(min=1, help="Instances side by side.")]
+Instances = Annotated[
+    str, typer.Option(help="Workers each in an own instance, or all in a shared one.")
+]
+Size = Annotated[
+    str, typer.Option(help="Cores and memory of an instance: 2c8g, 0.5c, 1c512m, large …")
+]
+Pinning = Annotated[
+    str,
+    typer.Option(
+        help="none, spread, compact; pinned: as many CPUs as the size has cores; or 0-1,3."
+    ),
+]
