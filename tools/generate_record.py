@@ -162,6 +162,8 @@ def annotation(schema: Schema) -> str:
     if isinstance(schema["type"], list):
         return " | ".join(annotation({**schema, "type": kind}) for kind in schema["type"])
     match schema["type"]:
+        case "array" if isinstance(schema["items"], list):
+            return f"tuple[{', '.join(annotation(item) for item in schema['items'])}]"
         case "array":
             return f"tuple[{annotation(schema['items'])}, ...]"
         case "object":

@@ -7,13 +7,15 @@
 //! its `done` is a failed trial. Metrics, kernels and their parameters are data
 //! (`tare-agent describe`), not part of the schema.
 
+pub mod network;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.

@@ -2,9 +2,10 @@
 
 use schemars::{gen::SchemaSettings, schema::RootSchema, JsonSchema};
 
+use crate::record::network::{EmulateOrder, EmulateRecord, MeasureOrder, MeasureRecord};
 use crate::record::{Job, Record, SCHEMA};
 
-/// Both directions of the stream, so that one document defines every type.
+/// Both directions of every stream, so that one document defines every type.
 #[derive(JsonSchema)]
 #[allow(dead_code)] // described, never built
 struct Stream {
@@ -12,6 +13,11 @@ struct Stream {
     job: Job,
     /// What the agent answers.
     record: Record,
+    /// What it writes to `measure`, and what that tells; likewise of `emulate`.
+    measure_order: MeasureOrder,
+    measure_record: MeasureRecord,
+    emulate_order: EmulateOrder,
+    emulate_record: EmulateRecord,
 }
 
 /// Print the JSON Schema of jobs and records.

@@ -12,13 +12,18 @@ import msgspec
 
 #: Factors that tare itself knows how to set; any other becomes a placeholder in the command
 #: (``{name}``) and an environment variable (``TARE_NAME``).
-KNOWN_FACTORS = ("platform", "workers", "pinning", "load", "size", "quota", "period")
+KNOWN_FACTORS = (
+    "platform", "workers", "pinning", "load", "size", "quota", "period", "network",
+)  # fmt: skip
 
 #: Instead of levels of ``workers``: counts that follow the machine's topology.
 TOPOLOGY = "topology"
 
 #: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
 NO_LOAD, WHOLE_SIZE = "none", "all"
+
+#: Level of ``network`` in which trials have the machine's own network.
+NO_NETWORK = "none"
 
 #: Levels of ``pinning`` beside lists of CPUs: workers go where the scheduler puts them; each worker
 #: on CPUs of its own; each instance confined to as many CPUs as its size has cores, chosen by the
@@ -116,6 +121,24 @@ def listed_cpus(pinning: str) -> tuple[int, ...] | None:
     return tuple(sorted({cpu for span in spans for cpu in span}))
 
 
+class NetworkSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[network]``: the small network in which trials with a level of ``network`` take place.
+
+    The command runs on its first host; ``{hosts}`` are the addresses of all, ``{host_file}`` a
+    file of them.
+    """
+
+    hosts: int = 2
+    #: Commands that run on every host but the first while the session lasts, such as a server.
+    serve: tuple[tuple[str, ...], ...] = ()
+    #: Every trial begins with the level's initial budget, or with what the one before left.
+    budget: Literal["reset", "carry"] = "reset"
+    #: Before a trial: at once, after so many seconds, or when every bucket is full again.
+    rest: Literal["none", "refill"] | float = "none"
+    #: How often the tokens that are left are written down.
+    log_s: float = 0.1
+
+
 class WindowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[window]``: each trial does its work over and over through a stretch of time."""
 
@@ -185,6 +208,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inputs: int = 1
     #: Leave out platforms and loads that are not available, and say so.
     skip_missing: bool = False
+    #: Where levels of ``network`` other than ``none`` take place.
+    network: NetworkSpec = NetworkSpec()
     #: Executions are counted in windows of time, so that the metric is ``throughput``; None: each
     #: execution is timed.
     window: WindowSpec | None = None
@@ -246,6 +271,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     quota: float | None = None
     #: Seconds after which that is handed out anew; None: the experiment's quota_period_s.
     period: float | None = None
+    #: As written: ``bucket:c5.xlarge budget=100Gbit``; None: no factor of the experiment.
+    network: str | None = None
     #: Levels of the user's own factors.
     others: dict[str, str] = {}
 
@@ -260,5 +287,6 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
             "size": self.size,
             **({} if self.quota is None else {"quota": f"{self.quota:g}"}),
             **({} if self.period is None else {"period": f"{self.period:g}"}),
+            **({} if self.network is None else {"network": self.network}),
             **self.others,
         }

@@ -147,6 +147,34 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
     monotonic_ns: int
 
 
+class HostUse(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="network_use"):
+    """What one host of an emulated network sent in a trial, and what of its bucket was left."""
+
+    trial: int
+    #: From 1, which runs the command.
+    host: int
+    #: None: it has no bucket.
+    tokens_start_bits: int | None
+    tokens_end_bits: int | None
+    sent_bytes: int
+    dropped_packets: int
+    #: How often, and how long in all, the bucket was empty; and when first, since the trial began.
+    times_dry: int
+    dry_ns: int
+    first_dry_ns: int | None
+
+
+class HostTokens(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="network_log"):
+    """The hosts of an emulated network at one moment of a trial, each at its place."""
+
+    trial: int
+    #: Since the trial began.
+    at_ns: int
+    tokens_bits: tuple[int | None, ...]
+    rate_bps: tuple[int | None, ...]
+    sent_bytes: tuple[int, ...]
+
+
 #: ``fixed``: n was decided beforehand; ``target``: the cell has what was asked; ``cap``: it had as
 #: many trials as any cell gets; ``refused``: no further trial will help; ``decided``: every
 #: comparison's verdict is safe; ``alone``: what it was to be compared with kept failing.
@@ -197,6 +225,8 @@ Line = (
     | ClockCheck
     | TrialStart
     | TrialEnd
+    | HostUse
+    | HostTokens
     | Stop
     | Note
     | SessionEnd

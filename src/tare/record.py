@@ -11,7 +11,22 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 4
+SCHEMA: int = 5
+
+
+class BuiltHost(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """A host of a network that was made."""
+
+    address: str | None = None
+    host: int
+    interface: str
+    #: Path of its network namespace; absent: this one.
+    namespace: str | None = None
 
 
 class Capture(
@@ -28,6 +43,15 @@ class Capture(
     limit_bytes: int
 
 
+#: Where data goes.
+Direction = Literal[
+    "in",
+    "both",
+    # From here to the other end.
+    "out",
+]
+
+
 #: How long a probe may take, and how much it looks at.
 Effort = Literal[
     # A few tens of milliseconds: is the machine still the same?
@@ -37,6 +61,162 @@ Effort = Literal[
     # Everything.
     "whole",
 ]
+
+
+class BuildNetwork(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="build_network",
+):
+    """First of all, once: make a network of hosts, each a network namespace, on one bridge."""
+
+    hosts: int
+    id: int
+    #: What everything made is called: `NAME-1` is the first host's namespace in /run/netns.
+    name: str
+    #: First three bytes of the hosts' addresses: `10.77.0`; hosts count from 1.
+    subnet: str
+
+
+class TakeInterface(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="take_interface",
+):
+    """Instead: shape what leaves by an interface that is there."""
+
+    id: int
+    interface: str
+
+
+class ShapeHosts(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="shape_hosts",
+):
+    """Change how hosts are shaped; those that are not named stay as they are."""
+
+    hosts: tuple[HostShape, ...]
+    id: int
+
+
+class LookAtHosts(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="look_at_hosts",
+):
+    """Tell how every host is."""
+
+    id: int
+
+
+class LogHosts(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="log_hosts",
+):
+    """From now on tell by itself how every host is, so often; absent: not any more."""
+
+    every_ns: int | None = None
+    id: int
+
+
+class NetworkBuilt(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="network_built",
+):
+    """The network is there, or the interface is taken."""
+
+    hosts: tuple[BuiltHost, ...]
+    id: int
+
+
+class NetworkShaped(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="network_shaped",
+):
+    """The order is carried out."""
+
+    id: int
+
+
+class HostStates(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="host_states",
+):
+    """The hosts, of all at one moment; `id` absent: told by itself."""
+
+    #: CLOCK_MONOTONIC.
+    at_ns: int
+    hosts: tuple[HostState, ...]
+    id: int | None = None
+
+
+class NetworkRefused(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="network_refused",
+):
+    """The order cannot be carried out; what was before holds."""
+
+    hint: str | None = None
+    id: int
+    message: str
+
+
+class NetworkFault(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="network_fault",
+):
+    """Something failed by itself, such as an interface that is gone."""
+
+    message: str
+
+
+class EndFact(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """A fact of one end."""
+
+    name: str
+    value: str
 
 
 FaultKind = Literal[
@@ -60,6 +240,64 @@ FaultKind = Literal[
     # and a fallback took their place.
     "warning",
 ]
+
+
+class Histogram(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """How often times were seen, in bins that are at most 1/64 wide of their value: bin `64 e +
+    m` holds the times from `(64 + m) 2^(e-1)` ns up to the next bin for `e` > 0, and of exactly
+    `m` ns for `e` = 0."""
+
+    #: Pairs of bin and count, in order of bins; none is empty.
+    bins: tuple[tuple[int, int], ...]
+    max_ns: int | None = None
+    #: Exactly; absent where there is none.
+    min_ns: int | None = None
+    sum_ns: int
+
+
+class HostShape(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """What leaves one host."""
+
+    #: From 1.
+    host: int
+    #: Most that waits to be sent; what is beyond is dropped. Absent: 50 ms at the lowest rate, and
+    #: no less than a few of the largest packets.
+    queue_bytes: int | None = None
+    shape: Shape
+
+
+class HostState(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """How one host is."""
+
+    dropped_packets: int
+    dry_ns: int
+    first_dry_ns: int | None = None
+    host: int
+    #: At which it may send now; absent: unshaped.
+    rate_bps: int | None = None
+    #: Since the network was made, all counted by the queueing discipline.
+    sent_bytes: int
+    #: How often, and for how long in all, its bucket was empty since it was shaped last; and when
+    #: it was so first, CLOCK_MONOTONIC.
+    times_dry: int
+    #: Left in its bucket; absent: it has none.
+    tokens_bits: int | None = None
+    waiting_bytes: int
 
 
 class Trial(
@@ -190,6 +428,179 @@ class ReadClocks(
     """Read the clocks, once and at once, answered by their stamps."""
 
     id: int
+
+
+class Connect(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="connect",
+):
+    """First of all, once: connect to the other end."""
+
+    #: Congestion control of every data stream; absent: the kernel's default. Always told.
+    congestion: str | None = None
+    direction: Direction
+    #: Numeric address and port of the other end.
+    end: str
+    #: How often an interval is told.
+    interval_ns: int
+    #: Secret of both ends, hexadecimal.
+    key: str
+    #: How long to try to reach the end at the start; afterwards it tries for ever.
+    patience_ns: int
+    #: Round trips of 64 bytes a second on a connection of their own, beside the data; 0: none,
+    #: absent: one after another as fast as they come.
+    pings: int | None = None
+    #: How often TCP_INFO is read within.
+    sample_ns: int
+    #: Data streams of each direction.
+    streams: int
+
+
+class Sending(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="sending",
+):
+    """Send and rest by a pattern for a while."""
+
+    duration_ns: int
+    #: Echoed by what is told of it.
+    id: int
+    off_ns: int
+    #: Send for so long, then rest for so long, and again; `off_ns` 0: full speed, `on_ns` 0: rest.
+    on_ns: int
+    #: Bytes of each write.
+    write_bytes: int
+
+
+class Skip(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="job",
+    tag="skip",
+):
+    """End the phase under way at once, and those that wait before `id`."""
+
+    id: int
+
+
+class Connected(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="connected",
+):
+    """Connected, for the first time or again."""
+
+    #: Nanoseconds since the measurement began, of CLOCK_MONOTONIC, as everywhere in it.
+    at_ns: int
+    #: Facts of this end and of the other: kernel, interface, mtu, qdisc, tso, gro, congestion,
+    #: tcp_wmem, cpus, …
+    here: tuple[EndFact, ...]
+    #: CLOCK_REALTIME then, ns since 1970: the only wall time of the measurement.
+    realtime_ns: int
+    there: tuple[EndFact, ...]
+
+
+class Interval(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="interval",
+):
+    """What was seen in one interval of one direction, summed over its streams.
+
+    What an older kernel does not tell is absent.
+    """
+
+    #: Payload that the receiver's kernel has acknowledged, and that the receiver has read.
+    acked_bytes: int
+    buffer_limited_ns: int | None = None
+    #: Time in which the streams had data to send; of that, held back by the receiver's window, and
+    #: by the sender's buffer.
+    busy_ns: int | None = None
+    direction: Direction
+    end_ns: int
+    #: Its phase.
+    id: int
+    #: Smallest round trip that the kernel has seen lately (tcpi_min_rtt).
+    min_rtt_ns: int | None = None
+    #: How long in it data was to be sent.
+    on_ns: int
+    received_bytes: int | None = None
+    receiver_cpu_ns: int | None = None
+    receiver_limited_ns: int | None = None
+    retransmits: int
+    #: Round trips of the 64 bytes beside the data, as an application sees them; of the first
+    #: direction alone.
+    round_trips: Histogram
+    #: Mean over the samples of tcpi_rttvar, and of the congestion window in segments.
+    rtt_variation_ns: int | None = None
+    #: Payload of a full segment.
+    segment_bytes: int
+    #: Segments sent, with those sent again, and those sent again alone.
+    segments: int | None = None
+    #: CPU time of the processes that send and receive, all their threads.
+    sender_cpu_ns: int | None = None
+    #: Smoothed round trip times (tcpi_rtt), one of each stream every `sample_ns` while sending.
+    smoothed_rtt: Histogram
+    start_ns: int
+    window_segments: float | None = None
+
+
+class Gap(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="gap",
+):
+    """The other end was lost for a while: nothing was measured."""
+
+    end_ns: int
+    start_ns: int
+    why: str
+
+
+class PhaseOver(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="phase_over",
+):
+    """A phase is over, or was skipped."""
+
+    id: int
+    skipped: bool
+
+
+class MeasureOver(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="measure_over",
+):
+    """The last record of all; `why` absent: as asked."""
+
+    why: str | None = None
 
 
 class Peer(
@@ -376,6 +787,63 @@ class Rendezvous(
     path: str | None = None
 
 
+class Unshaped(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="unshaped",
+):
+    """As fast as it goes."""
+
+
+
+class Bucket(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="bucket",
+):
+    """At `high_bps` while there are tokens, then at `low_bps`."""
+
+    capacity_bits: int
+    high_bps: int
+    low_bps: int
+    #: Tokens that come back, always, up to the capacity.
+    refill_bps: int
+    #: Tokens now; absent: what was left, or full where there was no bucket.
+    tokens_bits: int | None = None
+
+
+class Steps(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="steps",
+):
+    """One rate after another; the last is followed by the first."""
+
+    steps: tuple[Step, ...]
+
+
+class Step(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """A rate for a while."""
+
+    duration_ns: int
+    #: 0: nothing passes.
+    rate_bps: int
+
+
 #: What a worker does after its last measured iteration.
 Tail = Literal[
     # Keep the load on with unmeasured iterations until all workers have finished.
@@ -479,12 +947,35 @@ class Command(
     input: str | None = None
 
 
+#: What the front asks of `tare-agent emulate`, each answered once. At the end of its input it
+#: puts everything back.
+EmulateOrder = BuildNetwork | TakeInterface | ShapeHosts | LookAtHosts | LogHosts
+
+
+#: What `tare-agent emulate` tells.
+EmulateRecord = NetworkBuilt | NetworkShaped | HostStates | NetworkRefused | NetworkFault
+
+
 #: What the front asks of a resident agent.
 Job = Trial | MeasureSelf | Watch | Collect | Probe | ReadClocks
 
 
+#: What the front asks of `tare-agent measure`, carried out one after another. At the end of
+#: its input it ends what is under way.
+MeasureOrder = Connect | Sending | Skip
+
+
+#: What `tare-agent measure` tells.
+MeasureRecord = Connected | Interval | Gap | PhaseOver | MeasureOver
+
+
 #: What the agent answers.
 Record = Hello | Fact | Sample | Reading | Clocks | Fault | Done
+
+
+#: How fast data may leave. Rates and amounts count bits as the interface does, headers
+#: included.
+Shape = Unshaped | Bucket | Steps
 
 
 #: What is executed.

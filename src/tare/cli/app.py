@@ -21,6 +21,7 @@ from tare.cli import (
     experiment,
     export,
     fingerprint,
+    net,
     peer,
     run,
     selftest,
@@ -53,6 +54,7 @@ app.add_typer(experiment.app, name="experiment")
 app.command()(audit.audit)
 app.add_typer(fingerprint.app, name="fingerprint")
 app.add_typer(calibrate.app, name="calibrate")
+app.add_typer(net.app, name="net")
 app.command()(export.export)
 app.command()(doctor.doctor)
 app.command()(peer.peer)

@@ -1,0 +1,14 @@
+"""``tare net``: measure a network's variability, find what shapes it, replay it."""
+
+from __future__ import annotations
+
+import typer
+
+from tare.cli import peer
+
+app = typer.Typer(
+    help="Measure a network's variability, find what shapes it, replay it.",
+    no_args_is_help=True,
+)
+# The other end of probes and of measurements is one.
+app.command("serve")(peer.peer)

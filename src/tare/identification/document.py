@@ -1,0 +1,49 @@
+"""What was found of one trace: what ``tare net identify --json`` writes of each series."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+#: ``drop``: as a bucket that was emptied once, which contention would look like as well;
+#: ``bucket``: emptied, refilled by a rest, and the predicted burst was seen; ``stepped``: up and
+#: down between rates as by contention; ``capped``: one fixed rate from the start, below what the
+#: interface can do; ``interrupted``: outages, and no change of rate.
+Shape = Literal["constant", "noisy", "stepped", "drop", "bucket", "capped", "interrupted"]
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """A value with its 95 % interval."""
+
+    value: float
+    ci: tuple[float, float]
+
+
+class Identification(msgspec.Struct, frozen=True, kw_only=True):
+    """What shapes one trace; None: not identifiable from it, ``reasons`` say why."""
+
+    key: dict[str, str]
+    kind: Shape
+    high_gbps: Estimate | None
+    low_gbps: Estimate | None
+    #: From the first interval to the end of the last fast one.
+    time_to_empty_s: Estimate | None
+    budget_gbit: Estimate | None
+    refill_gbps: Estimate | None
+    #: At the end of the trace, in the bucket; and the rest after which it is full.
+    left_gbit: Estimate | None = None
+    full_after_s: Estimate | None = None
+    #: Whole sentences: what speaks for the kind, and why what is None is not known.
+    reasons: tuple[str, ...]
+    #: Of the trace: intervals, seconds, outages.
+    intervals: int
+    seconds: float
+    outages: int = 0
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer."""
+
+    version: int = 1
+    series: tuple[Identification, ...]

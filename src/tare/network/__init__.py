@@ -1,0 +1,1 @@
+"""Networks, measured and made: what drives ``tare-agent measure`` and ``tare-agent emulate``."""

@@ -1,0 +1,1 @@
+"""What is to be published of a network, and checked before its results are compared."""

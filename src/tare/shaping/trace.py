@@ -1,0 +1,45 @@
+"""A trace: how much a network carried, interval by interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Bandwidth over time; arrays of one length *n*, in order of time, without overlap.
+
+    What lies between two intervals is a gap: nothing is known of it. A rest is an interval in
+    which nothing was to be sent.
+
+    Attributes
+    ----------
+    start_s, end_s : ndarray
+        Of each interval, seconds since the trace began.
+    bits : ndarray
+        Carried in it; NaN: not known.
+    on_s : ndarray
+        How long in it data was to be sent, 0 to its length.
+    wire : float
+        Bits on the wire for each bit of ``bits``: headers. 1: not known, or counted already.
+    """
+
+    start_s: Floats
+    end_s: Floats
+    bits: Floats
+    on_s: Floats
+    wire: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.start_s)
+
+    @property
+    def rate_bps(self) -> Floats:
+        """Bits a second while data was to be sent; NaN in a rest."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.on_s > 0, self.bits / self.on_s, np.nan)
