@@ -63,12 +63,15 @@ def cleanup(*, all: bool = False) -> list[str]:
     PlatformError
         If something could not be removed; everything else was.
     """
+    before = leases.sessions()
     remnants = found()
-    # Read after the remnants: whatever was found has had its lease before.
-    living = leases.sessions()
+    # Read after the remnants: whatever was found has had its lease before. A session that changed
+    # settings keeps its lease until they are put back, so that a note without one is of the dead.
+    living = {one.name: False for one in kept.remnants()} | leases.sessions()
     dead = [one for one in remnants if _is_dead(one, living, all)]
     removed = _remove(dead)
-    for name, lives in living.items():
+    # Of a session that died since, not everything has been found: its lease is for the next.
+    for name, lives in before.items():
         if not lives:
             leases.forget(name)
     return removed

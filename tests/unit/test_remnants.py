@@ -15,6 +15,7 @@ import pytest
 from tare import lease, remnants
 from tare.errors import PlatformError
 from tare.platforms import groups, processes
+from tare.settings import kept
 
 #: Holds a lease and waits, as a process of its own that can be killed.
 HOLDER = """
@@ -136,6 +137,36 @@ def test_cleanup_removes_what_the_dead_left_and_nothing_of_the_living(
         assert remnants.cleanup(all=True) == [f"directory {of_nobody}"]
         assert of_living.exists()
     assert of_user.exists()
+
+
+def test_a_note_of_settings_whose_lease_is_lost_is_of_the_dead(state: Path) -> None:
+    note = kept.Kept(
+        name="tare-ffffff", pid=1, boot_id="another", since=1.0, wanted={}, saved={"swap": {}}
+    )
+    kept._write(note)
+    with lease.hold(lease.new_name()):
+        assert remnants.cleanup() == ["note of settings that the reboot put back (swap)"]
+    assert not kept.exists("tare-ffffff")
+
+
+def test_who_dies_during_a_cleanup_keeps_its_lease_for_the_next(
+    state: Path, holder: tuple[str, subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead, process = holder
+
+    def found() -> list[lease.Remnant]:
+        # What it makes just before its end comes too late for those who look now.
+        folder(state, dead)
+        process.kill()
+        process.wait()
+        return []
+
+    with monkeypatch.context() as patched:
+        patched.setattr(remnants, "found", found)
+        assert remnants.cleanup() == []
+    assert lease.sessions() == {dead: False}
+    assert remnants.cleanup() == [f"directory {state / 'files' / dead}"]
+    assert lease.sessions() == {}
 
 
 def test_links_are_not_followed(state: Path) -> None:
