@@ -27,6 +27,11 @@ CLOCKS = (
     "within_ns",
 )  # fmt: skip
 FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values")
+NETWORK_USE = (
+    "trial", "host", "tokens_start_bits", "tokens_end_bits", "sent_bytes", "dropped_packets",
+    "times_dry", "dry_ns", "first_dry_ns",
+)  # fmt: skip
+NETWORK_LOG = ("trial", "at_ns", "host", "tokens_bits", "rate_bps", "sent_bytes")
 
 
 # Compared and hashed by identity: data frames have no equality of their own.
@@ -67,6 +72,14 @@ class Results:
     clocks : DataFrame
         Clocks inside an instance beside the host's: ``session, instance, monotonic_ns,
         monotonic_offset_ns, realtime_offset_ns, within_ns``.
+    network_use : DataFrame
+        What each host of an emulated network sent in a trial: ``trial, host, tokens_start_bits,
+        tokens_end_bits, sent_bytes, dropped_packets, times_dry, dry_ns, first_dry_ns``; hosts count
+        from 1, tokens are absent (NA) where a host has no bucket, ``first_dry_ns`` where its
+        bucket was never empty.
+    network_log : DataFrame
+        The same hosts at moments of a trial, one row each: ``trial, at_ns, host, tokens_bits,
+        rate_bps, sent_bytes``; absent (NA): no bucket, no rate.
     """
 
     experiment: Experiment
@@ -82,6 +95,8 @@ class Results:
         default_factory=lambda: pd.DataFrame(columns=[*INSTANCES, *SEEN])
     )
     clocks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLOCKS))
+    network_use: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_USE))
+    network_log: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_LOG))
 
     @property
     def factors(self) -> list[str]:
@@ -160,6 +175,8 @@ class Results:
             figures=_rows(self.figures, "session", numbers),
             instances=_rows(self.instances, "session", numbers),
             clocks=_rows(self.clocks, "session", numbers),
+            network_use=_rows(self.network_use, "trial", kept),
+            network_log=_rows(self.network_log, "trial", kept),
         )
 
     def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:
