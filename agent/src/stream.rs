@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 
+use serde::de::DeserializeOwned;
+
 use crate::clock;
-use crate::record::{Done, Fact, Fault, FaultKind, Hello, Job, Record, Value, SCHEMA};
+use crate::record::{Done, Fact, Fault, FaultKind, Hello, Record, Value, SCHEMA};
 
 /// Longer than any job; bounds what a peer can make us hold.
 const LINE_LIMIT: usize = 1 << 22;
@@ -31,8 +33,8 @@ impl Jobs {
         }
     }
 
-    /// The next line that is whole: a job, or why it is none.
-    pub fn next(&mut self) -> Option<Result<Job, String>> {
+    /// The next line that is whole: a job, or an order of another stream; or why it is none.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Option<Result<T, String>> {
         let line = self.whole.pop_front()?;
         Some(serde_json::from_slice(&line).map_err(|error| {
             let shown = String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned();
@@ -145,17 +147,18 @@ pub fn refusal(id: u64, message: String) -> Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Job;
 
     #[test]
     fn lines_may_come_in_pieces_and_at_once() {
         let mut jobs = Jobs::default();
         jobs.take(b"{\"job\":\"measure_");
-        assert!(jobs.next().is_none());
+        assert!(jobs.next::<Job>().is_none());
         jobs.take(b"self\",\"id\":7}\ngarbage\n{");
         assert!(matches!(jobs.next(), Some(Ok(Job::MeasureSelf { id: 7 }))));
-        let why = jobs.next().unwrap().unwrap_err();
+        let why = jobs.next::<Job>().unwrap().unwrap_err();
         assert!(why.contains("garbage"), "{why}");
-        assert!(jobs.next().is_none());
+        assert!(jobs.next::<Job>().is_none());
     }
 
     #[test]
@@ -166,8 +169,8 @@ mod tests {
         }
         assert!(jobs.partial.len() < LINE_LIMIT);
         jobs.take(b"\n");
-        assert!(jobs.next().unwrap().is_err());
+        assert!(jobs.next::<Job>().unwrap().is_err());
         jobs.take(b"{\"job\":\"measure_self\",\"id\":7}\n");
-        assert!(jobs.next().unwrap().is_ok());
+        assert!(jobs.next::<Job>().unwrap().is_ok());
     }
 }
