@@ -18,6 +18,7 @@ import synthetic
 from tare import journal, plan_file, record, store
 from tare.errors import StoreError
 from tare.findings import all_findings
+from tare.results import NETWORK_LOG, NETWORK_USE
 from tare.store import schema
 
 ROOT = Path(__file__).parents[2]
@@ -314,3 +315,25 @@ def test_tables_have_the_columns_that_are_documented(folder):
         for table in store.TABLES:
             rows = kept.sql(f"DESCRIBE {table.name}").fetchall()
             assert [(r[0], r[1]) for r in rows] == [(c.name, c.type) for c in table.columns]
+
+
+def test_what_hosts_of_a_network_sent_is_stored_with_its_trial(folder):
+    first, *rest, last = lines_of(folder)
+    use = journal.HostUse(
+        trial=1, host=1, tokens_start_bits=10**13, tokens_end_bits=5, sent_bytes=7,
+        dropped_packets=0, times_dry=1, dry_ns=3, first_dry_ns=2,
+    )  # fmt: skip
+    bare = msgspec.structs.replace(
+        use, host=2, tokens_start_bits=None, tokens_end_bits=None, first_dry_ns=None
+    )
+    log = journal.HostTokens(
+        trial=1, at_ns=4, tokens_bits=(6, None), rate_bps=(8, None), sent_bytes=(9, 10)
+    )
+    put(folder, first, *rest, use, bare, log, last)
+    read = store.load(folder)
+    assert read.network_use["tokens_start_bits"].tolist() == [10**13, pd.NA]
+    assert read.network_use["sent_bytes"].tolist() == [7, 7]
+    assert read.network_log.values.tolist() == [[1, 4, 1, 6, 8, 9], [1, 4, 2, pd.NA, pd.NA, 10]]
+    assert list(read.network_use) == list(NETWORK_USE)
+    assert list(read.network_log) == list(NETWORK_LOG)
+    assert read.of_sessions([99]).network_log.empty

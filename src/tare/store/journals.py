@@ -86,6 +86,8 @@ class _Session:
                 self.starts[line.trial] = line
             case journal.TrialEnd():
                 self.ends[line.trial] = line
+            case journal.HostUse() | journal.HostTokens():
+                self._sort_network(line)
             case journal.Stop():
                 self.rows["stops"].append((session, *msgspec.structs.astuple(line)))
             case journal.Note():
@@ -108,6 +110,16 @@ class _Session:
                 self.instances[line.instance] = (self.instances[line.instance][0], line)
             case journal.ClockCheck():
                 self.rows["clocks"].append((session, *msgspec.structs.astuple(line)))
+
+    def _sort_network(self, line: journal.HostUse | journal.HostTokens) -> None:
+        match line:
+            case journal.HostUse():
+                self.rows["network_use"].append(msgspec.structs.astuple(line))
+            case journal.HostTokens():
+                hosts = zip(line.tokens_bits, line.rate_bps, line.sent_bytes, strict=False)
+                self.rows["network_log"] += [
+                    (line.trial, line.at_ns, host, *seen) for host, seen in enumerate(hosts, 1)
+                ]
 
     def _damaged(self, number: int, why: str) -> StoreError:
         return StoreError(

@@ -32,6 +32,14 @@ _STOPS = """
     SELECT * EXCLUDE (session) FROM stops
     QUALIFY row_number() OVER (PARTITION BY cell ORDER BY rowid DESC) = 1 ORDER BY cell
 """
+_NETWORK_USE = """
+    SELECT network_use.* FROM network_use JOIN trials USING (trial) WHERE NOT calibration
+    ORDER BY trial, host
+"""
+_NETWORK_LOG = """
+    SELECT network_log.* FROM network_log JOIN trials USING (trial) WHERE NOT calibration
+    ORDER BY trial, at_ns, host
+"""
 _NOTES = "SELECT message FROM notes GROUP BY message ORDER BY min(rowid)"
 
 
@@ -72,6 +80,8 @@ def load(folder: str | PathLike[str]) -> Results:
             figures=store.sql("SELECT * FROM figures").df(),
             faults=_counted(store.sql(_FAULTS)),
             stops=store.sql(_STOPS).df(),
+            network_use=_whole(store.sql(_NETWORK_USE)),
+            network_log=_whole(store.sql(_NETWORK_LOG)),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
         )
 
@@ -98,6 +108,12 @@ def _with_levels(trials: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
     for factor in factors:
         trials[factor] = pd.Series([one.get(factor) for one in levels], dtype=object)
     return trials
+
+
+def _whole(rows: duckdb.DuckDBPyRelation) -> pd.DataFrame:
+    """Keep whole numbers where some are absent."""
+    frame: pd.DataFrame = rows.df()
+    return frame.astype("Int64")
 
 
 def _counted(rows: duckdb.DuckDBPyRelation) -> pd.DataFrame:

@@ -163,6 +163,35 @@ TABLES = (
         ),
     ),
     Table(
+        "network_use",
+        "What each host of an emulated network sent in a trial, counted by its queueing discipline.",
+        (
+            Column("trial", "BIGINT", "its trial"),
+            Column("host", "INTEGER", "number of the host, from 1, which runs the command"),
+            Column("tokens_start_bits", "BIGINT", "in its bucket when the trial began; absent: it "
+                   "has none"),
+            Column("tokens_end_bits", "BIGINT", "left when the trial ended; absent likewise"),
+            Column("sent_bytes", "BIGINT", "sent in the trial, headers included"),
+            Column("dropped_packets", "BIGINT", "dropped in it, as the queue was full"),
+            Column("times_dry", "BIGINT", "how often its bucket was empty in the trial"),
+            Column("dry_ns", "BIGINT", "how long in all"),
+            Column("first_dry_ns", "BIGINT", "when first, since the trial's start; absent: never"),
+        ),
+    ),
+    Table(
+        "network_log",
+        "The hosts of an emulated network during a trial: one row a host and moment. Of a long "
+        "trial some moments are left out, evenly.",
+        (
+            Column("trial", "BIGINT", "its trial"),
+            Column("at_ns", "BIGINT", "when, since the trial's start"),
+            Column("host", "INTEGER", "number of the host, from 1"),
+            Column("tokens_bits", "BIGINT", "left in its bucket; absent: it has none"),
+            Column("rate_bps", "BIGINT", "at which it may send then; absent: as fast as it goes"),
+            Column("sent_bytes", "BIGINT", "sent since the trial began"),
+        ),
+    ),
+    Table(
         "faults",
         "What went wrong, or was doubtful.",
         (
