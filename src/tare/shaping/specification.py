@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, get_args
 
 import msgspec
+
+from tare.errors import ExperimentError
+from tare.shaping import presets, rates
+from tare.shaping.options import Words, nearest, taken_apart
+from tare.shaping.quantiles import Quantiles, in_order, is_quantile
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True, tag="bucket"):
@@ -43,9 +49,9 @@ class Distribution(msgspec.Struct, frozen=True, kw_only=True, tag="distribution"
 class Replay(msgspec.Struct, frozen=True, kw_only=True, tag="replay"):
     """What was measured, once more: rate by rate, and from the beginning again."""
 
-    #: Pairs of seconds and rate.
+    #: Pairs of seconds and rate; none: not read yet (:mod:`tare.network.replayed`).
     steps: tuple[tuple[float, int], ...]
-    #: Where it was measured, in words.
+    #: Where it was measured: a file or a folder.
     origin: str
     queue_bytes: int | None = None
 
@@ -53,3 +59,240 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, tag="replay"):
 Shaping = Bucket | Rate | Distribution | Replay | None
 #: What a specification can be of, by its first word; ``none``: unshaped.
 Kind = Literal["none", "bucket", "rate", "distribution", "cloud", "replay"]
+
+EXAMPLES: dict[Kind, str] = {
+    "none": "none",
+    "bucket": "bucket high=2Gbit low=200Mbit budget=10Gbit",
+    "rate": "rate 200Mbit",
+    "distribution": "distribution 10%=200Mbit 50%=600Mbit 90%=900Mbit every=5s",
+    "cloud": "cloud:google every=5s",
+    "replay": "replay:FOLDER",
+}
+#: CLOUDNET drew anew every 5 or 50 seconds.
+EVERY_S = 5.0
+#: The kernel hands packets of 64 KiB and headers to an interface, which a smaller queue all drops.
+LEAST_QUEUE_BYTES = 66_000
+#: Changing a rate takes up to some milliseconds.
+_LEAST_EVERY_S, _MOST_EVERY_S = 0.1, 86_400.0
+
+
+def parse(text: str, clouds: Mapping[str, Quantiles] | None = None) -> Shaping:
+    """Return what a specification says.
+
+    Parameters
+    ----------
+    text : str
+        ``none``, ``rate 200Mbit``, ``bucket:c5.xlarge budget=100Gbit``, …; see ``EXAMPLES``.
+    clouds : mapping, optional
+        The user's own clouds, by name, from :func:`tare.shaping.quantiles.read_clouds`.
+
+    Returns
+    -------
+    Shaping
+        A replay has no steps yet: its file is read by :mod:`tare.network.replayed`.
+
+    Raises
+    ------
+    ExperimentError
+        If it cannot be understood, or asks for what no network does: what, and what would do.
+    """
+    words = taken_apart(text)
+    kinds = {
+        "none": _none, "bucket": _bucket, "rate": _rate, "distribution": _distribution,
+        "cloud": lambda words: _cloud(words, clouds or {}), "replay": _replay,
+    }  # fmt: skip
+    if words.kind not in kinds:
+        near = nearest(words.kind, kinds)
+        raise ExperimentError(
+            f"a network is not specified by {words.kind!r}, but by {', '.join(get_args(Kind))}"
+            + (f"; {near} is meant?" if near else ""),
+            next((told for kind, told in EXAMPLES.items() if kind == near), EXAMPLES["bucket"]),
+        )
+    return kinds[words.kind](words)
+
+
+def _none(words: Words) -> None:
+    words.only((), "none")
+    _nothing_else(words, "none")
+
+
+def _rate(words: Words) -> Rate:
+    words.only(("queue",), EXAMPLES["rate"])
+    if words.name:
+        raise ExperimentError(f"no rate is called {words.name!r}", EXAMPLES["rate"])
+    if not words.value:
+        raise ExperimentError("rate does not say how fast", EXAMPLES["rate"])
+    return Rate(rate_bps=_positive(words.value, "rate"), queue_bytes=_queue(words))
+
+
+def _bucket(words: Words) -> Bucket:
+    example = EXAMPLES["bucket"]
+    words.only(("high", "low", "budget", "refill", "initial", "queue"), example)
+    _nothing_else(words, example)
+    preset = _preset(words.name) if words.name else None
+    given = words.options
+    if preset is None:
+        words.needed("high", "the rate while there are tokens", example)
+        words.needed("low", "the rate without tokens", example)
+        words.needed("budget", "the tokens that it holds when it is full", example)
+    high = _positive(given["high"], "high") if "high" in given else _of(preset).high_bps
+    low = _positive(given["low"], "low") if "low" in given else _of(preset).low_bps
+    budget = _budget(given["budget"]) if "budget" in given else _of(preset).budget_bits
+    bucket = Bucket(
+        high_bps=high,
+        low_bps=low,
+        refill_bps=rates.parse_rate(given["refill"], "refill") if "refill" in given else low,
+        capacity_bits=budget,
+        initial_bits=rates.parse_amount(given["initial"], "initial")
+        if "initial" in given
+        else None,
+        queue_bytes=_queue(words),
+    )
+    _possible(bucket)
+    return bucket
+
+
+def _of(preset: presets.MeasuredBucket | None) -> presets.MeasuredBucket:
+    assert preset is not None
+    return preset
+
+
+def _preset(name: str) -> presets.MeasuredBucket:
+    if name in presets.BUCKETS:
+        return presets.BUCKETS[name]
+    if name in presets.NO_BUCKET:
+        raise ExperimentError(
+            f"no bucket was ever seen at {name}: it kept one rate for hours",
+            f"rate {rates.written(presets.NO_BUCKET[name])}",
+        )
+    near = nearest(name, presets.BUCKETS)
+    raise ExperimentError(
+        f"no bucket is called {name!r}, but {', '.join(presets.BUCKETS)}",
+        f"bucket:{near}" if near else EXAMPLES["bucket"],
+    )
+
+
+def _possible(bucket: Bucket) -> None:
+    """Refuse a bucket that would be none."""
+    high, low = rates.format_rate(bucket.high_bps), rates.format_rate(bucket.low_bps)
+    if bucket.low_bps >= bucket.high_bps:
+        raise ExperimentError(
+            f"low={low} is no lower than high={high}, so that tokens change nothing",
+            f"rate {rates.written(bucket.high_bps)}",
+        )
+    if bucket.refill_bps >= bucket.high_bps:
+        raise ExperimentError(
+            f"refill={rates.format_rate(bucket.refill_bps)} is as fast as high={high}, so that the "
+            "bucket never empties",
+            f"rate {rates.written(bucket.high_bps)}",
+        )
+    if bucket.initial_bits is not None and bucket.initial_bits > bucket.capacity_bits:
+        raise ExperimentError(
+            f"initial={rates.format_amount(bucket.initial_bits)} is more than the budget, "
+            f"{rates.format_amount(bucket.capacity_bits)}, that the bucket holds",
+            f"budget={rates.written(bucket.initial_bits)}",
+        )
+
+
+def _distribution(words: Words) -> Distribution:
+    example = EXAMPLES["distribution"]
+    _nothing_else(words, example)
+    if words.name:
+        raise ExperimentError(f"no distribution is called {words.name!r}", example)
+    written = {name: value for name, value in words.options.items() if is_quantile(name)}
+    Words(words.kind, "", "", {k: v for k, v in words.options.items() if k not in written}).only(
+        ("every", "seed", "queue"), example
+    )
+    return _drawn(words, in_order(written, example))
+
+
+def _cloud(words: Words, clouds: Mapping[str, Quantiles]) -> Distribution:
+    example = EXAMPLES["cloud"]
+    words.only(("every", "seed", "queue"), example)
+    _nothing_else(words, example)
+    own = {name.lower(): quantiles for name, quantiles in clouds.items()}
+    small = words.name.lower()
+    if small in own:
+        return _drawn(words, own[small])
+    if small in presets.CLOUDS:
+        measured = presets.CLOUDS[small]
+        return _drawn(words, ((0.0, measured.least_bps), (1.0, measured.most_bps)))
+    if small.upper() in presets.DRAWN:
+        percent = " ".join(f"{one}%=…" for one in presets.DRAWN_PERCENT)
+        raise ExperimentError(
+            f"of cloud {small.upper()} CLOUDNET gives a figure and no numbers, so that it must be "
+            "told what was read off it",
+            f"distribution {percent} every=5s   (or a file of clouds: --clouds FILE)",
+        )
+    known = [*clouds, *presets.CLOUDS]
+    near = nearest(small, known)
+    raise ExperimentError(
+        f"no cloud is called {words.name!r}, but {', '.join(known)}",
+        f"cloud:{near}" if near else EXAMPLES["distribution"],
+    )
+
+
+def _drawn(words: Words, quantiles: Quantiles) -> Distribution:
+    given = words.options
+    return Distribution(
+        quantiles_bps=quantiles,
+        every_s=_seconds(given["every"]) if "every" in given else EVERY_S,
+        seed=_seed(given["seed"]) if "seed" in given else None,
+        queue_bytes=_queue(words),
+    )
+
+
+def _replay(words: Words) -> Replay:
+    words.only(("queue",), EXAMPLES["replay"])
+    origin = words.name or words.value
+    if not origin:
+        raise ExperimentError("replay does not say of what", EXAMPLES["replay"])
+    return Replay(steps=(), origin=origin, queue_bytes=_queue(words))
+
+
+def _nothing_else(words: Words, example: str) -> None:
+    if words.value or (words.kind == "none" and words.name):
+        what = words.value or words.name
+        named = words.kind == "bucket" and what in presets.BUCKETS
+        raise ExperimentError(
+            f"{words.kind} says nothing by {what!r}", f"bucket:{what}" if named else example
+        )
+
+
+def _positive(text: str, name: str) -> int:
+    if not (rate := rates.parse_rate(text, name)):
+        raise ExperimentError(f"{name}={text}: nothing would ever pass", f"{name}=1Mbit")
+    return rate
+
+
+def _budget(text: str) -> int:
+    if not (bits := rates.parse_amount(text, "budget")):
+        raise ExperimentError(f"budget={text}: a bucket that holds nothing is none", "rate 200Mbit")
+    return bits
+
+
+def _queue(words: Words) -> int | None:
+    if "queue" not in words.options:
+        return None
+    text = words.options["queue"]
+    if (size := rates.parse_bytes(text, "queue")) < LEAST_QUEUE_BYTES:
+        raise ExperimentError(
+            f"queue={text} is less than one packet: the kernel hands on up to 64 KiB at once",
+            "queue=100kB",
+        )
+    return size
+
+
+def _seconds(text: str) -> float:
+    from tare.shaping.quantiles import seconds
+
+    every = seconds(text)
+    if every is None or not _LEAST_EVERY_S <= every <= _MOST_EVERY_S:
+        raise ExperimentError(f"every={text} is no time from 0.1s to 24h", "every=5s")
+    return every
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**63):
+        raise ExperimentError(f"seed={text} is no whole number from 0", "seed=1")
+    return int(text)

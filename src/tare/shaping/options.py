@@ -1,0 +1,101 @@
+"""The words of a specification: what it is of, and ``name=value`` for each option."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tare.errors import ExperimentError
+
+#: Longer than any specification that a person writes.
+LONGEST = 10_000
+
+#: What shapers elsewhere can do and tare's cannot, with what to write instead.
+_NOT_EMULATED = ("delay", "latency", "rtt", "jitter", "loss", "duplicate", "corrupt", "reorder")
+
+
+@dataclass(frozen=True)
+class Words:
+    """A specification taken apart: ``bucket:c5.xlarge budget=100Gbit``.
+
+    Attributes
+    ----------
+    kind : str
+        The word before the colon: ``bucket``.
+    name : str
+        What is after it: ``c5.xlarge``; empty: no colon.
+    value : str
+        What has no name: of ``rate 200Mbit``.
+    options : dict
+        Values by name.
+    """
+
+    kind: str
+    name: str
+    value: str
+    options: dict[str, str]
+
+    def only(self, known: Iterable[str], example: str) -> None:
+        """Refuse an option that this kind does not have."""
+        known = tuple(known)
+        for name in self.options:
+            if name in known:
+                continue
+            if name in _NOT_EMULATED:
+                raise ExperimentError(
+                    f"{name}= is not emulated: delay and loss take the kernel's netem, which many "
+                    "kernels do not have; rates, budgets and queues are, and a longer queue lets "
+                    "packets wait",
+                    f"{example} queue=1MB",
+                )
+            near = nearest(name, known)
+            raise ExperimentError(
+                f"{self.kind} has no {name}=, but {', '.join(f'{one}=' for one in known)}"
+                + (f"; {near}= is meant?" if near else ""),
+                example,
+            )
+
+    def needed(self, name: str, meaning: str, example: str) -> str:
+        """Return an option that must be there."""
+        if name not in self.options:
+            raise ExperimentError(f"{self.kind} lacks {name}=, {meaning}", example)
+        return self.options[name]
+
+
+def taken_apart(text: str) -> Words:
+    """Take a specification apart.
+
+    Raises
+    ------
+    ExperimentError
+        If it is empty, or says something twice or of nothing.
+    """
+    if len(text) > LONGEST or not text.isprintable():
+        raise ExperimentError(
+            f"a network is specified in one line of printable text, at most {LONGEST} characters"
+        )
+    # Spaces beside = and inside a value are the writer's own.
+    tidy = re.sub(r"\s*=\s*", "=", text.strip())
+    first, *parts = re.split(r"\s+(?=[^\s=]+=)", tidy)
+    options: dict[str, str] = {}
+    for part in parts:
+        name, _, value = part.partition("=")
+        if name in options:
+            raise ExperimentError(f"{name}= is there twice in {text!r}", "leave one of them out")
+        if not value:
+            raise ExperimentError(f"{name}= says nothing in {text!r}", f"{name}=… or leave it out")
+        options[name] = value
+    head, colon, name = first.partition(":")
+    if colon and " " not in head:
+        return Words(head, name.strip(), "", options)
+    kind, _, value = first.partition(" ")
+    return Words(kind, "", value.strip(), options)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the word that was probably meant; None: none is near."""
+    by_small: Mapping[str, str] = {one.lower(): one for one in known}
+    found = difflib.get_close_matches(word.lower(), by_small, n=1)
+    return by_small[found[0]] if found else None

@@ -1,0 +1,115 @@
+"""Distributions of bandwidth by their quantiles, as people write them down."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Mapping
+
+from tare.errors import ExperimentError
+from tare.shaping import rates
+
+#: Pairs of probability and bits a second, both ascending.
+Quantiles = tuple[tuple[float, int], ...]
+
+_NAME = re.compile(r"(?:p([0-9]{1,2}(?:\.[0-9]{1,6})?)|([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%)|(median)")
+_TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*(ms|s|sec|min|h)?")
+_SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, None: 1.0}
+_FILE_EXAMPLE = '[A]\n"1%" = "100Mbit"\n"50%" = "600Mbit"\n"99%" = "900Mbit"'
+#: More clouds, or more quantiles of one, than anybody reads off a figure.
+_MOST = 1000
+
+
+def is_quantile(name: str) -> bool:
+    """Whether an option's name is that of a quantile: ``10%``, ``p10``, ``median``."""
+    return _NAME.fullmatch(name) is not None
+
+
+def in_order(written: Mapping[str, str], example: str) -> Quantiles:
+    """Return quantiles by probability.
+
+    Raises
+    ------
+    ExperimentError
+        If there are fewer than two, one is there twice, or a higher one is a lower rate.
+    """
+    found: dict[float, int] = {}
+    for name, value in written.items():
+        probability = _probability(name)
+        if probability in found:
+            raise ExperimentError(f"the quantile {name} is there twice", "leave one of them out")
+        found[probability] = rates.parse_rate(value, name)
+    if len(found) < 2:
+        raise ExperimentError(
+            "a distribution is known by at least two of its quantiles, such as the least (0%) and "
+            "the most (100%)",
+            example,
+        )
+    ordered = tuple(sorted(found.items()))
+    for (low, less), (high, more) in itertools.pairwise(ordered):
+        if more < less:
+            raise ExperimentError(
+                f"{100 * high:g}%={rates.written(more)} is slower than "
+                f"{100 * low:g}%={rates.written(less)}",
+                example,
+            )
+    if not ordered[-1][1]:
+        raise ExperimentError("with this distribution nothing would ever pass", example)
+    return ordered
+
+
+def seconds(text: str) -> float | None:
+    """Return a time in seconds: ``5s``, ``500ms``; None: it is none."""
+    found = _TIME.fullmatch(text.strip())
+    return None if found is None else float(found[1]) * _SECONDS[found[2]]
+
+
+def read_clouds(text: str, file: str) -> dict[str, Quantiles]:
+    """Return the clouds of a TOML file: a table each, with its quantiles.
+
+    Parameters
+    ----------
+    text : str
+        Of the file.
+    file : str
+        Its name, for complaints.
+
+    Raises
+    ------
+    ExperimentError
+        If it is no TOML, or holds something else.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ExperimentError(f"{file} is no TOML: {error}", _FILE_EXAMPLE) from error
+    clouds = document.get("clouds", document)
+    if not isinstance(clouds, dict) or not clouds or len(clouds) > _MOST:
+        raise ExperimentError(f"{file} holds no clouds", _FILE_EXAMPLE)
+    return {name: _cloud(of, f"{file}: cloud {name}") for name, of in clouds.items()}
+
+
+def _cloud(written: object, where: str) -> Quantiles:
+    if (
+        not isinstance(written, dict)
+        or len(written) > _MOST
+        or not all(isinstance(value, str) and is_quantile(name) for name, value in written.items())
+    ):
+        raise ExperimentError(
+            f'{where} is to be a table of quantiles, such as "50%" = "600Mbit"',
+            _FILE_EXAMPLE,
+        )
+    try:
+        return in_order(written, _FILE_EXAMPLE)
+    except ExperimentError as error:
+        raise ExperimentError(f"{where}: {error.message}", error.hint) from error
+
+
+def _probability(name: str) -> float:
+    found = _NAME.fullmatch(name)
+    assert found is not None
+    percent = 50.0 if found[3] else float(found[1] or found[2])
+    if percent > 100:
+        raise ExperimentError(f"the quantile {name} is above 100%", "100% is the most")
+    return percent / 100
