@@ -31,6 +31,11 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     time_to_empty_s: Estimate | None
     budget_gbit: Estimate | None
     refill_gbps: Estimate | None
+    #: In the bucket when the trace began.
+    start_gbit: Estimate | None = None
+    #: Whether `budget_gbit` is all that the bucket holds, since a longer rest brought no more; else
+    #: it is the most that was seen in it, and all of it only if it was full then. None: no budget.
+    capacity_shown: bool | None = None
     #: At the end of the trace, in the bucket; and the rest after which it is full.
     left_gbit: Estimate | None = None
     full_after_s: Estimate | None = None
@@ -40,6 +45,8 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     intervals: int
     seconds: float
     outages: int = 0
+    #: Bits on the wire for each bit of the rates and amounts; 1: not known, or counted already.
+    wire: float = 1.0
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
