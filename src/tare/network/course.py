@@ -1,0 +1,127 @@
+"""What was seen in one direction, as columns: an interval is a number in each."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tare.network.histogram import Floats, Times
+from tare.network.rows import Rows
+from tare.record import Direction, Interval
+
+#: Quantiles that are kept of each interval's round trips.
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+@dataclass(frozen=True)
+class Course:
+    """What was seen in one direction, interval by interval; NaN: not told.
+
+    Attributes
+    ----------
+    start_s, end_s, on_s : ndarray
+        Since the trace began; and how long data was to be sent.
+    phase : ndarray of int
+        Number of the phase.
+    acked_bytes, received_bytes, segments, retransmits, segment_bytes : ndarray
+    min_rtt_ns, window_segments : ndarray
+    busy_ns, receiver_limited_ns, buffer_limited_ns : ndarray
+    sender_cpu_ns, receiver_cpu_ns : ndarray
+    smoothed_ns, round_trip_ns : ndarray
+        Of each interval :data:`QUANTILES` and the maximum; one row an interval.
+    smoothed, round_trips, idle : dict of int to Times
+        By phase: all of its smoothed round trips; its round trips beside the data, while data was
+        to be sent, and while none was.
+    """
+
+    direction: Direction
+    start_s: Floats
+    end_s: Floats
+    on_s: Floats
+    phase: NDArray[np.int64]
+    acked_bytes: Floats
+    received_bytes: Floats
+    segments: Floats
+    retransmits: Floats
+    segment_bytes: Floats
+    min_rtt_ns: Floats
+    window_segments: Floats
+    busy_ns: Floats
+    receiver_limited_ns: Floats
+    buffer_limited_ns: Floats
+    sender_cpu_ns: Floats
+    receiver_cpu_ns: Floats
+    smoothed_ns: Floats
+    round_trip_ns: Floats
+    smoothed: dict[int, Times]
+    round_trips: dict[int, Times]
+    idle: dict[int, Times]
+
+    def __len__(self) -> int:
+        return len(self.start_s)
+
+    @property
+    def rate_bps(self) -> Floats:
+        """Payload bits a second while data was to be sent; NaN in a rest."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.on_s > 0, 8 * self.acked_bytes / self.on_s, np.nan)
+
+
+#: Numbers of an interval that are columns by themselves; absent is NaN.
+_PLAIN = (
+    "acked_bytes", "received_bytes", "segments", "retransmits", "segment_bytes", "min_rtt_ns",
+    "window_segments", "busy_ns", "receiver_limited_ns", "buffer_limited_ns", "sender_cpu_ns",
+    "receiver_cpu_ns",
+)  # fmt: skip
+
+
+class Columns:
+    """Collects the intervals of one direction."""
+
+    def __init__(self, direction: Direction) -> None:
+        self._direction = direction
+        self._plain = {name: array("d") for name in (*_PLAIN, "start_s", "end_s", "on_s")}
+        self._phase = array("q")
+        self._smoothed = Rows(QUANTILES)
+        self._round_trips = Rows(QUANTILES)
+
+    def add(self, start_s: float, end_s: float, one: Interval) -> None:
+        """Take the next."""
+        plain = self._plain
+        for name in _PLAIN:
+            value = getattr(one, name)
+            plain[name].append(float("nan") if value is None else value)
+        plain["start_s"].append(start_s)
+        plain["end_s"].append(end_s)
+        plain["on_s"].append(one.on_ns / 1e9)
+        self._phase.append(one.id)
+        self._smoothed.add(one.smoothed_rtt, (one.id, True))
+        self._round_trips.add(one.round_trips, (one.id, _is_loaded(one)))
+
+    def course(self) -> Course:
+        """Return all of them."""
+        smoothed, round_trips = self._smoothed.quantiles(), self._round_trips.quantiles()
+        return Course(
+            direction=self._direction,
+            phase=np.array(self._phase, dtype=np.int64),
+            smoothed_ns=smoothed,
+            round_trip_ns=round_trips,
+            smoothed=_of(self._smoothed, loaded=True),
+            round_trips=_of(self._round_trips, loaded=True),
+            idle=_of(self._round_trips, loaded=False),
+            **{name: np.array(values) for name, values in self._plain.items()},
+        )
+
+
+def _is_loaded(one: Interval) -> bool | None:
+    """Say whether data was to be sent all the while; None: for a part of it."""
+    if one.on_ns == 0:
+        return False
+    return True if 2 * one.on_ns >= one.end_ns - one.start_ns else None
+
+
+def _of(rows: Rows, *, loaded: bool) -> dict[int, Times]:
+    return {key[0]: times for key, times in rows.together.items() if key[1] is loaded}

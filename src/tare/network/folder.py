@@ -1,0 +1,177 @@
+"""A measurement's folder, read: as columns in bounded memory, and as a trace of bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tare.errors import StoreError
+from tare.network import writing
+from tare.network.course import Columns, Course
+from tare.network.lines import Phase
+from tare.network.placing import Reader
+from tare.network.writing import Asked
+from tare.record import Connected, Direction, Interval
+from tare.shaping.trace import Trace
+
+#: Ethernet, IP of version 4, TCP with its time stamps: what the wire has beside a segment.
+_HEADERS, _IP6_MORE = 14 + 20 + 20 + 12, 20
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measurement, read.
+
+    Attributes
+    ----------
+    name : str
+        The folder's.
+    begun_ns : int or None
+        When it began, ns since 1970.
+    end_s : float
+        When the last that was told ended.
+    phases : dict of int to Phase
+    phases_over : frozenset of int
+        Those that came to their end.
+    connected : tuple of (float, Connected)
+    gaps : tuple of (float, float, str)
+        When nothing was measured, and why.
+    courses : dict of str to Course
+        By direction.
+    notes : tuple of str
+        What was wrong with the trace.
+    """
+
+    name: str
+    asked: Asked
+    begun_ns: int | None
+    end_s: float
+    phases: dict[int, Phase]
+    phases_over: frozenset[int]
+    connected: tuple[tuple[float, Connected], ...]
+    gaps: tuple[tuple[float, float, str], ...]
+    courses: dict[Direction, Course]
+    notes: tuple[str, ...]
+
+    @property
+    def facts(self) -> dict[str, dict[str, str]]:
+        """What both ends said of themselves last: ``here`` and ``there``."""
+        if not self.connected:
+            return {"here": {}, "there": {}}
+        last = self.connected[-1][1]
+        return {
+            "here": {fact.name: fact.value for fact in last.here},
+            "there": {fact.name: fact.value for fact in last.there},
+        }
+
+    def left_ns(self) -> dict[int, int]:
+        """Return how much of each phase that was asked for is still to be measured."""
+        left = {}
+        for order in self.asked.phases:
+            if order.id in self.phases_over:
+                continue
+            done_s = sum(_spent_s(course, order.id) for course in self.courses.values())
+            done_s /= max(1, len(self.courses))
+            rest_ns = order.duration_ns - round(1e9 * done_s)
+            if rest_ns > 0:
+                left[order.id] = rest_ns
+        return left
+
+
+def _spent_s(course: Course, phase: int) -> float:
+    of_it = course.phase == phase
+    return float((course.end_s[of_it] - course.start_s[of_it]).sum())
+
+
+def read(folder: Path) -> Measured:
+    """Read a measurement.
+
+    Parameters
+    ----------
+    folder : Path
+        As ``tare net measure --out`` made it; it may still be measured.
+
+    Raises
+    ------
+    StoreError
+        If it holds none, or one of another version.
+    """
+    asked = writing.read_asked(folder)
+    reader = Reader(folder)
+    columns: dict[Direction, Columns] = {}
+    for start_s, end_s, interval in reader.intervals():
+        if interval.direction not in columns:
+            columns[interval.direction] = Columns(interval.direction)
+        columns[interval.direction].add(start_s, end_s, interval)
+    return Measured(
+        name=folder.resolve().name,
+        asked=asked,
+        begun_ns=reader.begun_ns,
+        end_s=reader.end_s,
+        phases=reader.phases,
+        phases_over=frozenset(reader.phases_over),
+        connected=tuple(reader.connected),
+        gaps=tuple(reader.gaps),
+        courses={direction: some.course() for direction, some in columns.items()},
+        notes=tuple(reader.notes),
+    )
+
+
+def intervals(folder: Path) -> Iterator[tuple[float, float, Interval]]:
+    """Yield every interval with its start and end in seconds; histograms are in it."""
+    yield from Reader(folder).intervals()
+
+
+def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
+    """Return how much a network carried, interval by interval, in payload bits acknowledged.
+
+    Parameters
+    ----------
+    source : Path or Measured
+        A measurement's folder, or what :func:`read` made of it.
+    direction : str, optional
+        ``out`` or ``in``; by default the one that was measured, ``out`` of both.
+
+    Returns
+    -------
+    Trace
+        Rests are intervals in which nothing was to be sent; gaps are left out.
+
+    Raises
+    ------
+    StoreError
+        If there is no measurement, or nothing was measured in that direction.
+    """
+    measured = read(source) if isinstance(source, Path) else source
+    course = chosen(measured, direction)
+    ip6 = measured.asked.host.count(":") > 1
+    segments = course.segment_bytes[course.segment_bytes > 0]
+    segment = float(np.median(segments)) if len(segments) else 0.0
+    headers = _HEADERS + (_IP6_MORE if ip6 else 0)
+    return Trace(
+        start_s=course.start_s,
+        end_s=course.end_s,
+        bits=8 * course.acked_bytes,
+        on_s=course.on_s,
+        wire=(segment + headers) / segment if segment else 1.0,
+    )
+
+
+def chosen(measured: Measured, direction: Direction | None = None) -> Course:
+    """Return what was seen in a direction; by default in the first that was measured.
+
+    Raises
+    ------
+    StoreError
+        If nothing was.
+    """
+    wanted: tuple[Direction, ...] = (direction,) if direction in ("out", "in") else ("out", "in")
+    for one in wanted:
+        if one in measured.courses:
+            return measured.courses[one]
+    others = " or ".join(f"--direction {one}" for one in measured.courses)
+    which = f" in the direction {direction!r}" if others else ""
+    raise StoreError(f"nothing was measured{which} in {measured.name}", others or None)

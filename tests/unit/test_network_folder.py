@@ -1,0 +1,227 @@
+"""Measurements of networks as folders: what is read is what was told, and damage is told."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from measuring import ScriptedEnds, connect, measure, sending
+
+from tare.errors import AgentError, StoreError
+from tare.network import folder, histogram, lines, writing
+from tare.network.ends import Ends
+from tare.network.rows import Rows
+from tare.record import Gap, Interval, PhaseOver, Skip
+
+
+def test_trace_is_what_was_carried(tmp_path: Path) -> None:
+    script = ScriptedEnds(rate=lambda s: 1e10 if s < 60 else 1e9)
+    measure(tmp_path / "m", script, sending(0, 120))
+    found = folder.trace(tmp_path / "m")
+    assert len(found) == 12
+    assert found.rate_bps[:6] == pytest.approx(1e10)
+    assert found.rate_bps[6:] == pytest.approx(1e9)
+    assert found.wire == pytest.approx(1514 / 1448)
+    assert found.start_s[0] == 0
+    assert found.end_s[-1] == 120
+
+
+def test_rests_are_intervals_and_gaps_are_holes(tmp_path: Path) -> None:
+    script = ScriptedEnds(lost=((40, 75),))
+    measure(tmp_path / "m", script, sending(0, 120, 10, 30))
+    found = folder.trace(tmp_path / "m")
+    assert set(np.round(found.on_s, 6)) >= {0.0, 10.0}
+    assert np.isnan(found.rate_bps[found.on_s == 0]).all()
+    assert not ((found.start_s >= 40) & (found.start_s < 75)).any()
+    read = folder.read(tmp_path / "m")
+    assert read.gaps == ((40.0, 75.0, "connection reset"),)
+    assert read.facts["here"]["congestion"] == "cubic"
+
+
+def test_directions_are_kept_apart(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30), direction="both")
+    read = folder.read(tmp_path / "m")
+    assert set(read.courses) == {"out", "in"}
+    assert len(folder.trace(read, "in")) == 3
+    measure(tmp_path / "n", ScriptedEnds(), sending(0, 30))
+    with pytest.raises(StoreError, match="'in'"):
+        folder.trace(tmp_path / "n", "in")
+
+
+def test_round_trips_idle_and_loaded(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 60), sending(1, 60, 0))
+    course = folder.read(tmp_path / "m").courses["out"]
+    assert course.round_trips[0].quantile_ns(0.5) == pytest.approx(2_010_000, rel=1 / 64)
+    assert course.idle[1].quantile_ns(0.5) == pytest.approx(105_000, rel=1 / 64)
+    assert 0 not in course.idle
+    assert course.round_trip_ns.shape == (12, 4)
+    assert course.round_trip_ns[0, 3] == 2_019_000
+
+
+def test_last_line_cut_off(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 60))
+    path = tmp_path / "m" / writing.TRACE
+    data = path.read_bytes()
+    path.write_bytes(data[:-40])
+    read = folder.read(tmp_path / "m")
+    assert len(read.courses["out"]) == 6
+    assert "could not be read" in read.notes[0]
+    # What is written after it stands by itself.
+    with writing.Writer(tmp_path / "m") as writer:
+        writer.stretch()
+    assert json.loads(path.read_bytes().splitlines()[-1])["record"] == "stretch"
+    assert len(folder.read(tmp_path / "m").courses["out"]) == 6
+
+
+def test_stretches_follow_each_other(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 60))
+    path = tmp_path / "m" / writing.TRACE
+    first = path.read_bytes().splitlines(keepends=True)
+    later = json.loads(first[0])
+    later["boottime_ns"] += 100 * 10**9
+    again = [json.dumps(later).encode() + b"\n", *first[1:]]
+    path.write_bytes(b"".join([*first, *again]))
+    read = folder.read(tmp_path / "m")
+    assert read.courses["out"].start_s[6] == pytest.approx(100)
+    assert read.gaps == ((60.0, 100.0, "it was ended and gone on with"),)
+    # Another boot, and a clock that was set back.
+    later |= {"boot_id": "another", "realtime_ns": later["realtime_ns"] - 10**12}
+    path.write_bytes(b"".join([*first, json.dumps(later).encode() + b"\n", *first[1:]]))
+    read = folder.read(tmp_path / "m")
+    assert read.courses["out"].start_s[6] == pytest.approx(60)
+    assert any("clock was set" in note for note in read.notes)
+    assert read.gaps[0][2] == "the machine was started anew"
+
+
+def test_times_that_go_back_are_left_out(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    path = tmp_path / "m" / writing.TRACE
+    lines = path.read_bytes().splitlines(keepends=True)
+    interval = next(line for line in lines if b'"interval"' in line)
+    negative = json.loads(interval) | {"start_ns": 30 * 10**9, "end_ns": 40 * 10**9}
+    negative["acked_bytes"] = -5
+    path.write_bytes(b"".join([*lines, interval, json.dumps(negative).encode() + b"\n"]))
+    read = folder.read(tmp_path / "m")
+    assert len(read.courses["out"]) == 3
+    assert "2 intervals had times or counts that cannot be" in read.notes[0]
+
+
+@pytest.mark.parametrize("what", ["nothing", "garbage", "version", "trace", "binary"])
+def test_what_is_no_measurement(tmp_path: Path, what: str) -> None:
+    if what != "nothing":
+        measure(tmp_path, ScriptedEnds(), sending(0, 30))
+    asked, trace = tmp_path / writing.ASKED, tmp_path / writing.TRACE
+    match what:
+        case "garbage":
+            asked.write_text("{]")
+        case "version":
+            asked.write_text(asked.read_text().replace('"version": 1', '"version": 9'))
+        case "trace":
+            trace.write_text('{"some": "json"}\n')
+        case "binary":
+            head = trace.read_bytes().splitlines(keepends=True)[0]
+            trace.write_bytes(head + random.Random(1).randbytes(1 << 16))
+    with pytest.raises(StoreError) as caught:
+        folder.read(tmp_path)
+    assert caught.value.hint
+
+
+def test_a_measurement_is_not_written_over(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    with pytest.raises(StoreError, match="already") as caught:
+        measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    assert "--resume" in str(caught.value.hint)
+
+
+def test_no_room(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    trace = tmp_path / "m" / writing.TRACE
+    trace.unlink()
+    trace.symlink_to("/dev/full")
+    writer = writing.Writer(tmp_path / "m")
+    with pytest.raises(StoreError, match="No space left"):
+        writer.stretch()
+    writer.close()
+
+
+def test_what_is_left(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(over=(4, "the disk burns\ntry: water")), sending(0, 10))
+    phases = (sending(0, 60), sending(1, 60))
+    with pytest.raises(AgentError, match="burns"):
+        measure(tmp_path / "n", ScriptedEnds(over=(4, "it burns\n  try: water")), *phases)
+    read = folder.read(tmp_path / "n")
+    assert read.left_ns() == {0: 30 * 10**9, 1: 60 * 10**9}
+    assert folder.read(tmp_path / "m").left_ns() == {}
+
+
+def test_ends_yield_a_phase_and_skip(tmp_path: Path) -> None:
+    script = ScriptedEnds(lost=((20, 30),))
+    with Ends(connect(), channel=script) as ends:
+        told = list(ends.phase(60, 10, 30))
+        assert isinstance(told[-1], PhaseOver)
+        assert any(isinstance(one, Gap) for one in told)
+        for one in ends.phase(None):
+            assert isinstance(one, Interval)
+            break
+        # The next phase ends the one that nobody listens to.
+        assert all(one.id == 2 for one in ends.phase(30) if isinstance(one, Interval))
+    assert any(isinstance(order, Skip) and order.id == 2 for order in script.orders)
+    assert script.closed
+
+
+@pytest.mark.parametrize(
+    ("said", "message", "hint"),
+    [("wrong key\n  try: tare peer", "wrong key", "tare peer"), ("gone", "gone", None)],
+)
+def test_ends_say_why_there_is_no_connection(said: str, message: str, hint: str | None) -> None:
+    with pytest.raises(AgentError) as caught:
+        Ends(connect(), channel=ScriptedEnds(over=(0, said)))
+    assert caught.value.message == message
+    assert caught.value.hint == hint
+
+
+def test_garbage_of_an_agent_is_an_error() -> None:
+    script = ScriptedEnds()
+    with Ends(connect(), channel=script) as ends:
+        script.lines.append(b"\xff{")
+        with pytest.raises(AgentError, match="no record"):
+            list(ends.phase(10))
+
+
+@pytest.mark.parametrize("time_ns", [0, 1, 63, 64, 127, 128, 129, 10**6, 123_456_789, 10**12])
+def test_bins_hold_their_times(time_ns: int) -> None:
+    number = histogram.bin_of(time_ns)
+    low, high = histogram.EDGES_NS[number], histogram.EDGES_NS[number + 1]
+    assert low <= time_ns < high
+    assert high - low <= max(1, low / 64)
+
+
+def test_quantiles_of_rows_are_those_of_the_times() -> None:
+    generator = np.random.default_rng(5)
+    rows, every = Rows((0.5, 0.99)), []
+    for number in range(30):
+        times = np.exp(generator.normal(14, 1, 400 if number % 5 else 0)).astype(int)
+        every.append(times)
+        rows.add(histogram.of_times(times.tolist()), (0, True))
+    found = rows.quantiles()
+    for row, times in zip(found, every, strict=True):
+        if len(times):
+            assert row[:2] == pytest.approx(np.quantile(times, (0.5, 0.99)), rel=0.05)
+            assert row[2] == times.max()
+        else:
+            assert np.isnan(row).all()
+    together = rows.together[0, True]
+    assert len(together) == sum(len(times) for times in every)
+    assert together.quantile_ns(0.9) == pytest.approx(np.quantile(np.concatenate(every), 0.9), 0.03)
+
+
+def test_lines_are_read_as_they_were_written() -> None:
+    script = ScriptedEnds()
+    with Ends(connect(), channel=script) as ends:
+        for one in (ends.connected, *ends.phase(20)):
+            assert lines.decode(lines.encode(one)) == one
+    assert msgspec.json.decode(lines.encode(ends.connected))["record"] == "connected"
