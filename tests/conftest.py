@@ -7,6 +7,8 @@ settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("tare")
 
 
+# Before xdist looks which tests belong together.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests that use the machine in one process, one after another, when there are two."""
     for item in items:
