@@ -1,0 +1,95 @@
+"""A fingerprint of a network in words."""
+
+from __future__ import annotations
+
+from tare.identification.document import Estimate, Identification
+from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.shaping.rates import format_amount, format_rate
+
+_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+#: Names of figures as people say them, by how they begin and end.
+_SUBJECTS = {
+    "latency.idle": "base latency",
+    "latency.loaded": "latency under load",
+    "latency.throttled": "latency when throttled",
+    "bandwidth.fresh": "base bandwidth",
+    "retransmitted.fresh": "segments sent again",
+    "bucket.high": "bucket: high rate",
+    "bucket.low": "bucket: low rate",
+    "bucket.budget": "bucket: budget",
+    "bucket.refill": "bucket: refill",
+}
+
+
+def name_told(name: str) -> str:
+    """Name a figure as a person does: "base latency, p99"."""
+    if name in _SUBJECTS:
+        return _SUBJECTS[name]
+    stem, _, last = name.rpartition(".")
+    if stem in _SUBJECTS:
+        return f"{_SUBJECTS[stem]}, {last}"
+    first, _, size = stem.partition(".")
+    if first == "write" and size.isdecimal():
+        return f"writes of {size_told(int(size))}: {last.replace('_', ' ')}"
+    return name
+
+
+def size_told(size: int) -> str:
+    """Write the size of a write: "128 KiB"."""
+    for power, unit in ((20, "MiB"), (10, "KiB")):
+        if size >= 1 << power and size % (1 << power) == 0:
+            return f"{size >> power} {unit}"
+    return f"{size} B"
+
+
+def value_told(value: float, unit: str) -> str:
+    """Write a value with its unit."""
+    if unit == "bits/s":
+        return format_rate(value)
+    if unit == "bits":
+        return format_amount(value)
+    if unit == "ns":
+        scale, name = next((t for t in _TIMES if value >= t[0]), _TIMES[-1])
+        return f"{value / scale:.4g} {name}"
+    return f"{100 * value:.3g} %"
+
+
+def figure_told(figure: Figure) -> str:
+    """Write a figure with its interval."""
+    value = value_told(figure.value, figure.unit)
+    if figure.ci is None:
+        return value
+    low, high = (value_told(end, figure.unit) for end in figure.ci)
+    return f"{value} [{low}, {high}]"
+
+
+def shaping_told(found: NetworkFingerprint) -> str:
+    """Say what shapes a network: never that nothing does, only how far it was looked."""
+    shaping, searched = found.shaping, found.searched
+    if shaping is not None and shaping.kind in ("bucket", "drop"):
+        return bucket_told(shaping)
+    if searched is None:
+        return "a bucket was not looked for"
+    within = f"{format_amount(searched.bits)} in {searched.seconds:.3g} s"
+    kind = "" if shaping is None or shaping.kind == "constant" else f"{shaping.kind}; "
+    return f"{kind}no bucket seen within {within}"
+
+
+def bucket_told(shaping: Identification) -> str:
+    """Say what is known of a bucket, or of what looks like one that was emptied once."""
+    parts = [
+        f"{word} {_estimate(value, rate=rate)}"
+        for word, value, rate in (
+            ("high", shaping.high_gbps, True),
+            ("low", shaping.low_gbps, True),
+            ("budget", shaping.budget_gbit, False),
+            ("refill", shaping.refill_gbps, True),
+        )
+        if value is not None
+    ]
+    what = "bucket" if shaping.kind == "bucket" else "drop, not confirmed to be a bucket's"
+    return f"{what}: {', '.join(parts)}" if parts else what
+
+
+def _estimate(value: Estimate, *, rate: bool) -> str:
+    return (format_rate if rate else format_amount)(1e9 * value.value)
