@@ -149,15 +149,19 @@ def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
     course = chosen(measured, direction)
     ip6 = measured.asked.host.count(":") > 1
     segments = course.segment_bytes[course.segment_bytes > 0]
-    segment = float(np.median(segments)) if len(segments) else 0.0
-    headers = _HEADERS + (_IP6_MORE if ip6 else 0)
     return Trace(
         start_s=course.start_s,
         end_s=course.end_s,
         bits=8 * course.acked_bytes,
         on_s=course.on_s,
-        wire=(segment + headers) / segment if segment else 1.0,
+        wire=wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6),
     )
+
+
+def wire_bits(segment_bytes: float, *, ip6: bool) -> float:
+    """Return the bits on the wire for each bit of payload in segments of a size; 0: not known."""
+    headers = _HEADERS + (_IP6_MORE if ip6 else 0)
+    return (segment_bytes + headers) / segment_bytes if segment_bytes else 1.0
 
 
 def chosen(measured: Measured, direction: Direction | None = None) -> Course:
