@@ -16,7 +16,7 @@ demo: setup
 test: test-tools lint check-generated
 	RUSTFLAGS="-C target-feature=+crt-static" cargo test --quiet --locked --release $(AGENT) \
 		--target "$$(rustc -vV | sed -n 's/^host: //p')"
-	pytest --numprocesses 2 --dist loadgroup
+	pytest --numprocesses 2
 
 test-slow: test-tools
 	pytest -m slow
