@@ -14,6 +14,7 @@ import msgspec
 
 from tare import agent, record
 from tare.errors import AgentError, PlatformError
+from tare.network.replayed import resolved
 from tare.shaping import draws
 from tare.shaping.specification import Shaping
 
@@ -109,11 +110,18 @@ class Emulator:
             Buckets keep the tokens that were left, instead of beginning with their initial budget.
         draw : int
             Which of several draws of a distribution, as of the trials of an experiment.
+
+        Raises
+        ------
+        PlatformError
+            If it cannot be done; what was before holds.
+        InputError, StoreError
+            If a file to be replayed cannot be.
         """
         told = [
             record.HostShape(
                 host=host,
-                shape=draws.shape(shaping, host=host, draw=draw, carry=carry),
+                shape=draws.shape(resolved(shaping), host=host, draw=draw, carry=carry),
                 queue_bytes=None if shaping is None else shaping.queue_bytes,
             )
             for host, shaping in sorted(shapes.items())
