@@ -86,17 +86,12 @@ class _Session:
                 self.starts[line.trial] = line
             case journal.TrialEnd():
                 self.ends[line.trial] = line
-            case journal.HostUse() | journal.HostTokens():
-                self._sort_network(line)
+            case record.Fault() | journal.HostUse() | journal.HostTokens():
+                self._sort_of_trial(line)
             case journal.Stop():
                 self.rows["stops"].append((session, *msgspec.structs.astuple(line)))
             case journal.Note():
                 self.rows["notes"].append((session, line.message, as_json(line.detail)))
-            case record.Fault():
-                self.rows["faults"].append((
-                    line.trial, line.worker, line.iteration, line.kind, line.message,
-                    line.evidence,
-                ))  # fmt: skip
 
     def _sort_instance(
         self,
@@ -111,8 +106,13 @@ class _Session:
             case journal.ClockCheck():
                 self.rows["clocks"].append((session, *msgspec.structs.astuple(line)))
 
-    def _sort_network(self, line: journal.HostUse | journal.HostTokens) -> None:
+    def _sort_of_trial(self, line: record.Fault | journal.HostUse | journal.HostTokens) -> None:
         match line:
+            case record.Fault():
+                self.rows["faults"].append((
+                    line.trial, line.worker, line.iteration, line.kind, line.message,
+                    line.evidence,
+                ))  # fmt: skip
             case journal.HostUse():
                 self.rows["network_use"].append(msgspec.structs.astuple(line))
             case journal.HostTokens():

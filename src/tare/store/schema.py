@@ -164,7 +164,7 @@ TABLES = (
     ),
     Table(
         "network_use",
-        "What each host of an emulated network sent in a trial, counted by its queueing discipline.",
+        "What each host of an emulated network sent in a trial, as its queueing discipline counts.",
         (
             Column("trial", "BIGINT", "its trial"),
             Column("host", "INTEGER", "number of the host, from 1, which runs the command"),
