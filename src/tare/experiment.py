@@ -22,12 +22,11 @@ TOPOLOGY = "topology"
 #: Level of ``load`` that starts nothing, and of ``size`` that limits nothing.
 NO_LOAD, WHOLE_SIZE = "none", "all"
 
-#: Level of ``network`` in which trials have the machine's own network.
+#: Level of ``network`` that shapes nothing.
 NO_NETWORK = "none"
 
 #: Levels of ``pinning`` beside lists of CPUs: workers go where the scheduler puts them; each worker
-#: on CPUs of its own; each instance confined to as many CPUs as its size has cores, chosen by the
-#: machine's topology, in place of a quota.
+#: on CPUs of its own; each instance on as many as its size has cores, in place of a quota.
 PINNINGS = ("none", "spread", "compact", "pinned")
 
 #: What the kernel takes as period of a CPU quota, and the least that a quota may come to in one
@@ -122,16 +121,12 @@ def listed_cpus(pinning: str) -> tuple[int, ...] | None:
 
 
 class NetworkSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``[network]``: the small network in which trials with a level of ``network`` take place.
-
-    The command runs on its first host; ``{hosts}`` are the addresses of all, ``{host_file}`` a
-    file of them.
-    """
+    """``[network]``: in which trials take place, the command on its first host."""
 
     hosts: int = 2
     #: Commands that run on every host but the first while the session lasts, such as a server.
     serve: tuple[tuple[str, ...], ...] = ()
-    #: Every trial begins with the level's initial budget, or with what the one before left.
+    #: Every trial begins with the level's initial budget, or with what the last of it has left.
     budget: Literal["reset", "carry"] = "reset"
     #: Before a trial: at once, after so many seconds, or when every bucket is full again.
     rest: Literal["none", "refill"] | float = "none"
@@ -181,6 +176,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     factors: dict[str, tuple[Any, ...]]
     loads: dict[str, LoadSpec] = {}
     sizes: dict[str, SizeSpec] = {}
+    #: Specifications of levels of ``network`` that have a short name.
+    networks: dict[str, str] = {}
     #: Options of platform layers by layer name, e.g. {"docker": {"image": "…"}}.
     platforms: dict[str, dict[str, Any]] = {}
     #: The metric that the stopping rule and the answers are about; None: kernel_cpu_ns where
@@ -208,7 +205,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     inputs: int = 1
     #: Leave out platforms and loads that are not available, and say so.
     skip_missing: bool = False
-    #: Where levels of ``network`` other than ``none`` take place.
+    #: In which trials take place if ``network`` is a factor.
     network: NetworkSpec = NetworkSpec()
     #: Executions are counted in windows of time, so that the metric is ``throughput``; None: each
     #: execution is timed.
@@ -222,6 +219,15 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def runs_commands(self) -> bool:
         """Whether a platform must have files of the user's: not for what the agent brings."""
         return any(w.command is not None and not w.of_agent for w in self.workloads)
+
+    @property
+    def networked(self) -> bool:
+        """Whether trials take place in a small network of their own."""
+        return "network" in self.factors
+
+    def shaped(self, network: str) -> str:
+        """Return the specification of a level of ``network``."""
+        return self.networks.get(network, network)
 
     def limits(self, size: str) -> SizeSpec:
         """Return what a level of ``size`` gives to each instance."""

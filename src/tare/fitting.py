@@ -109,9 +109,11 @@ def _meeting(experiment: Experiment, skip: bool) -> tuple[Experiment, list[journ
 
 def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
-    needed = execute.needed(plan.cells(experiment, here), os.environ)
+    hosts = experiment.network.hosts if experiment.networked else 0
+    needed = execute.needed(plan.cells(experiment, here), os.environ, hosts)
     asked = {
-        str(stack): platforms.availability(
+        str(stack): _outside(experiment, str(stack))
+        or platforms.availability(
             str(stack),
             experiment.platforms,
             experiment.runs_commands,
@@ -121,6 +123,19 @@ def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]
         for stack in experiment.factors.get("platform", ("bare",))
     }
     return {stack: found for stack, found in asked.items() if not found.works}
+
+
+def _outside(experiment: Experiment, stack: str) -> Availability | None:
+    """Return that a stack cannot be in the experiment's network, where that is so."""
+    own = platforms.own_network(stack)
+    if own is None or not experiment.networked:
+        return None
+    return Availability(
+        name=stack,
+        works=False,
+        why=f"what runs in {own} is in a network of its own, and so in none that is emulated",
+        fix='platform = ["bare"], or one that keeps the network: cgroup, unshare, runc',
+    )
 
 
 def _loads(experiment: Experiment) -> dict[str, Availability]:

@@ -96,7 +96,7 @@ def test_a_parameter_is_explained_and_its_default_is_possible(parameter: Paramet
 def test_a_workload_becomes_what_the_agent_understands(unit: Any) -> None:
     spec = WorkloadSpec(name="a", kernel="null", command=("true", "{workers}"))
     cell = Cell(cell=0, workload=spec)
-    told = unit.job(cell, repetitions=None, seed=1, surroundings={})
+    told = unit.job(cell, repetitions=None, seed=1, surroundings={}, hosts={})
     assert msgspec.json.decode(msgspec.json.encode(told), type=record.Workload) == told
 
 

@@ -11,9 +11,12 @@ import msgspec
 
 from tare import record, workloads
 from tare.experiment import Cell
+from tare.workloads import placeholders
 
 
-def needed(cells: Iterable[Cell], surroundings: Mapping[str, str]) -> tuple[str, ...]:
+def needed(
+    cells: Iterable[Cell], surroundings: Mapping[str, str], hosts: int = 0
+) -> tuple[str, ...]:
     """Return programs, arguments that name files, and inputs of all cells' commands.
 
     Parameters
@@ -22,6 +25,8 @@ def needed(cells: Iterable[Cell], surroundings: Mapping[str, str]) -> tuple[str,
         Of the plan.
     surroundings : mapping
         Environment variables of who calls tare.
+    hosts : int
+        Of the network in which they run; 0: the machine's own.
 
     Returns
     -------
@@ -29,10 +34,14 @@ def needed(cells: Iterable[Cell], surroundings: Mapping[str, str]) -> tuple[str,
         Absolute paths, each once.
     """
     found: dict[str, None] = {}
+    # Where they are is not known yet, and no file of the user's is called so.
+    unknown = placeholders.of_hosts(("",) * hosts, "") if hosts else {}
     for cell in cells:
         if cell.workload.command is None or cell.workload.of_agent:
             continue
-        job = workloads.job(cell, repetitions=None, seed=0, surroundings=surroundings)
+        job = workloads.job(
+            cell, repetitions=None, seed=0, surroundings=surroundings, hosts=unknown
+        )
         if isinstance(job, record.Command):
             found |= dict.fromkeys(_of(job))
     return tuple(found)
@@ -51,6 +60,28 @@ def from_here(job: record.Command) -> record.Command:
         return job
     return msgspec.structs.replace(
         job, directory=str(folder), input=None if job.input is None else str(folder / job.input)
+    )
+
+
+def seen_inside(job: record.Command, shared: str, inside: str) -> record.Command:
+    """Return a command with the paths that an instance has for the shared directory.
+
+    Parameters
+    ----------
+    job : record.Command
+        May name files there, such as that of a network's hosts.
+    shared, inside : str
+        The directory on this machine, and where the instance sees it.
+    """
+    if job.capture is not None:
+        capture = record.Capture(directory=f"{inside}/output", limit_bytes=job.capture.limit_bytes)
+        job = msgspec.structs.replace(job, capture=capture)
+    if inside == shared:
+        return job
+    return msgspec.structs.replace(
+        job,
+        argv=tuple(word.replace(shared, inside) for word in job.argv),
+        environment={name: text.replace(shared, inside) for name, text in job.environment.items()},
     )
 
 

@@ -44,6 +44,8 @@ class Pool:
         Files of this machine that commands need.
     tell : callable
         Takes what is to be known of every instance that is started or ended.
+    network : str or None
+        Path of the network namespace that all instances are to be in; None: the machine's own.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Pool:
         memory_bytes: int,
         files: tuple[str, ...],
         tell: Callable[[Sequence[Told]], None],
+        network: str | None = None,
     ) -> None:
         self._name = name
         self._shared = shared
@@ -61,6 +64,7 @@ class Pool:
         self._memory_bytes = memory_bytes
         self._files = files
         self._tell = tell
+        self._network = network
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
@@ -185,6 +189,7 @@ class Pool:
             runs_commands=self._experiment.runs_commands,
             files=self._files,
             workers=len(key.workers),
+            network=self._network,
         )
         instance = platforms.start(key.platform, place)
         try:

@@ -13,11 +13,13 @@ from tare import journal, lease, plan, plan_file, remnants
 from tare.errors import TrialError
 from tare.execute import files, repetitions
 from tare.execute.budget import Budget
+from tare.execute.networking import network
 from tare.execute.observer import Observer
 from tare.execute.opening import ending, journal_path, opening
 from tare.execute.pool import Pool, Told
 from tare.execute.rendezvous import Shared
 from tare.execute.request import Decision, Request
+from tare.execute.stopped import stop
 from tare.execute.tally import Tally
 from tare.execute.trial import Conductor
 from tare.execute.weighing import weigh
@@ -99,13 +101,19 @@ class _Session:
                 "The kernel does not let tare watch the CPUs, so that each agent watches its own "
                 f"child, or times around it where it may not: {observer.refusal}"
             )
+        self.hosts = hosts = network(request, name, shared.folder, self._note)
+        if hosts is not None:
+            stack.callback(hosts.close)
         pool = Pool(
             name,
             str(shared.folder),
             self.experiment,
             request.machine.memory_bytes,
-            files.needed(request.plan.cells, os.environ),
+            files.needed(
+                request.plan.cells, os.environ, self.experiment.network.hosts if hosts else 0
+            ),
             self._instances,
+            None if hosts is None else hosts.namespace,
         )
         stack.callback(pool.close)
         self.conductor = Conductor(
@@ -120,6 +128,7 @@ class _Session:
             user=request.user,
             write=writer.write,
             cpus=len(request.machine.spread),
+            hosts=hosts,
         )
         self.tally = Tally(request.plan.cells, request.past)
 
@@ -239,8 +248,9 @@ class _Session:
             if budget.over and self.tally.good:
                 return False
             cell = self.request.plan.cells[number]
-            if self.experiment.rest_s and self.number > self.request.past.trials:
-                time.sleep(self.experiment.rest_s)
+            rested_s = self._rest(cell, budget)
+            if rested_s is None:
+                return False
             outcome = self.conductor.execute(
                 self._next_number(),
                 self.block,
@@ -251,7 +261,7 @@ class _Session:
                 self.request.plan.repetitions.get(cell.workload.name),
             )
             self.writer.sync()
-            self.tally.add(number, self.block, outcome)
+            self.tally.add(number, self.block, outcome, rested_s)
             self.request.progress.ended(
                 cell,
                 outcome,
@@ -262,6 +272,15 @@ class _Session:
                 where = self.tally.where(number)
                 raise TrialError(f"trial {self.number} ({where}): wrong result: {outcome.reason}")
         return True
+
+    def _rest(self, cell: Cell, budget: Budget) -> float | None:
+        """Rest before a trial of a cell; return for how long, or None: beyond the budget."""
+        pause_s = self.experiment.rest_s if self.number > self.request.past.trials else 0.0
+        wait_s = 0.0 if self.hosts is None else self.hosts.wait_s(cell)
+        if wait_s and pause_s + wait_s > budget.left_s and self.tally.good:
+            return None
+        time.sleep(pause_s)
+        return pause_s + (0.0 if self.hosts is None else self.hosts.rest(cell))
 
     def _next_number(self) -> int:
         self.number += 1
@@ -280,19 +299,5 @@ class _Session:
     ) -> None:
         stopping = self.experiment.stopping
         for cell in cells:
-            decision = decisions.get(cell)
-            more = decision.more_trials if decision else None
-            self.writer.write(
-                journal.Stop(
-                    cell=cell,
-                    trials=self.tally.trials[cell],
-                    reason=reason or (decision and decision.reason) or "target",
-                    target=stopping.precision if stopping.compare is None else None,
-                    reached=decision.reached if decision else None,
-                    more_trials=more,
-                    more_seconds=None if more is None else more * self.tally.seconds(cell),
-                    why=decision.why if decision else None,
-                    refusal=decision.refusal if decision else None,
-                )
-            )
+            self.writer.write(stop(cell, self.tally, stopping, reason, decisions.get(cell)))
             self.tally.stopped.add(cell)

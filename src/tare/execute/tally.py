@@ -31,6 +31,8 @@ class Tally:
         self._successes: dict[int, int] = defaultdict(int, past.good)
         #: Seconds and number of the trials of this session; None: of all cells.
         self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
+        #: Seconds of rest before them.
+        self._rested_s: dict[int, float] = defaultdict(float)
         self._outcomes: dict[int, list[tuple[int, Outcome]]] = defaultdict(
             list,
             {
@@ -39,8 +41,9 @@ class Tally:
             },
         )
 
-    def add(self, cell: int, block: int, outcome: Outcome) -> None:
-        """Count a trial that ended."""
+    def add(self, cell: int, block: int, outcome: Outcome, rested_s: float = 0.0) -> None:
+        """Count a trial that ended, before which there was a rest."""
+        self._rested_s[cell] += rested_s
         self.trials[cell] += 1
         self.done += 1
         for key in (cell, None):
@@ -91,6 +94,11 @@ class Tally:
         total, count = self._spent.get(cell) or self._spent[None]
         return total / count if count else 0.0
 
+    def _rest_s(self, cell: int, experiment: Experiment) -> float:
+        """Return how long the rests before a cell's trials were in this session; at least asked."""
+        _, count = self._spent[cell]
+        return max(experiment.rest_s, self._rested_s[cell] / count if count else 0.0)
+
     def values(
         self, cells: list[int], metric: str | None = None
     ) -> dict[int, list[tuple[int, float]]]:
@@ -118,7 +126,7 @@ class Tally:
         if fixed is not None:
             bounds.append(
                 sum(
-                    max(0, fixed - self.trials[c]) * (self.seconds(c) + experiment.rest_s)
+                    max(0, fixed - self.trials[c]) * (self.seconds(c) + self._rest_s(c, experiment))
                     for c in self.wanting(cells, fixed)
                 )
             )

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from tare import loads, platforms, record, workloads
 from tare.errors import TareError, TrialError
-from tare.execute.files import from_here
+from tare.execute.files import from_here, seen_inside
+from tare.execute.hosts import Hosts
 from tare.execute.observer import Observer
+from tare.execute.patience import limit_s, patience_s
 from tare.execute.pool import Pool
 from tare.execute.rendezvous import Shared
 from tare.execute.resident import Cpus, Resident
 from tare.execute.values import Values
 from tare.execute.window import longest_s, window
 from tare.experiment import Cell, Experiment, LoadSpec
-from tare.journal import TrialEnd, TrialStart
-
-#: Beyond a workload's own time-out: set-up, linger and the way back.
-GRACE_S = 60.0
-#: How long a machine of its own may be silent in a trial without a time-out: in the first trial of
-#: a cell, and in later ones as a multiple of the longest that was good, with the grace on top.
-FIRST_S, PATIENCE = 600.0, 10
+from tare.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 
 
 @dataclass
@@ -60,6 +58,8 @@ class Conductor:
     write: Callable[..., None]
     #: Of the machine.
     cpus: int
+    #: The network in which trials take place; None: the machine's own.
+    hosts: Hosts | None = None
     #: Environment of who calls tare, as it was in the beginning.
     surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     #: Duration of the longest good trial by cell.
@@ -123,7 +123,11 @@ class Conductor:
         failure: str | None = None
         try:
             job = self._job(number, cell, seed, repetitions, iterations)
-            failure = self._surrounded(job, cell, cpus, values)
+            network: AbstractContextManager[None] = nullcontext()
+            if self.hosts is not None and not rehearsal:
+                keep = partial(self._keep, values=values)
+                network = self.hosts.during(number, cell, block, began, keep)
+            failure = self._surrounded(job, cell, cpus, values, network)
         except TareError as error:
             failure = error.message + (f" (try: {error.hint})" if error.hint else "")
         ended = time.monotonic_ns()
@@ -143,7 +147,11 @@ class Conductor:
 
     def _workload(self, cell: Cell, seed: int, repetitions: int | None) -> record.Workload:
         job = workloads.job(
-            cell, repetitions=repetitions, seed=seed, surroundings=self.surroundings
+            cell,
+            repetitions=repetitions,
+            seed=seed,
+            surroundings=self.surroundings,
+            hosts={} if self.hosts is None else self.hosts.placeholders,
         )
         if (
             isinstance(job, record.Command)
@@ -181,7 +189,12 @@ class Conductor:
         )
 
     def _surrounded(
-        self, job: record.Trial, cell: Cell, cpus: tuple[Cpus, ...], values: Values
+        self,
+        job: record.Trial,
+        cell: Cell,
+        cpus: tuple[Cpus, ...],
+        values: Values,
+        network: AbstractContextManager[None],
     ) -> str | None:
         """Start the load, execute, stop the load; return why the trial failed, or None."""
         residents = self.pool.get(cell, cpus)
@@ -193,7 +206,8 @@ class Conductor:
         spec = self.experiment.loads.get(cell.load, LoadSpec(kind="none"))
         load = loads.start(spec.kind, spec.parameters, f"{self.name}-load")
         try:
-            failure = self._measured(job, cell, residents, values)
+            with network:
+                failure = self._measured(job, cell, residents, values)
             load.check()
         finally:
             load.stop()
@@ -218,9 +232,9 @@ class Conductor:
         try:
             asked = [(r, self._submit(job, r, meeting, cell.workers)) for r in residents]
             for resident, job_id in asked:
-                limit = _limit_s(job)
+                limit = limit_s(job)
                 if limit is None and not resident.instance.shares_memory:
-                    limit = self._patience_s(cell)
+                    limit = patience_s(self._longest_s.get(cell.cell))
                 answer = resident.agent.answer(job_id, limit)
                 failure = self._keep(answer, values) or failure
         except BaseException:
@@ -232,24 +246,16 @@ class Conductor:
                 self.shared.forget(meeting)
             if cell.workload.capture:
                 self.shared.keep_output(self.folder / "output")
-            self._keep(iter(self.observer.collect(job.trial)), values)
+            self._keep(self.observer.collect(job.trial), values)
         return failure
-
-    def _patience_s(self, cell: Cell) -> float:
-        """Return how long to wait for a machine of its own, which may hang without a word."""
-        longest_s = self._longest_s.get(cell.cell)
-        return FIRST_S if longest_s is None else GRACE_S + PATIENCE * longest_s
 
     def _submit(
         self, job: record.Trial, resident: Resident, meeting: str | None, parties: int
     ) -> int:
         inside = resident.instance.shared
         workload = job.workload
-        if isinstance(workload, record.Command) and workload.capture is not None:
-            capture = record.Capture(
-                directory=f"{inside}/output", limit_bytes=workload.capture.limit_bytes
-            )
-            workload = msgspec.structs.replace(workload, capture=capture)
+        if isinstance(workload, record.Command):
+            workload = seen_inside(workload, str(self.shared.folder), inside)
         job_id = resident.agent.next_id()
         resident.agent.submit(
             msgspec.structs.replace(
@@ -273,11 +279,13 @@ class Conductor:
         )
         return job_id
 
-    def _keep(self, records: Iterator[record.Record], values: Values) -> str | None:
+    def _keep(self, records: Iterable[record.Record | Line], values: Values) -> str | None:
         """Write records down; return the first reason for the trial to have failed."""
         failure: str | None = None
         for got in records:
-            if isinstance(got, record.Sample):
+            if isinstance(got, HostUse | HostTokens):
+                self.write(got)
+            elif isinstance(got, record.Sample):
                 self.write(got)
                 values.add(got)
             elif isinstance(got, record.Fault):
@@ -286,13 +294,3 @@ class Conductor:
                 if got.kind != "warning":
                     failure = failure or got.message
         return failure
-
-
-def _limit_s(job: record.Trial) -> float | None:
-    """Return how long to wait for an answer: for ever where no execution has a time-out."""
-    if job.timeout_ns is None:
-        return None
-    limit = GRACE_S + (job.iterations + job.warmup) * job.timeout_ns / 1e9
-    if job.window is not None:
-        limit += longest_s(job.window, job.timeout_ns / 1e9)
-    return limit

@@ -10,7 +10,7 @@ from typing import Any
 
 from tare.errors import ExperimentError
 from tare.experiment import TOPOLOGY, Experiment
-from tare.experiment_file import factors, keys, sections, substitution, windows
+from tare.experiment_file import factors, keys, networks, sections, substitution, windows
 from tare.experiment_file.table import Table, suggestion
 from tare.registry import Catalogue
 
@@ -19,7 +19,10 @@ __all__ = ["from_table", "parse", "read", "template"]
 #: No question is that long.
 SIZE_LIMIT = 1 << 20
 
-TABLES = ("experiment", "workload", "factors", "loads", "sizes", "platforms", "window")
+TABLES = (
+    "experiment", "workload", "factors", "loads", "sizes", "network", "networks", "platforms",
+    "window",
+)  # fmt: skip
 
 
 def read(path: Path) -> str:
@@ -113,8 +116,11 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
         loads=loads,
         sizes=sizes,
         platforms=sections.platforms(file.table("platforms"), catalogue),
+        network=networks.network(file.table("network")),
+        networks=networks.named(file.table("networks")),
         window=windows.window(file),
     )
+    networks.check(file, experiment)
     substitution.check(name, experiment)
     windows.check(file, experiment)
     _check_commands(top, experiment, catalogue)

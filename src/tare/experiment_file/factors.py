@@ -64,6 +64,7 @@ def factors(
         ),
         "quota": kinds.CPUS,
         "period": kinds.seconds(positive=True),
+        "network": Kind('how a network is shaped, such as "rate 200Mbit"', kinds.NAME.read),
     }
     found: dict[str, tuple[Any, ...]] = {}
     for name in table.values:

@@ -7,6 +7,8 @@ from tare.experiment_file.table import Key
 
 #: More than any machine has room for, few enough that a slip of the finger is refused.
 MANY = 1_000_000
+#: Addresses of the network end at 254; each host takes a namespace and a shaper.
+MOST_HOSTS = 64
 
 STOPPING = (
     Key(
@@ -168,6 +170,40 @@ WINDOW = (
         kinds.whole(1, MANY),
         "whole periods of the quota that a window spans at least; it lasts until a whole "
         "execution is in it, too",
+    ),
+)
+
+NETWORK = (
+    Key("hosts", kinds.whole(1, MOST_HOSTS), "hosts of the network; the command runs on the first"),
+    Key(
+        "serve",
+        kinds.COMMANDS,
+        "commands that run on every other host while the session lasts, with placeholders",
+    ),
+    Key(
+        "budget",
+        kinds.choice(("reset", "carry")),
+        "every trial begins with the budget of its level; or with what the last trial of the same "
+        "level has left",
+    ),
+    Key(
+        "rest",
+        kinds.either(("none", "refill"), kinds.seconds(positive=True)),
+        "before a trial: none; until every bucket is full again; or so long. With `carry`",
+    ),
+    Key(
+        "log",
+        kinds.seconds(positive=True),
+        "how often the tokens that are left are written down",
+        field="log_s",
+    ),
+)
+NETWORKS = (
+    Key(
+        "spec",
+        kinds.TEXT,
+        "how what leaves every host is shaped, as `tare net emulate` takes it",
+        required=True,
     ),
 )
 

@@ -88,6 +88,14 @@ def _words(value: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
+def _commands(value: Any) -> tuple[tuple[str, ...], ...]:
+    # A list of words is one command, as it is everywhere else.
+    several = isinstance(value, list) and all(isinstance(one, list) for one in value)
+    if several and not value:
+        raise ValueError
+    return tuple(_words(one) for one in value) if several else (_words(value),)
+
+
 def _names(value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError
@@ -130,6 +138,7 @@ TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name)
 FLAG = Kind("true or false", _flag)
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)
+COMMANDS = Kind(f"{COMMAND.expected}; or a list of such lists", _commands)
 METRICS = Kind('a metric, or a list of metrics such as ["wall_ns", "cpu_ns"]', _metrics)
 QUANTILE = Kind(
     'a quantile, such as "p95" or 0.95, or "median"',
@@ -217,6 +226,23 @@ def _size(value: Any) -> int:
 
 
 SIZE = Kind(f'a size with its unit ({", ".join(BYTES)}), such as "512 MiB"', _size)
+
+
+def either(options: Iterable[str], other: Kind) -> Kind:
+    """Return the kind of one of some words, or of what another kind takes."""
+    known = choice(options)
+
+    def read(value: Any) -> Any:
+        try:
+            return known.read(value)
+        except ValueError:
+            return other.read(value)
+
+    return Kind(
+        f"{known.expected}; or {other.expected}",
+        read,
+        lambda value: known.write(value) if isinstance(value, str) else other.write(value),
+    )
 
 
 def levels_of(options: Iterable[str], fits: Callable[[str], object], otherwise: str) -> Kind:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tare.experiment import KNOWN_FACTORS, Experiment, WorkloadSpec
 from tare.experiment_file.table import Table, closest, shown, suggestion
 from tare.workloads import placeholders
 
+#: Factors that a cell has no level of where they are not given.
+_IF_VARIED = ("quota", "period", "network")
 LITERAL = "a brace that is meant as such is written twice: {{ and }}"
 
 
@@ -19,12 +23,16 @@ def check(source: str, experiment: Experiment) -> None:
     """
     own = [name for name in experiment.factors if name not in KNOWN_FACTORS]
     # Without a quota there is no limit, and so no number to put in its place.
-    always = tuple(name for name in KNOWN_FACTORS if name != "quota")
-    quota = ("quota",) if "quota" in experiment.factors else ()
-    known = ("workload", *always, *quota, *own, placeholders.SEED)
+    always = tuple(name for name in KNOWN_FACTORS if name not in _IF_VARIED)
+    varied = tuple(name for name in _IF_VARIED if name in experiment.factors)
+    of_hosts = _of_hosts(experiment)
+    known = ("workload", *always, *varied, *own, *of_hosts, placeholders.SEED)
     used: set[str] = set()
     for number, workload in enumerate(experiment.workloads, 1):
         used |= _used(Table(source, f"workload[{number}]", {}), workload, known)
+    for command in experiment.network.serve:
+        own_hosts = (*of_hosts, placeholders.HOST)
+        _used_in(Table(source, "network", {}), {"serve": command}, own_hosts)
     table = Table(source, "factors", {})
     for name in own:
         meant = None if name in used else closest(name, KNOWN_FACTORS)
@@ -38,9 +46,22 @@ def check(source: str, experiment: Experiment) -> None:
             raise table.error(name, "is used by no command", meant)
 
 
+def _of_hosts(experiment: Experiment) -> tuple[str, ...]:
+    """Return the placeholders that a network of the experiment's brings."""
+    if not experiment.networked:
+        return ()
+    return tuple(placeholders.of_hosts(("",) * experiment.network.hosts, ""))
+
+
 def _used(table: Table, workload: WorkloadSpec, known: tuple[str, ...]) -> set[str]:
+    return _used_in(table, _texts(workload), known)
+
+
+def _used_in(
+    table: Table, by_key: Mapping[str, tuple[str, ...]], known: tuple[str, ...]
+) -> set[str]:
     used: set[str] = set()
-    for key, texts in _texts(workload).items():
+    for key, texts in by_key.items():
         for text in texts:
             try:
                 used |= placeholders.names(text)
@@ -50,7 +71,9 @@ def _used(table: Table, workload: WorkloadSpec, known: tuple[str, ...]) -> set[s
             raise table.error(
                 key,
                 f"there is no factor for the placeholder {{{name}}}",
-                f"{suggestion(name, known)}; {LITERAL}",
+                'network = ["none", "rate 200Mbit"] in [factors] makes a network with hosts'
+                if placeholders.is_of_hosts(name) and placeholders.HOSTS not in known
+                else f"{suggestion(name, known)}; {LITERAL}",
             )
     return used
 

@@ -7,7 +7,7 @@ them long after the file is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import msgspec
@@ -57,7 +57,11 @@ def remember(fingerprint: NetworkFingerprint) -> None:
     StoreError
         If it cannot be written.
     """
-    others = [one for one in kept() if (one.end, one.direction) != (fingerprint.end, fingerprint.direction)]
+    others = [
+        one
+        for one in kept()
+        if (one.end, one.direction) != (fingerprint.end, fingerprint.direction)
+    ]
     newest = sorted((fingerprint, *others), key=lambda one: one.started, reverse=True)
     state.write(NAME, _Kept(fingerprints=tuple(newest[:_MOST])))
 
@@ -141,7 +145,11 @@ def difference(before: Told, after: Told) -> Difference:
     deciding = [name for name in unlike if name.partition(" ")[2] in DECIDING]
     # That one has a bucket and the other none may be for want of looking.
     return between(
-        before.figures, after.figures, unlike, deciding, open_end="bucket" in kinds and kinds[0] != kinds[1]
+        before.figures,
+        after.figures,
+        unlike,
+        deciding,
+        open_end="bucket" in kinds and kinds[0] != kinds[1],
     )
 
 

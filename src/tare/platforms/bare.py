@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
+from tare import agent
 from tare.agent import Channel, ProcessChannel
 from tare.errors import PlatformError
 from tare.platforms import groups, scope
@@ -25,6 +26,8 @@ class Bare(Ground):
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Start a command as a child, in a control group of its own where it can have one."""
+        if place.network is not None:
+            argv = [str(agent.binary()), "enter", "--network", place.network, "--", *argv]
         with _confined(place.cpus):
             if scope.works():
                 return ProcessChannel(scope.wrap(argv, place))
@@ -32,7 +35,7 @@ class Bare(Ground):
             return ProcessChannel(groups.entering(list(dict.fromkeys(own)), argv))
 
     def mend(self, said: str) -> str | None:
-        """Explain what systemd lacks."""
+        """Explain what systemd lacks, and who may enter a network."""
         if "systemd hands no" in said:
             return "run it as root, on docker, or without a quota or size"
         return None

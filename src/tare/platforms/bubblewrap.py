@@ -42,7 +42,9 @@ class Bubblewrap(Layer):
         shown = root.shown(outer, place, self.settings(place))
         # Without --die-with-parent, for which the thread that started it would do as the parent:
         # the agent ends with its standard input, and with the agent the namespace.
-        words = [programs.named(PROGRAM, outer), *NAMESPACES]
+        kept = [] if place.network is None else ["--unshare-net"]
+        own = [word for word in NAMESPACES if word not in kept]
+        words = [programs.named(PROGRAM, outer), *own]
         for inside, outside in shown.binds:
             words += ["--ro-bind", outside, inside]
         for inside, target in shown.links:

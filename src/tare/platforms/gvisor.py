@@ -39,6 +39,7 @@ class Gvisor(oci.Container):
     package = "runsc   (or see https://gvisor.dev/docs/user_guide/install/)"
     needs = ("runsc",)
     holds = True
+    own_network = True
     #: Memory that is shared with the host is not waited on across its kernel.
     shares_memory = False
 

@@ -92,6 +92,7 @@ class Isolate(Layer):
             *("--silent", "--processes", "--open-files=0", f"--meta={said}.meta"),
             f"--dir={TARE}={Path(outer.agent).parent}",
             f"--dir={SHARED}={outer.shared}:rw",
+            *([] if place.network is None else ["--share-net"]),
             *words("[platforms.isolate] extra", self.settings(place)["extra"]),
         ]
         cg = self.settings(place)["cg"]

@@ -49,6 +49,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     #: Workers that run side by side in the instance.
     workers: int = 1
+    #: Path of the network namespace that it is to be in; None: the network that is around it.
+    network: str | None = None
 
     @property
     def quota_us(self) -> int:
@@ -167,6 +169,9 @@ class Layer:
     #: Shows the files of ``Place.files`` all the same, under their names, unless it is given an
     #: ``image`` or a ``root`` of its own.
     brings_files = False
+    #: What is inside is in a network of its own, wherever the layer stands. Others keep the network
+    #: that is around them where the place has one.
+    own_network = False
     #: Needs rights over the machine that a container does not have by itself.
     privileged = False
     #: Whether the shared directory inside is the host's memory, on which both sides can wait.

@@ -124,8 +124,10 @@ def configuration(
         Whether users and limits are no matter of this machine's kernel.
     """
     user = rootless(outer) and not own_kernel
+    kept = ("network",) if place.network is not None else ()
+    kinds = [kind for kind in (*NAMESPACES, *(["user"] if user else [])) if kind not in kept]
     linux: dict[str, Any] = {
-        "namespaces": [{"type": kind} for kind in (*NAMESPACES, *(["user"] if user else []))],
+        "namespaces": [{"type": kind} for kind in kinds],
         "maskedPaths": MASKED,
         "readonlyPaths": READ_ONLY,
     }

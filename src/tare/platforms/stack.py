@@ -130,6 +130,11 @@ def brings_files(stack: str, options: dict[str, dict[str, Any]]) -> bool:
     )
 
 
+def own_network(stack: str) -> str | None:
+    """Return the layer of a stack that puts what is inside into a network of its own, if any."""
+    return next((one.description.name for one in layers(stack) if one.own_network), None)
+
+
 def shares_memory(stack: str) -> bool:
     """Tell whether the shared directory of a stack's instances is the host's memory."""
     return all(layer.shares_memory for layer in layers(stack))
@@ -243,6 +248,9 @@ class _Stacked:
 
     def check(self) -> None:
         """Raise PlatformError where it is known beforehand that it cannot be started."""
+        own = own_network(self.stack)
+        if own is not None and self.places[0].network is not None:
+            raise PlatformError(f"what runs in {own} is in a network of its own", "platform bare")
         held_by_bare = self.holder is self.ground and self.ground.is_host
         limited = self.places[0].cores or self.places[0].memory_bytes
         for layer, place in zip(self.layers, self.places, strict=True):

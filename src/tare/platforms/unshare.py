@@ -16,7 +16,7 @@ from tare.registry import Description
 COMMAND = [
     "unshare",
     *("--user", "--map-root-user", "--mount", "--mount-proc"),
-    *("--pid", "--fork", "--kill-child", "--net", "--"),
+    *("--pid", "--fork", "--kill-child", "--net"),
 ]
 
 #: Files that say that user namespaces are off: their content then, and what switches them on.
@@ -59,7 +59,8 @@ class Unshare(Layer):
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put unshare before it."""
-        return [*COMMAND, *argv]
+        kept = [] if place.network is None else ["--net"]
+        return [*(word for word in COMMAND if word not in kept), "--", *argv]
 
     def mend(self, said: str) -> str | None:
         """Name the switch that forbids user namespaces."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tare import registry
@@ -16,7 +17,12 @@ __all__ = ["job"]
 
 
 def job(
-    cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+    cell: Cell,
+    *,
+    repetitions: int | None,
+    seed: int,
+    surroundings: Mapping[str, str],
+    hosts: Mapping[str, str] = MappingProxyType({}),
 ) -> record.Workload:
     """Return what the agent is to execute in a trial of a cell.
 
@@ -30,7 +36,11 @@ def job(
         Of the input, the same for all cells of a block.
     surroundings : mapping
         Environment variables of who calls tare.
+    hosts : mapping
+        Placeholders of the network in which it runs; empty: the machine's own.
     """
     units: dict[str, Workload] = registry.scan("workloads")
     unit = units["command" if cell.workload.kernel is None else "kernel"]
-    return unit.job(cell, repetitions=repetitions, seed=seed, surroundings=surroundings)
+    return unit.job(
+        cell, repetitions=repetitions, seed=seed, surroundings=surroundings, hosts=hosts
+    )

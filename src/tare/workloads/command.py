@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from tare import record
@@ -27,7 +27,13 @@ class Command(Workload):
     )
 
     def job(
-        self, cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+        self,
+        cell: Cell,
+        *,
+        repetitions: int | None,
+        seed: int,
+        surroundings: Mapping[str, str],
+        hosts: Mapping[str, str],
     ) -> record.Workload:
         """Return the command with all placeholders filled in."""
         spec = cell.workload
@@ -35,13 +41,14 @@ class Command(Workload):
         levels = {**cell.levels(), placeholders.SEED: str(seed)}
 
         def fill(text: str) -> str:
-            return placeholders.fill(text, levels)
+            return placeholders.fill(text, {**levels, **hosts})
 
         return record.Command(
             argv=(*((AGENT,) if spec.of_agent else ()), *(fill(word) for word in spec.command)),
             environment={
-                **_inherited(spec.inherit, surroundings),
+                **inherited(spec.inherit, surroundings),
                 **{f"TARE_{name.upper()}": level for name, level in levels.items()},
+                **of_hosts(hosts),
                 **{name: fill(value) for name, value in spec.environment.items()},
             },
             directory=None if spec.directory is None else fill(spec.directory),
@@ -53,7 +60,14 @@ class Command(Workload):
         )
 
 
-def _inherited(patterns: tuple[str, ...], surroundings: Mapping[str, str]) -> dict[str, str]:
+def of_hosts(hosts: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that tell a command of the network's hosts; few, as they are long."""
+    named = (placeholders.HOSTS, placeholders.HOST_FILE)
+    return {f"TARE_{name.upper()}": hosts[name] for name in named if name in hosts}
+
+
+def inherited(patterns: Iterable[str], surroundings: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of who calls tare whose names a pattern fits."""
     return {
         name: value
         for name, value in surroundings.items()

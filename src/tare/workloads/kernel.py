@@ -21,7 +21,13 @@ class Kernel(Workload):
     )
 
     def job(
-        self, cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+        self,
+        cell: Cell,
+        *,
+        repetitions: int | None,
+        seed: int,
+        surroundings: Mapping[str, str],
+        hosts: Mapping[str, str],
     ) -> record.Workload:
         """Return the kernel with its parameters and the seed of its input."""
         spec = cell.workload

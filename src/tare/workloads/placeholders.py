@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 #: Not a factor: the seed of the trial's input, the same for all cells of a block.
 SEED = "seed"
+#: Not factors either: the addresses of a network's hosts, and a file with one a line.
+HOSTS, HOST_FILE = "hosts", "host_file"
+#: Address of the host on which a command runs: of those that serve alone.
+HOST = "host"
+
+
+def of_hosts(addresses: Sequence[str], file: str) -> dict[str, str]:
+    """Return what the hosts of a network stand for: all of them, a file, and each by its number."""
+    each = {f"{HOST}{number}": address for number, address in enumerate(addresses, 1)}
+    return {HOSTS: ",".join(addresses), HOST_FILE: file, **each}
+
+
+def is_of_hosts(name: str) -> bool:
+    """Tell whether a placeholder is one that the hosts of a network would stand for."""
+    return name in (HOSTS, HOST_FILE) or re.fullmatch(rf"{HOST}[0-9]*", name) is not None
 
 
 def names(text: str) -> set[str]:

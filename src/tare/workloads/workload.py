@@ -18,7 +18,13 @@ class Workload:
     description: Description
 
     def job(
-        self, cell: Cell, *, repetitions: int | None, seed: int, surroundings: Mapping[str, str]
+        self,
+        cell: Cell,
+        *,
+        repetitions: int | None,
+        seed: int,
+        surroundings: Mapping[str, str],
+        hosts: Mapping[str, str],
     ) -> record.Workload:
         """Return what the agent is to execute in a trial of a cell.
 
@@ -32,5 +38,7 @@ class Workload:
             Of the input, the same for all cells of a block.
         surroundings : mapping
             Environment variables of who calls tare.
+        hosts : mapping
+            Placeholders of the network in which it runs; empty: the machine's own.
         """
         raise NotImplementedError

@@ -55,6 +55,7 @@ class Docker(Ground):
     )
 
     own_files = True
+    own_network = True
     holds = True
     nests = True
     slow_stacks = ("vm/docker",)

@@ -49,6 +49,7 @@ class Ssh(Ground):
     )
     argument = "HOST"
     own_files = True
+    own_network = True
     foreign = True
     shares_memory = False
 

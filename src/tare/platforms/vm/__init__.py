@@ -70,6 +70,7 @@ class VirtualMachine(Ground):
 
     holds = True
     own_files = True
+    own_network = True
     brings_files = True
     shares_memory = False
 

@@ -1,0 +1,36 @@
+"""The network of a session that is to have one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tare.execute.hosts import Hosts
+from tare.execute.request import Request
+
+
+def network(request: Request, name: str, folder: Path, note: Callable[[str], None]) -> Hosts | None:
+    """Make the network in which a session's trials take place; None: the machine's own.
+
+    Parameters
+    ----------
+    request : Request
+        Whether there is to be one, and who wants to know how far it is.
+    name : str
+        Of the session.
+    folder : Path
+        In memory, which every platform shows.
+    note : callable
+        Takes what is to be told with the answers.
+    """
+    experiment = request.plan.experiment
+    if not experiment.networked:
+        return None
+    request.progress.stage("making the network")
+    hosts = Hosts(name, experiment, folder, request.user, request.progress.stage, note)
+    if request.past.trials and experiment.network.budget == "carry":
+        note(
+            "This session goes on with an experiment whose budgets are carried between trials: in "
+            "it every level began anew, with its initial budget."
+        )
+    return hosts

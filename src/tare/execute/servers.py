@@ -1,0 +1,179 @@
+"""Servers on the hosts of a network, while a session lasts: each is the child of an agent there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tare import agent, record
+from tare.errors import AgentError, TrialError
+from tare.workloads import command, placeholders
+from tare.workloads.command import CAPTURE_LIMIT_BYTES
+
+#: How long a server may take until it listens.
+LISTENS_S = 10.0
+#: States of sockets in /proc/net that wait for somebody: of TCP, and of UDP that nobody joined.
+_WAITING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
+#: Variables that servers get, as commands do by default.
+_INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ")
+
+
+class Servers:
+    """Every command on every host.
+
+    An agent in the host's namespace starts it and waits for it, so that all of it ends with the
+    session, however that ends, and what it said last is known.
+
+    Raises
+    ------
+    TrialError
+        If one ends before it listens.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        commands: Sequence[tuple[str, ...]],
+        hosts: Sequence[record.BuiltHost],
+        folder: Path,
+        levels: Mapping[str, str],
+        user: record.User | None,
+        note: Callable[[str], None],
+    ) -> None:
+        self._running: list[_Server] = []
+        try:
+            for host in hosts:
+                for number, words in enumerate(commands, 1):
+                    own = f"{name}-serve-{host.host}-{number}"
+                    started = _Server(own, words, host, folder / own, levels, user)
+                    self._running.append(started)
+                    if not started.listens(LISTENS_S):
+                        note(
+                            f"serve: {words[0]} waits for nobody on host {host.host} after "
+                            f"{LISTENS_S:g} s; the trials begin all the same."
+                        )
+        except BaseException:
+            self.close()
+            raise
+
+    def check(self) -> None:
+        """Raise TrialError, with its last words, where one has ended."""
+        for server in self._running:
+            server.check()
+
+    def close(self) -> None:
+        """End all of them, with all that they started."""
+        for server in self._running:
+            server.close()
+        self._running.clear()
+
+
+class _Server:
+    def __init__(
+        self,
+        name: str,
+        words: tuple[str, ...],
+        host: record.BuiltHost,
+        folder: Path,
+        levels: Mapping[str, str],
+        user: record.User | None,
+    ) -> None:
+        self._called = f"{words[0]} on host {host.host}"
+        #: How it ended, with its last words; None: it runs.
+        self._end: str | None = None
+        folder.mkdir(mode=0o777)
+        folder.chmod(0o777)
+        self._before: set[str] = set()
+        argv = [str(agent.binary()), "enter", "--network", str(host.namespace), "--"]
+        self._channel = agent.ProcessChannel([*argv, str(agent.binary()), "serve", "--name", name])
+        try:
+            speaking = agent.Agent(self._channel)
+            self._before = self._waiting()
+            levels = {**levels, placeholders.HOST: str(host.address)}
+            speaking.submit(_job(speaking.next_id(), words, folder, levels, user))
+        except BaseException:
+            self._channel.close()
+            raise
+
+    def listens(self, patience_s: float) -> bool:
+        """Wait until it has a socket that waits for somebody; tell whether it has."""
+        deadline = time.monotonic() + patience_s
+        while not self._waiting() - self._before:
+            self.check()
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def check(self) -> None:
+        """Raise TrialError where it has ended: its agent speaks only then."""
+        if self._end is None:
+            self._end = self._heard()
+        if self._end is not None:
+            raise TrialError(
+                f"the server {self._called} has ended: {self._end}",
+                "[network] serve: commands that stay until they are ended",
+            )
+
+    def close(self) -> None:
+        """End its agent, which takes it along with all that it started."""
+        self._channel.close()
+
+    def _heard(self) -> str | None:
+        """Return how it ended and what it said, where its agent has told."""
+        said: list[str] = []
+        try:
+            while (line := self._channel.receive(0.0)) is not None:
+                got = record.decode(line)
+                if isinstance(got, record.Fault):
+                    said.append(": ".join(part for part in (got.message, got.evidence) if part))
+                if isinstance(got, record.Done):
+                    return "; ".join(said) or "by itself, without a fault"
+        except (AgentError, msgspec.DecodeError) as error:
+            if self._channel.process.poll() is None:
+                return "; ".join(said) or None
+            said.append(str(error))
+        return "; ".join(said) or self._channel.last_words()
+
+    def _waiting(self) -> set[str]:
+        """Return the sockets of its host that wait for somebody."""
+        found = set()
+        for table, state in _WAITING.items():
+            with contextlib.suppress(OSError):
+                lines = (self._net / table).read_text().splitlines()[1:]
+                rows = [line.split() for line in lines]
+                found |= {f"{table} {row[9]}" for row in rows if row[3] == state}
+        return found
+
+    @property
+    def _net(self) -> Path:
+        return Path(f"/proc/{self._channel.process.pid}/net")
+
+
+def _job(
+    number: int,
+    words: tuple[str, ...],
+    folder: Path,
+    levels: Mapping[str, str],
+    user: record.User | None,
+) -> record.Trial:
+    """Return a trial without an end, whose only execution is the server."""
+    workload = record.Command(
+        argv=tuple(placeholders.fill(word, levels) for word in words),
+        environment={**command.inherited(_INHERITED, os.environ), **command.of_hosts(levels)},
+        directory=None,
+        input=None,
+        # Its last words are wanted, and told from there.
+        capture=record.Capture(directory=str(folder), limit_bytes=CAPTURE_LIMIT_BYTES),
+    )
+    return record.Trial(
+        id=number, trial=0, nonce=0, workload=workload,
+        workers=(record.Worker(worker=0, cpus=None),), iterations=1, warmup=0, process="fresh",
+        tail="stop", rendezvous=None, timeout_ns=None, linger_ns=0, observe=False, user=user,
+        window=None,
+    )  # fmt: skip
