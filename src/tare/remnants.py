@@ -13,6 +13,7 @@ from tare import lease as leases
 from tare import registry
 from tare.errors import PlatformError
 from tare.lease import Lease, Remnant
+from tare.network import remnants as networks
 from tare.platforms import groups, processes
 from tare.settings import kept
 
@@ -36,7 +37,7 @@ def lease(name: str, folders: Iterable[Path] = ()) -> Iterator[Lease]:
             yield held
             # An agent that was killed has left its groups. Units are asked only after a failure:
             # that takes a while, and whoever gets here has closed what he started.
-            _remove(_of(name, [*_processes(), *_groups(), *_files()]))
+            _remove(_of(name, [*_processes(), *networks.found(), *_groups(), *_files()]))
     except BaseException:
         # What cannot be removed now stays with the lease for ``cleanup``.
         with contextlib.suppress(PlatformError):
@@ -81,7 +82,9 @@ def found() -> list[Remnant]:
     """Return everything on this machine that tare made for this user, in order of removal."""
     units = [*registry.scan("loads").values(), *registry.scan("platforms").values()]
     of_units = [one for unit in units for one in unit.remnants()]
-    return [*kept.remnants(), *_processes(), *of_units, *_groups(), *_files()]
+    return [
+        *kept.remnants(), *_processes(), *networks.found(), *of_units, *_groups(), *_files(),
+    ]  # fmt: skip
 
 
 def _of(session: str, remnants: list[Remnant]) -> list[Remnant]:

@@ -45,7 +45,7 @@ def test_what_is_told_by_itself_goes_to_the_listener() -> None:
         assert emulator.look().id is not None
 
 
-def test_long_shapes_are_told_in_several_orders() -> None:
+def test_long_shapes_of_many_hosts_are_told() -> None:
     with _emulator(hosts=24) as emulator:
         asked = parse("distribution 0%=1Gbit 100%=2Gbit")
         emulator.shape(dict.fromkeys(range(1, 25), asked))

@@ -14,6 +14,7 @@ import pytest
 
 from tare import lease, remnants
 from tare.errors import PlatformError
+from tare.network import remnants as networks
 from tare.platforms import groups, processes
 from tare.settings import kept
 
@@ -32,12 +33,13 @@ with lease.hold(sys.argv[2]):
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine of its own: with the leases elsewhere, sessions of the real one look dead."""
-    for name in ("leases", "files", "processes"):
+    for name in ("leases", "files", "processes", "networks"):
         (tmp_path / name).mkdir()
     (tmp_path / "mounts").touch()
     monkeypatch.setattr(lease, "_folders", lambda: [tmp_path / "leases"])
     monkeypatch.setattr(remnants, "FOLDERS", (tmp_path / "files",))
     monkeypatch.setattr(processes, "PROC", tmp_path / "processes")
+    monkeypatch.setattr(networks, "FOLDER", tmp_path / "networks")
     monkeypatch.setattr(groups, "MOUNTS", tmp_path / "mounts")
     monkeypatch.setattr("tare.registry.scan", lambda _: {})
     return tmp_path
@@ -271,3 +273,16 @@ def test_children_are_counted_until_they_end() -> None:
         process.stdout.readline()
         assert processes.children(process.pid) == 1
     assert processes.children(process.pid) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="ordinary users' networks have no names")
+def test_networks_of_dead_sessions_go_and_others_stay(state: Path) -> None:
+    dead, living = lease.new_name(), lease.new_name()
+    names = [f"{dead}-1", f"{dead}-s", f"{living}-1", "blue"]
+    for name in names:
+        (state / "networks" / name).touch()
+    (state / "leases" / f"{dead}.lease").touch()
+    with lease.hold(living):
+        removed = remnants.cleanup()
+    assert removed == [f"network namespace {dead}-1", f"network namespace {dead}-s"]
+    assert {path.name for path in (state / "networks").iterdir()} == {f"{living}-1", "blue"}

@@ -24,8 +24,6 @@ SUBNET = "10.77.0"
 ANSWER_S = 20.0
 #: Taking a network of many hosts down again.
 END_S = 20.0
-#: An order may be as long as four of these.
-_ORDER_BYTES = 1 << 20
 _WORDS_LIMIT = 4096
 
 #: Who is told how the hosts are; on a thread of the emulator's.
@@ -126,8 +124,7 @@ class Emulator:
             )
             for host, shaping in sorted(shapes.items())
         ]
-        for some in _batches(told):
-            self._ask(record.ShapeHosts(id=self._number(), hosts=some))
+        self._ask(record.ShapeHosts(id=self._number(), hosts=tuple(told)))
 
     def look(self) -> record.HostStates:
         """Return how every host is: tokens left, bytes sent, how often its bucket was empty."""
@@ -274,17 +271,3 @@ def _stream(pipe: IO[bytes] | None) -> IO[bytes]:
 
 def _id(answer: record.EmulateRecord) -> int | None:
     return None if isinstance(answer, record.NetworkFault) else answer.id
-
-
-def _batches(shapes: Sequence[record.HostShape]) -> list[tuple[record.HostShape, ...]]:
-    """Divide what hosts are told over as many orders as their length asks for: mostly one."""
-    batches: list[list[record.HostShape]] = []
-    room = 0
-    for one in shapes:
-        size = len(msgspec.json.encode(one))
-        if size > room or not batches:
-            batches.append([])
-            room = _ORDER_BYTES
-        batches[-1].append(one)
-        room -= size
-    return [tuple(batch) for batch in batches]
