@@ -15,6 +15,7 @@ SOURCES = (
     "host_cgroup",
     "around",
     "isolate",
+    "qdisc",
 )
 
 #: Metrics of which more is better; of all others, which take time or room, less is.

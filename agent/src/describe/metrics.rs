@@ -21,6 +21,8 @@ pub struct Source {
     pub meaning: &'static str,
 }
 
+const EMULATED: &str = "the queueing disciplines that shape what leaves each host";
+
 /// Every metric, in order of name.
 pub const METRICS: &[Metric] = &[
     Metric {
@@ -236,6 +238,21 @@ pub const METRICS: &[Metric] = &[
         meaning: "page faults that needed no disk",
         absence: "rusage cannot be had",
         sources: RUSAGE,
+    },
+    Metric {
+        name: "network_dry_ns",
+        unit: Some("ns"),
+        meaning: "how long the buckets of an emulated network's hosts were empty in the trial, \
+                  added up over the hosts",
+        absence: "no host has a bucket, or the network is the machine's own",
+        sources: &[source("qdisc", EMULATED)],
+    },
+    Metric {
+        name: "network_sent_bytes",
+        unit: Some("bytes"),
+        meaning: "sent in the trial by all hosts of an emulated network, headers included",
+        absence: "the network is the machine's own",
+        sources: &[source("qdisc", EMULATED)],
     },
     Metric {
         name: "off_cpu_blocked_ns",
