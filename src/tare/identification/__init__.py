@@ -13,11 +13,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tare.identification.identify import identify
+    from tare.identification.identifying import identify
     from tare.identification.phases import Next, next_phase
 
 __all__ = ["Next", "identify", "next_phase"]
-_FILES = {"identify": "identify", "next_phase": "phases", "Next": "phases"}
+_FILES = {"identify": "identifying", "next_phase": "phases", "Next": "phases"}
 
 
 def __getattr__(name: str) -> Any:

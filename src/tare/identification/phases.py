@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
+import numpy as np
 
+from tare.identification.document import Estimate, Identification
+from tare.identification.identifying import identify
+from tare.identification.observed import Observed, observe
+from tare.identification.spending import Spending, spending
+from tare.identification.telling import gbps, span
 from tare.shaping.trace import Trace
+from tare.statistics.levels import two_levels
+
+#: Intervals that a phase of sending lasts at least, and seconds; and its share of what was sent.
+_SOME, _SOME_S, _SHARE = 10, 2.0, 0.1
+#: Intervals at the low rate before it is left.
+_LOW = 12
+#: Intervals that a burst after a rest should last, least and most.
+_BURST, _LONGEST = 20, 400
+#: Share of what the bucket seems to hold that a rest brings back at most.
+_PART = 0.5
+#: By how much each rest is longer than the one before, so that rests tell refill from low rate.
+_LONGER = 1.5
+#: Rests after which another would not help.
+_RESTS = 6
 
 
 class Next(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +57,100 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
     Parameters
     ----------
     trace : Trace
-        So far; may be empty.
+        So far, rests included; may be empty.
     most_s : float
         How long to send at most before it is said that no bucket was seen.
     precision : float
         Half the width of the intervals that are aimed at, relative.
     """
-    raise NotImplementedError  # until the estimator lands
+    seen = observe(trace)
+    sent_s = float(trace.on_s.sum())
+    if len(seen.index) < _SOME:
+        return _more(seen, sent_s, most_s, "The first seconds say what the rate is.")
+    found = identify(trace, {})
+    levels = two_levels(np.log(seen.rate), seen.starts)
+    if levels is None or found.kind not in ("drop", "bucket"):
+        return _not_fallen(seen, found, sent_s, most_s)
+    spent = spending(seen, levels)
+    if _resting(trace):
+        return _send(seen, "The rest is over: how much came back?")
+    if spent.empty_s < float(trace.end_s[-1]) - 1e-6:
+        return _back(seen, sent_s, most_s)
+    return _after_low(seen, spent, found, precision)
+
+
+def _back(seen: Observed, sent_s: float, most_s: float) -> Next:
+    """Go on until the rate that a rest brought back falls again."""
+    if sent_s >= 2 * most_s:
+        return _done(f"It did not fall again in {span(most_s)}.")
+    return _more(seen, sent_s, 2 * most_s, "It is back at the high rate, until it falls again.")
+
+
+def _after_low(seen: Observed, spent: Spending, found: Identification, precision: float) -> Next:
+    if spent.hidden:
+        return _send(seen, "Sending on shows the low rate by itself.")
+    rests = len(spent.refills)
+    if len(spent.low) < _LOW or (not rests and _loose(found.low_gbps, precision)):
+        return _send(seen, "A little longer at the low rate makes it known.")
+    wanted = (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps)
+    if found.kind == "bucket" and not any(_loose(one, precision) for one in wanted):
+        return _done("High, low, budget and refill are known as well as was asked.")
+    if rests >= _RESTS:
+        return _done(f"After {rests} rests, another would say little more.")
+    seconds = _rest_s(seen, spent, found, precision)
+    if found.kind == "bucket":
+        return Next(action="rest", seconds=seconds, why="Another rest makes the refill known.")
+    return Next(
+        action="rest",
+        seconds=seconds,
+        why="If it is a bucket, a rest brings back what the low rate would have carried.",
+    )
+
+
+def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: float) -> float:
+    """Return a rest that is long enough to be seen, and too short to fill the bucket."""
+    high, low = float(np.median(spent.high)), float(np.median(spent.low))
+    noise = float(np.std(spent.high)) / high
+    count = min(_LONGEST, max(_BURST, math.ceil((2 * noise / precision) ** 2)))
+    seconds = count * seen.interval_s * (high - low) / low
+    seconds *= _LONGER ** len(spent.refills)
+    if found.kind == "drop" and spent.refills:
+        # What came back fits no refill at the low rate: a shorter rest tells a full bucket.
+        seconds = 0.5 * (spent.refills[-1].rest_s or 2 * seconds)
+    first = spent.first
+    if first is not None:
+        seconds = min(seconds, _PART * (first.sent - low * first.seconds) / low)
+    return max(seconds, 3 * seen.interval_s)
+
+
+def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: float) -> Next:
+    if found.kind == "stepped":
+        return _done("The rate changes in ways that no bucket explains.")
+    if sent_s >= most_s:
+        total = float(seen.sent[-1])
+        return _done(f"No bucket was seen within {gbps(total)} Gbit, sent in {span(sent_s)}.")
+    return _more(seen, sent_s, most_s, "No fall so far: a bucket would not be empty yet.")
+
+
+def _more(seen: Observed, sent_s: float, most_s: float, why: str) -> Next:
+    least = max(_SOME * seen.interval_s, _SOME_S)
+    seconds = min(max(least, _SHARE * sent_s), max(least, most_s - sent_s))
+    return Next(action="send", seconds=seconds, why=why)
+
+
+def _send(seen: Observed, why: str) -> Next:
+    return Next(action="send", seconds=max(_SOME * seen.interval_s, _SOME_S), why=why)
+
+
+def _done(why: str) -> Next:
+    return Next(action="done", seconds=0.0, why=why)
+
+
+def _resting(trace: Trace) -> bool:
+    return bool(trace.on_s[-1] == 0)
+
+
+def _loose(known: Estimate | None, precision: float) -> bool:
+    if known is None or known.value <= 0:
+        return True
+    return known.ci[1] - known.ci[0] > 2 * precision * known.value

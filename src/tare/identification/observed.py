@@ -1,0 +1,119 @@
+"""What can be judged of a trace: bursts in which data was sent, and what lies between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tare.shaping.trace import Floats, Trace
+
+#: Share of the usual rate below which an interval is an outage.
+_OUTAGE = 0.01
+#: Share of the usual time of sending below which an interval says too little of the rate.
+_PARTLY = 0.5
+#: Share of an interval by which the next may begin late without a gap.
+_LATE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """A trace, taken apart.
+
+    Attributes
+    ----------
+    trace : Trace
+    index : int array, shape (n,)
+        Intervals in which data was sent all along, and got through.
+    rate : array, shape (n,)
+        Their rates, bits a second.
+    starts : int array, shape (bursts,)
+        Indices of ``index`` at which data began to be sent, after a rest, a gap or an outage.
+    outages : tuple of (float, float)
+        From and to which second nothing got through, although data was to be sent.
+    sent, squares : array, shape (intervals + 1,)
+        Bits, and their squares, before each interval and after the last.
+    unknown : array, shape (intervals + 1,)
+        Bits likewise of which it is not known whether they were sent.
+    """
+
+    trace: Trace
+    index: NDArray[np.int64]
+    rate: Floats
+    starts: NDArray[np.int64]
+    outages: tuple[tuple[float, float], ...]
+    sent: Floats
+    squares: Floats
+    unknown: Floats
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Where each burst ends in ``index``."""
+        return np.append(self.starts[1:], len(self.index))
+
+    @property
+    def interval_s(self) -> float:
+        """Length of most intervals."""
+        return float(np.median(self.trace.on_s[self.index])) if len(self.index) else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """From the beginning of the trace to its end."""
+        return float(self.trace.end_s[-1] - self.trace.start_s[0]) if len(self.trace) else 0.0
+
+
+def observe(trace: Trace) -> Observed:
+    """Take a trace apart."""
+    on = trace.on_s > 0
+    rate = trace.rate_bps
+    known = on & np.isfinite(rate)
+    usual = float(np.quantile(rate[known], 0.9)) if known.any() else 0.0
+    if usual <= 0 and known.any():
+        usual = float(rate[known].max())
+    through = known & (rate > _OUTAGE * usual)
+    out = known & ~through
+    whole = float(np.median(trace.on_s[through])) if through.any() else 0.0
+    index = np.flatnonzero(through & (trace.on_s >= _PARTLY * whole))
+    gaps = _gaps(trace)
+    return Observed(
+        trace=trace,
+        index=index,
+        rate=rate[index],
+        starts=_starts(trace, index, gaps),
+        outages=_outages(trace, out),
+        sent=_before(np.where(known, trace.bits, 0.0)),
+        squares=_before(np.where(known, trace.bits, 0.0) ** 2),
+        unknown=_before(np.where(on & ~known, usual * trace.on_s, 0.0) + usual * gaps),
+    )
+
+
+def _gaps(trace: Trace) -> Floats:
+    """Seconds between each interval and the one before of which nothing is known."""
+    if len(trace) == 0:
+        return np.empty(0)
+    late = np.append(0.0, trace.start_s[1:] - trace.end_s[:-1])
+    usual = float(np.median(trace.end_s - trace.start_s))
+    return np.where(late > _LATE * usual, late, 0.0)
+
+
+def _starts(trace: Trace, index: NDArray[np.int64], gaps: Floats) -> NDArray[np.int64]:
+    if len(index) == 0:
+        return np.empty(0, dtype=np.int64)
+    resting = trace.on_s < (1 - 1e-6) * (trace.end_s - trace.start_s)
+    apart = np.diff(index) > 1
+    apart |= gaps[index[1:]] > 0
+    apart |= resting[index[1:]] | resting[index[:-1]]
+    return np.flatnonzero(np.append(True, apart))
+
+
+def _outages(trace: Trace, out: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    at = np.flatnonzero(out)
+    if len(at) == 0:
+        return ()
+    parts = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
+    return tuple((float(trace.start_s[p[0]]), float(trace.end_s[p[-1]])) for p in parts)
+
+
+def _before(values: Floats) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(values)])

@@ -1,0 +1,268 @@
+"""Where does each burst of data fall from a high rate to a low one? Two levels, fitted together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tare.registry import Description
+from tare.statistics.changes import short_dependence
+from tare.statistics.statistic import FloatArray, Statistic
+
+Ints = NDArray[np.int64]
+
+#: Least ratio of two levels that are told apart, as a logarithm: 15 %.
+_NEAREST = math.log(1.15)
+#: Least SD that values are judged by: as a logarithm, and as a share of the levels' distance. What
+#: carries 5.017 Gbit/s for an hour is no less steady for a second of 4.9.
+_LEAST_SD, _LEAST_SHARE = 0.02, 0.1
+#: Most that one value may speak against a level: an outage of a second is no change.
+_MOST = 12.0
+#: What one mixed value costs, between the last at the high level and the first at the low one.
+_MIXED = 1.0
+#: What changing costs: the level within a burst; whether bursts end at the low one; not to fall
+#: where others do, as after a longer rest.
+_FALL, _REGIME, _SPARED = 8.0, 8.0, 3.0
+#: How much better a fall must describe a burst than none.
+_SURE = 2.0
+#: Going up again within a burst: what it costs, and how much better it must describe the values.
+_RETURN, _BETTER = 40.0, 20.0
+#: Standard errors by which levels must differ.
+_CLEAR = 6.0
+#: Values at the low level, below which a fall may be an end.
+_FEWEST = 3
+_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Two levels, and where each burst falls from the high one to the low one.
+
+    Attributes
+    ----------
+    high, low : float
+        Medians of the logarithms.
+    fall : int array, shape (bursts,)
+        Index at which each burst is no longer at the high level, its end where it stays there. The
+        value there may be a mixture of both.
+    dry : bool array, shape (bursts,)
+        Whether it falls.
+    evidence : array, shape (bursts,)
+        How much falling describes each burst better than staying, as log-likelihood.
+    sd : float
+        Of the logarithms beside their level.
+    tau : float
+        Dependence time of what is beside the level.
+    returns : bool
+        Whether values go up again within bursts, better than by chance.
+    """
+
+    high: float
+    low: float
+    fall: Ints
+    dry: NDArray[np.bool_]
+    evidence: FloatArray
+    sd: float
+    tau: float
+    returns: bool
+
+
+def two_levels(log_rate: FloatArray, starts: Ints) -> Levels | None:
+    """Describe bursts by two levels, each burst beginning at the high one and falling at most once.
+
+    Parameters
+    ----------
+    log_rate : array, shape (n,)
+        Logarithms of the rate, in order of time; finite.
+    starts : int array, shape (bursts,)
+        Index at which each burst begins; the first is 0.
+
+    Returns
+    -------
+    Levels or None
+        None where one level is enough.
+
+    Notes
+    -----
+    The fall within each burst minimises a squared distance that is cut at a limit, so that outages
+    are no changes; whether bursts fall at all lasts (a Viterbi path over bursts), so that many
+    bursts that carry a little less add up.
+    """
+    x = np.asarray(log_rate, dtype=float)
+    if len(x) < 2 * _FEWEST:
+        return None
+    ends = np.append(starts[1:], len(x))
+    noise = _noise(x, starts)
+    best: tuple[float, Levels] | None = None
+    for high, low in _candidates(x):
+        found = _settled(x, starts, ends, (high, low), noise)
+        if found is not None and (best is None or found[0] < best[0]):
+            best = found
+    return None if best is None else best[1]
+
+
+def _noise(x: FloatArray, starts: Ints) -> float:
+    """SD by neighbours within bursts, robust; by all neighbours where bursts are single values."""
+    apart = np.diff(x)
+    within = np.ones(len(apart), dtype=bool)
+    within[starts[1:] - 1] = False
+    kept = apart[within] if within.sum() >= len(apart) / 4 else apart
+    return 1.4826 * float(np.median(np.abs(kept))) / math.sqrt(2)
+
+
+def _candidates(x: FloatArray) -> list[tuple[float, float]]:
+    """Pairs of levels to begin with: before and after one change, and parted by value."""
+    pairs = []
+    for values in (x, np.sort(x)):
+        clipped = np.maximum(values, float(np.median(values)) - 5.0)
+        n = len(clipped)
+        sums = np.cumsum(clipped)[:-1]
+        first = np.arange(1, n)
+        before, after = sums / first, (clipped.sum() - sums) / (n - first)
+        at = int(np.argmax(first * (n - first) * (before - after) ** 2)) + 1
+        a, b = float(np.median(values[:at])), float(np.median(values[at:]))
+        pairs.append((max(a, b), min(a, b)))
+    return [*pairs, (float(np.quantile(x, 0.98)), float(np.quantile(x, 0.02)))]
+
+
+def _settled(
+    x: FloatArray, starts: Ints, ends: Ints, levels: tuple[float, float], noise: float
+) -> tuple[float, Levels] | None:
+    """Fit falls and levels in turn; None where the levels are not two."""
+    high, low = levels
+    lengths = ends - starts
+    fall, dry, cost = ends, np.zeros(len(starts), dtype=bool), 0.0
+    for _ in range(_ROUNDS):
+        if high - low < _NEAREST:
+            return None
+        sd = max(noise, _LEAST_SD, _LEAST_SHARE * (high - low))
+        before = fall
+        stays, falls, first = _each(x, starts, ends, (high, low, sd))
+        dry, cost = _regime(stays, np.minimum(falls, stays + _SPARED))
+        # Of bursts of one value, what those around them do says more.
+        dry &= np.where(lengths > 1, falls + _SURE, falls - _SPARED) < stays
+        fall = np.where(dry, first, ends)
+        index = np.arange(len(x))
+        at_high = index < np.repeat(fall, lengths)
+        # The first below may be a mixture, unless bursts are no longer than that.
+        at_low = index > np.repeat(fall, lengths)
+        lone = at_low.sum() < _FEWEST
+        if lone:
+            at_low = ~at_high
+        if at_high.sum() < 2 or at_low.sum() < _FEWEST:
+            return None
+        high, low = float(np.median(x[at_high])), float(np.median(x[at_low]))
+        beside = np.concatenate([x[at_high] - high, x[at_low] - low])
+        noise = 1.4826 * float(np.median(np.abs(beside)))
+        if np.array_equal(before, fall):
+            break
+    if high - low < _NEAREST:
+        return None
+    beside = np.clip(beside, -4 * sd, 4 * sd)
+    tau = short_dependence(beside)
+    spread = float(beside.std())
+    error = spread * math.sqrt(tau * (1 / at_high.sum() + 1 / at_low.sum()))
+    if high - low < _CLEAR * max(error, 1e-12):
+        return None
+    returns = _returns(x, starts, (high, low, max(sd, spread)), tau)
+    found = Levels(high, low, fall, dry, (stays - falls) / tau, spread, tau, returns)
+    return cost + math.log(sd) * len(x), found
+
+
+def _costs(x: FloatArray, level: float, sd: float) -> FloatArray:
+    return np.asarray(np.minimum(((x - level) / sd) ** 2 / 2, _MOST))
+
+
+def _each(
+    x: FloatArray, starts: Ints, ends: Ints, fit: tuple[float, float, float]
+) -> tuple[FloatArray, FloatArray, Ints]:
+    """Return of each burst what it costs to stay and to fall, and where it falls best."""
+    at, sum_above, sum_below = _profile(x, fit)
+    least = np.minimum.reduceat(at, starts)
+    hits = np.where(at == np.repeat(least, ends - starts), np.arange(len(x)), len(x))
+    first = np.minimum.reduceat(hits, starts)
+    stays = sum_above[ends] - sum_above[starts]
+    falls = least - sum_above[starts] + sum_below[ends]
+    return stays, falls, first
+
+
+def _profile(
+    x: FloatArray, fit: tuple[float, float, float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the cost of a fall at each index, up to what is the same for its whole burst."""
+    high, low, sd = fit
+    above, below = _costs(x, high, sd), _costs(x, low, sd)
+    mixed = np.where((x < high) & (x > low), _MIXED, _MOST)
+    sum_above = np.concatenate([[0.0], np.cumsum(above)])
+    sum_below = np.concatenate([[0.0], np.cumsum(below)])
+    return sum_above[:-1] + np.minimum(below, mixed) - sum_below[1:], sum_above, sum_below
+
+
+def fall_between(log_rate: FloatArray, levels: Levels, start: int, end: int) -> tuple[int, int]:
+    """Return the first and the last index at which a burst may have fallen, with 95 %.
+
+    Parameters
+    ----------
+    log_rate : array, shape (n,)
+        As it was given to :func:`two_levels`.
+    levels : Levels
+    start, end : int
+        Of the burst.
+    """
+    sd = max(levels.sd, _LEAST_SD, _LEAST_SHARE * (levels.high - levels.low))
+    at, _, _ = _profile(log_rate[start:end], (levels.high, levels.low, sd))
+    # What a mixed value costs more than one at a level, and half of chi-squared with one degree.
+    near = np.flatnonzero(at <= at.min() + _MIXED + 1.92 * levels.tau)
+    return start + int(near[0]), start + int(near[-1])
+
+
+def _regime(stays: FloatArray, falls: FloatArray) -> tuple[NDArray[np.bool_], float]:
+    """Whether each burst falls: the cheapest path, where changing its ways costs."""
+    if len(stays) == 1:
+        dry = bool(falls[0] + _FALL < stays[0])
+        return np.array([dry]), float(min(falls[0] + _FALL, stays[0]))
+    one, other = 0.0, _REGIME
+    chosen: list[tuple[bool, bool]] = []
+    for stay, fall in zip(stays.tolist(), falls.tolist(), strict=True):
+        from_other, from_one = other + _REGIME < one, one + _REGIME < other
+        chosen.append((from_other, from_one))
+        one, other = (
+            (other + _REGIME if from_other else one) + stay,
+            (one + _REGIME if from_one else other) + fall,
+        )
+    state = other < one
+    path = np.zeros(len(chosen), dtype=bool)
+    for at in range(len(chosen) - 1, -1, -1):
+        path[at] = state
+        from_other, from_one = chosen[at]
+        state = (state and not from_one) or (not state and from_other)
+    return path, min(one, other)
+
+
+def _returns(x: FloatArray, starts: Ints, fit: tuple[float, float, float], tau: float) -> bool:
+    """Whether going up again within bursts describes them much better than falling once."""
+    high, low, sd = fit
+    stays, falls, _ = _each(x, starts, np.append(starts[1:], len(x)), fit)
+    once = float(np.minimum(stays, falls).sum()) / tau
+    above = (_costs(x, high, sd) / tau).tolist()
+    below = (_costs(x, low, sd) / tau).tolist()
+    begins = np.zeros(len(x), dtype=bool)
+    begins[starts] = True
+    a = b = 0.0
+    for up, down, new in zip(above, below, begins.tolist(), strict=True):
+        a, b = min(a, b + (0.0 if new else _RETURN)) + up, min(a, b) + down
+    return bool(min(a, b) + _BETTER < once)
+
+
+UNIT = Statistic(
+    description=Description(
+        name="levels",
+        title="Two levels of a rate sent in bursts, and where each burst falls",
+        question="Does a rate fall from one level to another, and from where in each burst?",
+        source="Viterbi 1967; two-level path with a cut squared distance",
+    ),
+    methods=(two_levels, fall_between),
+)
