@@ -49,8 +49,10 @@ def carried(bucket: Bucket, phases: Sequence[Phase], interval_s: float) -> Trace
     return Trace(
         start_s=edges[:-1],
         end_s=edges[1:],
-        bits=np.bincount(of_interval, sent, len(edges) - 1),
-        on_s=np.bincount(of_interval, np.where(sending, lengths, 0.0), len(edges) - 1),
+        bits=np.bincount(of_interval, sent, len(edges) - 1).astype(float),
+        on_s=np.bincount(of_interval, np.where(sending, lengths, 0.0), len(edges) - 1).astype(
+            float
+        ),
     )
 
 
