@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tare import execute, journal, loads, plan, platforms
 from tare.availability import Availability
 from tare.errors import ExperimentError, PlatformError
+from tare.execute import network_trial
 from tare.experiment import Experiment
 from tare.placement import Machine
 
@@ -44,6 +45,7 @@ def fitted(
     for factor, missing in (
         ("platform", _platforms(experiment, here)),
         ("load", _loads(experiment)),
+        ("network", network_trial.refused(experiment) if experiment.networked else {}),
     ):
         if not missing:
             continue

@@ -165,7 +165,11 @@ def _too_much(size: SizeSpec, machine: Machine) -> tuple[str, str] | None:
 
 def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[str]:
     """Return what is to be told with the answers: cells left out, workers that share CPUs."""
-    return [*_left_out(experiment, machine), *_sharing(experiment, made, machine)]
+    told = [*_left_out(experiment, machine), *_sharing(experiment, made, machine)]
+    kernels = [workload.name for workload in experiment.workloads if workload.kernel]
+    if experiment.networked and kernels:
+        told.append(f"{kernels[0]} is a kernel, which sends nothing: no network makes a difference")
+    return told
 
 
 def _left_out(experiment: Experiment, machine: Machine) -> Iterator[str]:
@@ -245,12 +249,14 @@ def fixed_trials(left_s: float, block_s: float) -> int:
 
 
 def estimate(experiment: Experiment, made: Sequence[Cell], iteration_s: float) -> float:
-    """Return about how many seconds one block of all cells takes."""
+    """Return about how many seconds one block of all cells takes, without waiting for buckets."""
     each = (experiment.iterations + experiment.warmup) * iteration_s
     if experiment.window is not None:
         # Beside its periods, the one in which it waits to be throttled.
         each = max(iteration_s, (experiment.window.periods + 1) * experiment.longest_period_s)
-    return len(made) * (each + experiment.rest_s)
+    rest = experiment.network.rest
+    of_network_s = rest if experiment.networked and isinstance(rest, float | int) else 0.0
+    return len(made) * (each + experiment.rest_s + of_network_s)
 
 
 def freeze(plan: Plan, repetitions: Mapping[str, int]) -> Plan:

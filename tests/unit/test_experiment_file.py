@@ -363,7 +363,7 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(
     ["name", "question", "trials", "budget", "kernel", "command", "size", "workers", "platform",
      "input", "kind", "cores", "memory", "docker", "small", "cpu", "metric", "timeout", "load",
-     "quota", "quota_period", "cpuset", "periods"]
+     "quota", "quota_period", "cpuset", "periods", "network", "hosts", "serve", "rest", "spec"]
 )  # fmt: skip
 TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
 
@@ -379,6 +379,8 @@ TABLE = st.dictionaries(KEYS, VALUES, max_size=5)
             "sizes": TABLE | VALUES,
             "platforms": TABLE | VALUES,
             "window": TABLE | VALUES,
+            "network": TABLE | VALUES,
+            "networks": TABLE | VALUES,
         },
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from tare import plan
-from tare.cli import output
+from tare.cli import output, planning_network
 from tare.conclude import Prepared
 
 #: A kernel's iteration with the repetitions that are found; a command's is not known beforehand.
@@ -28,6 +28,7 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
             "trials_per_cell": trials,
             "block_s": per_block,
             "budget_s": experiment.stopping.budget_s,
+            **({"network": planning_network.as_json(experiment)} if experiment.networked else {}),
             "notes": [note.message for note in prepared.notes],
         }
         output.write_json(data, json)
@@ -44,6 +45,8 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
     output.out.print(table)
     if len(levels) > ROWS:
         output.out.print(f"… and {len(levels) - ROWS} more cells (--json - lists all)")
+    if experiment.networked:
+        planning_network.show(experiment)
     for note in prepared.notes:
         output.out.print(f"Note: {note.message}")
     output.out.print(_sentence(len(cells), trials, per_block, experiment.stopping.budget_s))

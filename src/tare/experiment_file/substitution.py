@@ -71,11 +71,19 @@ def _used_in(
             raise table.error(
                 key,
                 f"there is no factor for the placeholder {{{name}}}",
-                'network = ["none", "rate 200Mbit"] in [factors] makes a network with hosts'
-                if placeholders.is_of_hosts(name) and placeholders.HOSTS not in known
-                else f"{suggestion(name, known)}; {LITERAL}",
+                _hosts_wanted(name, known) or f"{suggestion(name, known)}; {LITERAL}",
             )
     return used
+
+
+def _hosts_wanted(name: str, known: tuple[str, ...]) -> str | None:
+    """Return what would make a placeholder one of the hosts of a network; None: nothing."""
+    if not placeholders.is_of_hosts(name):
+        return None
+    if placeholders.HOSTS not in known:
+        return 'network = ["none", "rate 200Mbit"] in [factors] makes a network with hosts'
+    number = name.removeprefix(placeholders.HOST)
+    return f"hosts = {number} in [network]" if number.isdigit() and int(number) else None
 
 
 def _texts(workload: WorkloadSpec) -> dict[str, tuple[str, ...]]:
