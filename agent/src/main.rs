@@ -17,6 +17,7 @@ mod launch;
 mod ledger;
 mod mapping;
 mod marker;
+mod measure;
 mod nest;
 mod observe;
 mod page;
@@ -50,6 +51,10 @@ tare-agent: the measuring half of tare
   tare-agent observe [--teardown]    stamp what others launch, as the kernel sees it
   tare-agent peer --bind ADDRESS:PORT --key-file FILE
                                      be the other end of network probes
+      [--longest SECONDS] [--streams N] [--bytes N]
+                                     and of measurements of a network, no longer, with no more
+                                     data streams at once and no more bytes each
+  tare-agent measure                 measure a network by the orders of standard input
   tare-agent nest --name NAME --spec JSON -- COMMAND…
                                      make what a layer needs, run a command inside, undo it all
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
@@ -89,6 +94,7 @@ struct Arguments {
     sysfs: Option<PathBuf>,
     bind: Option<String>,
     key_file: Option<PathBuf>,
+    limits: peer::measuring::Limits,
     spec: String,
     inside: Vec<String>,
 }
@@ -106,6 +112,12 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("number") => given.number = parser.value()?.parse()?,
             Long("bind") => given.bind = Some(parser.value()?.string()?),
             Long("key-file") => given.key_file = Some(parser.value()?.into()),
+            Long("longest") => {
+                let seconds: u32 = parser.value()?.parse()?;
+                given.limits.longest_ns = i64::from(seconds) * 1_000_000_000;
+            }
+            Long("streams") => given.limits.streams = parser.value()?.parse()?,
+            Long("bytes") => given.limits.bytes = parser.value()?.parse()?,
             Long("spec") => given.spec = parser.value()?.string()?,
             Long("teardown") => given.teardown = true,
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
@@ -122,7 +134,11 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             return Ok(serve::run(given.name.unwrap_or_else(own)));
         }
         "observe" => return Ok(observe::run(given.teardown)),
-        "peer" => return Ok(peer::run(given.bind.as_deref(), given.key_file.as_deref())),
+        "peer" => {
+            let (bind, key_file) = (given.bind.as_deref(), given.key_file.as_deref());
+            return Ok(peer::run(bind, key_file, given.limits));
+        }
+        "measure" => return Ok(measure::run()),
         "nest" => {
             let name = given.name.ok_or("nest needs --name")?;
             return Ok(nest::run(&name, &given.spec, &given.inside));

@@ -35,6 +35,8 @@
 //! and `ORDER_LIMIT` bytes. It sends no more than it was sent.
 
 pub mod door;
+pub mod frames;
+pub mod measuring;
 pub mod serve;
 pub mod session;
 pub mod tasks;

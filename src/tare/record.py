@@ -488,7 +488,10 @@ class Skip(
     tag_field="job",
     tag="skip",
 ):
-    """End the phase under way at once, and those that wait before `id`."""
+    """End at once the phases before `id`: the one under way, and those that wait.
+
+    Later phases have larger ids.
+    """
 
     id: int
 

@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::clock;
 
-/// Connections at once.
+/// Connections at once, and measurements beside.
 pub const CONNECTIONS: usize = 16;
+pub const MEASUREMENTS: usize = 16;
 pub const HANDSHAKE_NS: i64 = 5_000_000_000;
 pub const SESSION_NS: i64 = 300_000_000_000;
 /// A task of connections is over after so long, whether all have come or not.
@@ -29,7 +30,25 @@ struct Guest {
     number: u64,
     stream: TcpStream,
     deadline_ns: i64,
-    has_proved: bool,
+    seat: Seat,
+}
+
+/// What a connection is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Seat {
+    /// It has not proved yet that it has the key.
+    Arrival,
+    Probe,
+    /// Of a measurement: its first connection, its round trips, its data.
+    Measurement,
+    Echo,
+    Stream,
+}
+
+impl Seat {
+    fn is_passing(self) -> bool {
+        matches!(self, Self::Arrival | Self::Probe)
+    }
 }
 
 impl Door {
@@ -68,9 +87,11 @@ impl Door {
     pub fn enter(&self, stream: &TcpStream) -> io::Result<Option<u64>> {
         let stream = stream.try_clone()?;
         let mut state = self.state();
-        if state.guests.len() >= CONNECTIONS {
+        let passing = state.guests.iter().filter(|guest| guest.seat.is_passing());
+        if passing.count() >= CONNECTIONS {
             // Guests stand in the order in which they came.
-            let Some(place) = state.guests.iter().position(|guest| !guest.has_proved) else {
+            let mut guests = state.guests.iter();
+            let Some(place) = guests.position(|guest| guest.seat == Seat::Arrival) else {
                 return Ok(None);
             };
             let _ = state.guests.remove(place).stream.shutdown(Shutdown::Both);
@@ -81,17 +102,33 @@ impl Door {
             number,
             stream,
             deadline_ns: clock::monotonic() + HANDSHAKE_NS,
-            has_proved: false,
+            seat: Seat::Arrival,
         });
         Ok(Some(number))
     }
 
     pub fn has_proved(&self, number: u64) {
+        self.seat(number, Seat::Probe, CONNECTIONS, SESSION_NS);
+    }
+
+    /// Gives a guest another seat for so long, if fewer than `most` have such a one.
+    pub fn seat(&self, number: u64, seat: Seat, most: usize, longest_ns: i64) -> bool {
         let mut state = self.state();
-        if let Some(guest) = state.guests.iter_mut().find(|g| g.number == number) {
-            guest.has_proved = true;
-            guest.deadline_ns = clock::monotonic() + SESSION_NS;
+        if state
+            .guests
+            .iter()
+            .filter(|guest| guest.seat == seat)
+            .count()
+            >= most
+        {
+            return false;
         }
+        let Some(guest) = state.guests.iter_mut().find(|g| g.number == number) else {
+            return false;
+        };
+        guest.seat = seat;
+        guest.deadline_ns = clock::monotonic().saturating_add(longest_ns);
+        true
     }
 
     pub fn leave(&self, number: u64) {
@@ -147,6 +184,25 @@ mod tests {
         door.leave(5);
         assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
         assert!(door.shut_out().is_some());
+    }
+
+    #[test]
+    fn seats_of_measurements_are_beside_the_others_and_bounded() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let door = Door::default();
+        let mut all = Vec::new();
+        for _ in 0..CONNECTIONS + 2 {
+            all.push(pair(&listener));
+            let number = door.enter(&all.last().unwrap().1).unwrap().unwrap();
+            door.has_proved(number);
+            assert_eq!(door.seat(number, Seat::Stream, 2, 1 << 40), number <= 2);
+        }
+        all.push(pair(&listener));
+        assert_eq!(door.enter(&all.last().unwrap().1).unwrap(), None);
+        door.leave(1);
+        assert!(door.seat(5, Seat::Stream, 2, 1 << 40));
+        assert!(!door.seat(1000, Seat::Echo, 1, 1 << 40));
+        assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
     }
 
     #[test]

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
-use crate::peer::door::{Door, SESSION_NS};
+use crate::peer::door::{Door, Seat, MEASUREMENTS, SESSION_NS};
+use crate::peer::frames::Frames;
+use crate::peer::measuring::{Limits, Table};
 use crate::peer::tasks;
 use crate::peer::wire::{self, Key, Order, Refusal, Secrets, Side, Task};
 use crate::watch::{self, Signals};
@@ -20,11 +22,15 @@ use crate::watch::{self, Signals};
 const IDLE: Duration = Duration::from_secs(20);
 /// Longest silence of datagrams: they may be lost.
 const DATAGRAM_IDLE: Duration = Duration::from_secs(2);
+/// A measurement that lasts too long is told so before it is shut out.
+const GRACE_NS: i64 = 5_000_000_000;
 const KEY_FILE_LIMIT: u64 = 4096;
 
 /// Run `peer`: until it is told to end by a signal.
-pub fn run(bind: Option<&str>, key_file: Option<&Path>) -> ExitCode {
-    match start(bind, key_file).and_then(|end| end.serve().map_err(|error| error.to_string())) {
+pub fn run(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> ExitCode {
+    match start(bind, key_file, limits)
+        .and_then(|end| end.serve().map_err(|error| error.to_string()))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("tare-agent peer: {why}");
@@ -38,9 +44,11 @@ struct End {
     signals: Signals,
     key: Key,
     door: Door,
+    table: Table,
+    limits: Limits,
 }
 
-fn start(bind: Option<&str>, key_file: Option<&Path>) -> Result<Arc<End>, String> {
+fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<Arc<End>, String> {
     let bind = bind.ok_or("where shall it listen? --bind ADDRESS:PORT")?;
     let key_file = key_file.ok_or("where is the key? --key-file FILE")?;
     let address: SocketAddr = bind
@@ -72,6 +80,8 @@ fn start(bind: Option<&str>, key_file: Option<&Path>) -> Result<Arc<End>, String
         signals,
         key,
         door: Door::default(),
+        table: Table::default(),
+        limits,
     }))
 }
 
@@ -151,7 +161,7 @@ impl End {
             return Ok(());
         };
         self.door.has_proved(number);
-        let mut buffer = tasks::buffer();
+        let mut buffer = Vec::new();
         let deadline_ns = clock::monotonic() + SESSION_NS;
         for order in 0.. {
             let mut sealed = [0; wire::SEALED];
@@ -159,7 +169,13 @@ impl End {
             let Some(order) = secrets.open(order, &sealed) else {
                 return Ok(());
             };
+            if let Task::Measure | Task::Join = order.task {
+                return self.measure(stream, &secrets, order, number);
+            }
             if order.is_bounded() {
+                if buffer.is_empty() {
+                    buffer = tasks::buffer();
+                }
                 self.perform(&mut stream, &secrets, order, &mut buffer, deadline_ns)?;
             } else {
                 answer(&mut stream, Err(Refusal::Bounds))?;
@@ -221,7 +237,44 @@ impl End {
                 self.door.expect(stream.peer_addr()?.ip(), order.count);
                 answer(stream, Ok(here.port()))
             }
+            // They have connections of their own.
+            Task::Measure | Task::Join => answer(stream, Err(Refusal::Unknown)),
         }
+    }
+
+    /// A connection of a measurement, until that is over.
+    fn measure(
+        &self,
+        mut stream: TcpStream,
+        secrets: &Secrets,
+        order: Order,
+        number: u64,
+    ) -> io::Result<()> {
+        let longest_ns = self.limits.longest_ns.saturating_add(GRACE_NS);
+        let sit = |seat, most| self.door.seat(number, seat, most, longest_ns);
+        if order.task == Task::Measure {
+            if !sit(Seat::Measurement, MEASUREMENTS) {
+                return answer(&mut stream, Err(Refusal::Full));
+            }
+            answer(&mut stream, Ok(0))?;
+            let frames = Frames::new(stream, secrets, Side::End)?;
+            return self.table.serve(frames, self.limits);
+        }
+        let Some(found) = self.table.find(order.count) else {
+            return answer(&mut stream, Err(Refusal::Unknown));
+        };
+        let has_seat = match order.bytes {
+            0 => sit(Seat::Echo, MEASUREMENTS),
+            _ => sit(Seat::Stream, self.limits.streams as usize),
+        };
+        if !has_seat {
+            return answer(&mut stream, Err(Refusal::Full));
+        }
+        let Some(part) = found.join(order.bytes, &stream)? else {
+            return answer(&mut stream, Err(Refusal::Unknown));
+        };
+        answer(&mut stream, Ok(0))?;
+        found.play(&part, &stream)
     }
 }
 

@@ -18,23 +18,70 @@ pub struct Session {
     orders: u64,
 }
 
+/// Why there is no session.
+#[derive(Debug)]
+pub struct Failure {
+    pub why: String,
+    /// Whether it would be the same at the next try.
+    pub is_lasting: bool,
+}
+
+impl Failure {
+    pub fn lasting(why: String) -> Self {
+        Self {
+            why,
+            is_lasting: true,
+        }
+    }
+
+    pub fn passing(why: String) -> Self {
+        Self {
+            why,
+            is_lasting: false,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::passing(told(error))
+    }
+}
+
 impl Session {
     /// # Errors
     /// Says which of both ends does not have the key, or what does not answer.
     pub fn open(peer: &Peer) -> Result<Self, String> {
-        let key = Key::from_hexadecimal(&peer.key)?;
-        let address: SocketAddr = (peer.address.parse())
-            .map_err(|_| format!("{:?} is no numeric address with a port", peer.address))?;
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
-            format!("cannot reach {address}: {error}; does tare peer run there?")
+        Self::begin(peer).map_err(|failure| failure.why)
+    }
+
+    /// The same, for who would try again.
+    pub fn begin(peer: &Peer) -> Result<Self, Failure> {
+        let key = Key::from_hexadecimal(&peer.key).map_err(Failure::lasting)?;
+        let address: SocketAddr = (peer.address.parse()).map_err(|_| {
+            Failure::lasting(format!(
+                "{:?} is no numeric address with a port",
+                peer.address
+            ))
         })?;
-        let secrets = shake_hands(&mut stream, &key)
-            .map_err(|why| format!("the other end, {address}: {why}"))?;
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
+            Failure::passing(format!(
+                "cannot reach {address}: {error}; does tare peer run there?"
+            ))
+        })?;
+        let secrets = shake_hands(&mut stream, &key).map_err(|failure| Failure {
+            why: format!("the other end, {address}: {}", failure.why),
+            ..failure
+        })?;
         Ok(Self {
             stream,
             secrets,
             orders: 0,
         })
+    }
+
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Gives an order and returns the port of its answer.
@@ -80,36 +127,37 @@ impl Session {
     }
 }
 
-fn shake_hands(stream: &mut TcpStream, key: &Key) -> Result<Secrets, String> {
-    stream.set_nodelay(true).map_err(told)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(told)?;
-    stream.set_write_timeout(Some(PATIENCE)).map_err(told)?;
+fn shake_hands(stream: &mut TcpStream, key: &Key) -> Result<Secrets, Failure> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     let mut hello = [0; wire::HELLO];
-    let mute = |_| "it is no tare peer, or has no place left";
+    let mute = |_| Failure::passing("it is no tare peer, or has no place left".to_string());
     stream.read_exact(&mut hello).map_err(mute)?;
     let (greeting, rest) = hello.split_at(wire::GREETING.len());
     if greeting != wire::GREETING {
-        return Err("it is no tare peer".to_string());
+        return Err(Failure::lasting("it is no tare peer".to_string()));
     }
     if rest[0] != wire::VERSION {
-        return Err(format!(
+        return Err(Failure::lasting(format!(
             "it speaks version {}, this one version {}: install the same tare on both",
             rest[0],
             wire::VERSION
-        ));
+        )));
     }
     let mut theirs = [0; wire::NONCE];
     theirs.copy_from_slice(&rest[1..]);
-    let ours = wire::nonce().map_err(told)?;
+    let ours = wire::nonce()?;
     let secrets = Secrets::new(key, [theirs, ours]);
     let mut first = ours.to_vec();
     first.extend(secrets.proof(Side::Probe));
-    stream.write_all(&first).map_err(told)?;
+    stream.write_all(&first)?;
     let mut proof = [0; wire::PROOF];
     (stream.read_exact(&mut proof))
-        .map_err(|_| "it has another key, so it closed the connection")?;
+        .map_err(|_| Failure::lasting("it has another key, so it closed the connection".into()))?;
     if !secrets.proves(Side::End, &proof) {
-        return Err("it does not have the key, so it is not to be trusted".to_string());
+        let why = "it does not have the key, so it is not to be trusted";
+        return Err(Failure::lasting(why.to_string()));
     }
     Ok(secrets)
 }

@@ -5,7 +5,7 @@ use std::io;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 pub const GREETING: &[u8; 8] = b"TAREPEER";
 pub const NONCE: usize = 32;
 pub const PROOF: usize = 32;
@@ -118,6 +118,16 @@ impl Secrets {
         mac.chain_update(plain)
     }
 
+    /// What seals the frames of a side.
+    pub fn framing(&self, side: Side) -> Hmac<Sha256> {
+        let whose: &[u8] = match side {
+            Side::Probe => b"frames of probe",
+            Side::End => b"frames of end",
+        };
+        let key = self.session.clone().chain_update(whose).finalize();
+        keyed(&key.into_bytes())
+    }
+
     pub fn token(&self) -> &[u8; TOKEN] {
         &self.token
     }
@@ -134,15 +144,26 @@ pub enum Task {
     Take = 2,
     Datagrams = 3,
     Connects = 4,
+    Measure = 5,
+    Join = 6,
 }
+
+const TASKS: [Task; 6] = [
+    Task::Echo,
+    Task::Take,
+    Task::Datagrams,
+    Task::Connects,
+    Task::Measure,
+    Task::Join,
+];
 
 /// What the end is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
     pub task: Task,
-    /// Of a message.
+    /// Of a message. To join: which stream.
     pub bytes: u32,
-    /// Of messages, datagrams or connections.
+    /// Of messages, datagrams or connections. To join: which measurement.
     pub count: u64,
 }
 
@@ -156,9 +177,8 @@ impl Order {
     }
 
     fn decode(plain: &[u8]) -> Option<Self> {
-        let tasks = [Task::Echo, Task::Take, Task::Datagrams, Task::Connects];
         Some(Self {
-            task: tasks.into_iter().find(|task| *task as u8 == plain[0])?,
+            task: TASKS.into_iter().find(|task| *task as u8 == plain[0])?,
             bytes: u32::from_be_bytes(plain[1..5].try_into().ok()?),
             count: u64::from_be_bytes(plain[5..ORDER].try_into().ok()?),
         })
@@ -169,6 +189,8 @@ impl Order {
         let total = self.count.saturating_mul(self.bytes.into());
         match self.task {
             Task::Connects => self.count <= CONNECT_LIMIT,
+            // Bounded by what the end was told when it was started.
+            Task::Measure | Task::Join => true,
             _ => (1..=MESSAGE_LIMIT).contains(&self.bytes) && total <= ORDER_LIMIT,
         }
     }
@@ -180,6 +202,8 @@ impl Order {
 pub enum Refusal {
     Bounds = 1,
     Busy = 2,
+    Full = 3,
+    Unknown = 4,
 }
 
 impl Refusal {
@@ -187,6 +211,8 @@ impl Refusal {
         match code {
             1 => "that is more than it lets itself be made to do",
             2 => "it is at work for another session",
+            3 => "it has no place left: tare net serve --streams with a larger number",
+            4 => "it knows of no such measurement",
             _ => "it did not say why",
         }
     }

@@ -13,7 +13,8 @@ pub enum MeasureOrder {
     Connect(Connect),
     /// Send and rest by a pattern for a while.
     Sending(Sending),
-    /// End the phase under way at once, and those that wait before `id`.
+    /// End at once the phases before `id`: the one under way, and those that wait. Later phases have
+    /// larger ids.
     Skip { id: u64 },
 }
 
@@ -155,7 +156,7 @@ pub struct Interval {
 /// How often times were seen, in bins that are at most 1/64 wide of their value: bin `64 e + m`
 /// holds the times from `(64 + m) 2^(e-1)` ns up to the next bin for `e` > 0, and of exactly `m` ns
 /// for `e` = 0.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Histogram {
     /// Pairs of bin and count, in order of bins; none is empty.

@@ -1,0 +1,138 @@
+//! What one end saw of an interval, and how the halves of both become one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::histogram;
+use crate::record::network::{Direction, Histogram, Interval};
+
+/// As the number of the boundary at which the last interval of a phase ends.
+pub const LAST: u64 = u64::MAX;
+
+/// One end's. Both divide a phase at the same times, counted from when each began it: the other
+/// end is late by as long as the order takes to it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Half {
+    /// Its phase.
+    pub id: u64,
+    /// Number of the boundary at which it ends.
+    pub boundary: u64,
+    /// Since the phase began.
+    pub start_ns: u64,
+    pub end_ns: u64,
+    pub on_ns: u64,
+    /// Where this end sends, and where it receives.
+    pub sent: Option<Sent>,
+    pub received_bytes: Option<u64>,
+    pub round_trips: Option<Histogram>,
+    pub cpu_ns: u64,
+}
+
+/// What a sender's kernel told of its streams, summed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sent {
+    pub acked_bytes: u64,
+    pub segments: Option<u64>,
+    pub retransmits: u64,
+    pub segment_bytes: u32,
+    pub min_rtt_ns: Option<u64>,
+    pub smoothed_rtt: Histogram,
+    /// Of so many samples, the sums.
+    pub samples: u64,
+    pub rtt_variation_ns: u64,
+    pub window_segments: u64,
+    pub busy_ns: Option<u64>,
+    pub receiver_limited_ns: Option<u64>,
+    pub buffer_limited_ns: Option<u64>,
+}
+
+impl Half {
+    /// Becomes the half of a longer interval: with the one after it.
+    pub fn absorb(&mut self, next: Self) {
+        self.boundary = next.boundary;
+        self.end_ns = next.end_ns;
+        self.on_ns += next.on_ns;
+        self.cpu_ns += next.cpu_ns;
+        self.received_bytes = sum(self.received_bytes, next.received_bytes);
+        if let (Some(sent), Some(next)) = (&mut self.sent, next.sent) {
+            sent.absorb(&next);
+        }
+        if let (Some(round_trips), Some(next)) = (&mut self.round_trips, next.round_trips) {
+            histogram::add(round_trips, &next);
+        }
+    }
+}
+
+impl Sent {
+    fn absorb(&mut self, next: &Self) {
+        self.acked_bytes += next.acked_bytes;
+        self.segments = sum(self.segments, next.segments);
+        self.retransmits += next.retransmits;
+        self.segment_bytes = next.segment_bytes;
+        self.min_rtt_ns = next.min_rtt_ns.or(self.min_rtt_ns);
+        histogram::add(&mut self.smoothed_rtt, &next.smoothed_rtt);
+        self.samples += next.samples;
+        self.rtt_variation_ns += next.rtt_variation_ns;
+        self.window_segments += next.window_segments;
+        self.busy_ns = sum(self.busy_ns, next.busy_ns);
+        self.receiver_limited_ns = sum(self.receiver_limited_ns, next.receiver_limited_ns);
+        self.buffer_limited_ns = sum(self.buffer_limited_ns, next.buffer_limited_ns);
+    }
+}
+
+fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a? + b?)
+}
+
+/// The intervals of every direction, of this end's half and of the other's, where that was told.
+/// `began_ns`: when the phase began, of the measurement.
+pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval> {
+    let mut round_trips = here.round_trips;
+    let (there_sent, there_received, there_cpu) = match there {
+        Some(there) => (there.sent, there.received_bytes, Some(there.cpu_ns)),
+        None => (None, None, None),
+    };
+    let here_cpu = Some(here.cpu_ns);
+    let mut all = Vec::new();
+    for (direction, sent, received, cpu) in [
+        (
+            Direction::Out,
+            here.sent,
+            there_received,
+            [here_cpu, there_cpu],
+        ),
+        (
+            Direction::In,
+            there_sent,
+            here.received_bytes,
+            [there_cpu, here_cpu],
+        ),
+    ] {
+        let Some(sent) = sent else { continue };
+        let mean = |sum: u64| (sent.samples > 0).then(|| sum as f64 / sent.samples as f64);
+        all.push(Interval {
+            id: here.id,
+            direction,
+            start_ns: began_ns + here.start_ns,
+            end_ns: began_ns + here.end_ns,
+            on_ns: here.on_ns,
+            acked_bytes: sent.acked_bytes,
+            received_bytes: received,
+            segments: sent.segments,
+            retransmits: sent.retransmits,
+            segment_bytes: sent.segment_bytes,
+            min_rtt_ns: sent.min_rtt_ns,
+            rtt_variation_ns: mean(sent.rtt_variation_ns).map(|mean| mean as u64),
+            window_segments: mean(sent.window_segments),
+            smoothed_rtt: sent.smoothed_rtt,
+            busy_ns: sent.busy_ns,
+            receiver_limited_ns: sent.receiver_limited_ns,
+            buffer_limited_ns: sent.buffer_limited_ns,
+            round_trips: round_trips.take().unwrap_or_default(),
+            sender_cpu_ns: cpu[0],
+            receiver_cpu_ns: cpu[1],
+        });
+    }
+    all
+}

@@ -1,0 +1,196 @@
+//! Everything that connects both ends: made at once, and given up at once where a part is lost.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use crate::clock;
+use crate::measure::gate::Gate;
+use crate::measure::half::Half;
+use crate::measure::histogram::Counter;
+use crate::measure::phase::Phase;
+use crate::measure::sampler::Sampler;
+use crate::measure::{facts, flow, pings, tcp};
+use crate::peer::frames::{Asked, Begin, Frames, Told};
+use crate::peer::measuring;
+use crate::peer::session::{Failure, Session};
+use crate::peer::wire::{Side, Task};
+use crate::record::network::{Connect, EndFact};
+use crate::record::Peer;
+use crate::watch;
+
+/// The other end answers in this time, or is not there.
+const ANSWER_NS: i64 = 5_000_000_000;
+
+pub struct Link {
+    pub frames: Frames,
+    pub sampler: Sampler,
+    pub here: Vec<EndFact>,
+    pub there: Vec<EndFact>,
+    streams: Vec<TcpStream>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    pings: Arc<Gate>,
+}
+
+/// Connects, once.
+pub fn connect(asked: &Connect) -> Result<Link, Failure> {
+    let peer = Peer {
+        address: asked.end.clone(),
+        key: asked.key.clone(),
+    };
+    let mut session = Session::begin(&peer)?;
+    session
+        .order(Task::Measure, 0, 0)
+        .map_err(Failure::passing)?;
+    let congestion = asked.congestion.as_deref();
+    tcp::control_congestion(&session.stream, congestion)
+        .map_err(|error| Failure::lasting(facts::no_congestion("this end", congestion, &error)))?;
+    tcp::give_up_in_silence(&session.stream)?;
+    let here = facts::of(&session.stream);
+    let mut frames = Frames::new(session.stream.try_clone()?, session.secrets(), Side::Probe)?;
+    frames.tell(&Asked::Begin(Begin {
+        direction: asked.direction,
+        streams: asked.streams,
+        congestion: asked.congestion.clone(),
+        interval_ns: asked.interval_ns,
+        sample_ns: asked.sample_ns,
+    }))?;
+    let (number, there) = await_ready(&mut frames)?;
+    let [out, back] = measuring::streams(asked.direction, asked.streams);
+    let mut joined = Vec::new();
+    let first = u32::from(asked.pings == Some(0));
+    for place in first..=out + back {
+        joined.push(join(&peer, number, place, congestion)?);
+    }
+    Ok(Link::start(asked, frames, [here, there], joined)?)
+}
+
+fn await_ready(frames: &mut Frames) -> Result<(u64, Vec<EndFact>), Failure> {
+    let deadline_ns = clock::monotonic() + ANSWER_NS;
+    while clock::monotonic() < deadline_ns {
+        match frames.hear()? {
+            Some(Told::Ready { number, facts }) => return Ok((number, facts)),
+            Some(Told::Over { why }) => return Err(Failure::lasting(why)),
+            Some(_) => {}
+            None => drop(watch::poll([frames.as_raw_fd()], Some(deadline_ns))?),
+        }
+    }
+    Err(Failure::passing(
+        "the other end does not answer".to_string(),
+    ))
+}
+
+fn join(
+    peer: &Peer,
+    number: u64,
+    place: u32,
+    congestion: Option<&str>,
+) -> Result<TcpStream, Failure> {
+    let mut session = Session::begin(peer)?;
+    session
+        .order(Task::Join, place, number)
+        .map_err(Failure::passing)?;
+    let stream = session.stream;
+    tcp::give_up_in_silence(&stream)?;
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)?;
+    if place > 0 {
+        tcp::control_congestion(&stream, congestion)?;
+        stream.set_nodelay(false)?;
+    }
+    Ok(stream)
+}
+
+impl Link {
+    /// `joined`: by place, beginning with the round trips where they were asked for.
+    fn start(
+        asked: &Connect,
+        frames: Frames,
+        [here, there]: [Vec<EndFact>; 2],
+        joined: Vec<TcpStream>,
+    ) -> io::Result<Self> {
+        let (gate, pings) = (Arc::<Gate>::default(), Arc::<Gate>::default());
+        let streams = joined
+            .iter()
+            .map(TcpStream::try_clone)
+            .collect::<io::Result<_>>()?;
+        let mut threads = Vec::new();
+        let mut joined = joined.into_iter();
+        let mut times = None;
+        if asked.pings != Some(0) {
+            let counter = Arc::new(Mutex::new(Counter::new()));
+            times = Some(Arc::clone(&counter));
+            let (stream, gate, rate) = (joined.next(), Arc::clone(&pings), asked.pings);
+            let stream = stream.ok_or(io::ErrorKind::NotConnected)?;
+            threads.push(std::thread::spawn(move || {
+                pings::ping(&stream, &gate, rate, &counter)
+            }));
+        }
+        let [out, _] = measuring::streams(asked.direction, asked.streams);
+        let mut outgoing = Vec::new();
+        for stream in joined.by_ref().take(out as usize) {
+            outgoing.push(stream.try_clone()?);
+            let gate = Arc::clone(&gate);
+            threads.push(std::thread::spawn(move || flow::send(&stream, &gate)));
+        }
+        let mut incoming = Vec::new();
+        for stream in joined {
+            let received = Arc::<AtomicU64>::default();
+            incoming.push(Arc::clone(&received));
+            threads.push(std::thread::spawn(move || {
+                flow::receive(&stream, &received)
+            }));
+        }
+        Ok(Self {
+            frames,
+            sampler: Sampler::new(gate, outgoing, incoming, times),
+            here,
+            there,
+            streams,
+            threads,
+            pings,
+        })
+    }
+
+    /// Begins a phase here and there, or goes on with it.
+    pub fn begin(&mut self, phase: &Phase, now_ns: i64) -> io::Result<()> {
+        self.frames.tell(&Asked::Send {
+            sending: phase.sending.clone(),
+            since_ns: phase.since(now_ns),
+        })?;
+        self.pings.open(1);
+        self.sampler.begin(phase.clone(), now_ns);
+        Ok(())
+    }
+
+    /// Ends the phase under way, and returns this end's last half of it.
+    pub fn end(&mut self, now_ns: i64, early: bool) -> Option<Half> {
+        self.pings.close();
+        if early {
+            // What fails is found out when the other end is heard next.
+            let _ = self.frames.tell(&Asked::Stop);
+        }
+        self.sampler.end(now_ns)
+    }
+
+    /// Whether a thread has ended, which none does while all is well.
+    pub fn is_broken(&self) -> bool {
+        self.threads.iter().any(JoinHandle::is_finished)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.sampler.gate.end();
+        self.pings.end();
+        for stream in self.streams.iter().chain([self.frames.stream()]) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}

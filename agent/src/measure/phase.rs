@@ -1,0 +1,100 @@
+//! A phase under way: its pattern, tied to the clock.
+
+use crate::measure::half::LAST;
+use crate::measure::pattern::Pattern;
+use crate::record::network::Sending;
+
+/// Times that are told to it and that it tells are of CLOCK_MONOTONIC.
+#[derive(Debug, Clone)]
+pub struct Phase {
+    pub sending: Sending,
+    pub pattern: Pattern,
+    pub began_ns: i64,
+    interval_ns: u64,
+    sample_ns: u64,
+}
+
+impl Phase {
+    pub fn new(sending: Sending, began_ns: i64, interval_ns: u64, sample_ns: u64) -> Self {
+        Self {
+            pattern: Pattern::of(&sending),
+            sending,
+            began_ns,
+            interval_ns,
+            sample_ns,
+        }
+    }
+
+    /// Since it began; what is before is its beginning.
+    pub fn since(&self, now_ns: i64) -> u64 {
+        u64::try_from(now_ns - self.began_ns).unwrap_or(0)
+    }
+
+    pub fn end_ns(&self) -> i64 {
+        self.at(self.pattern.duration_ns)
+    }
+
+    fn at(&self, since_ns: u64) -> i64 {
+        self.began_ns.saturating_add_unsigned(since_ns)
+    }
+
+    /// When there is something to be done next, after a moment.
+    pub fn next_ns(&self, after_ns: i64) -> i64 {
+        let since = self.since(after_ns);
+        let turn = self.pattern.next_turn(since);
+        let sample = next_multiple(since, self.sample_ns);
+        let boundary = next_multiple(since, self.interval_ns);
+        self.at(turn.min(sample).min(boundary))
+    }
+
+    /// How many boundaries of intervals are past; after the end: the last.
+    pub fn boundary(&self, now_ns: i64) -> u64 {
+        let since = self.since(now_ns);
+        if since >= self.pattern.duration_ns {
+            LAST
+        } else {
+            since / self.interval_ns
+        }
+    }
+}
+
+fn next_multiple(after: u64, of: u64) -> u64 {
+    (after / of).saturating_add(1).saturating_mul(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase() -> Phase {
+        let sending = Sending {
+            id: 3,
+            duration_ns: 95,
+            on_ns: 7,
+            off_ns: 16,
+            write_bytes: 1,
+        };
+        Phase::new(sending, 1000, 20, 5)
+    }
+
+    #[test]
+    fn it_is_looked_after_at_turns_samples_and_boundaries() {
+        let phase = phase();
+        let mut times = vec![phase.next_ns(1000)];
+        while *times.last().unwrap() < phase.end_ns() {
+            times.push(phase.next_ns(*times.last().unwrap()));
+        }
+        let expected = (1..=95).filter(|t| t % 5 == 0 || t % 23 == 7 || t % 23 == 0);
+        assert_eq!(times, expected.map(|t| 1000 + t).collect::<Vec<i64>>());
+    }
+
+    #[test]
+    fn boundaries_are_counted_from_the_start_and_the_last_is_the_end() {
+        let phase = phase();
+        for (time, boundary) in [(900, 0), (1000, 0), (1019, 0), (1020, 1), (1094, 4)] {
+            assert_eq!(phase.boundary(time), boundary);
+        }
+        assert_eq!(phase.boundary(1095), LAST);
+        assert_eq!(phase.since(900), 0);
+    }
+}
