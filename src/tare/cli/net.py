@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tare.cli import peer
+from tare.cli import net_fingerprint, net_plan, peer
 
 app = typer.Typer(
     help="Measure a network's variability, find what shapes it, replay it.",
@@ -12,3 +12,5 @@ app = typer.Typer(
 )
 # The other end of probes and of measurements is one.
 app.command("serve")(peer.peer)
+app.add_typer(net_fingerprint.app, name="fingerprint")
+app.command("plan")(net_plan.plan)

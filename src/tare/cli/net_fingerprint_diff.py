@@ -1,0 +1,114 @@
+"""``tare net fingerprint diff``: whether it is still the same network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tare.cli import output
+from tare.cli.calibrate_screen import aligned
+
+if TYPE_CHECKING:
+    from tare.network_fingerprint.difference import Change, Difference
+
+#: Exit codes: of what is known, and of what is not.
+SAME, DIFFERS, UNDECIDED = 0, 1, 2
+_CODES = {"same": SAME, "differs": DIFFERS, "undecided": UNDECIDED}
+#: Undecided figures, and facts, that are shown.
+_MOST = 16
+_LONGEST = 80
+
+
+def diff(before: Path, after: Path, json: str | None) -> int:
+    """Tell what differs between two fingerprints, and return the exit code.
+
+    Raises
+    ------
+    StoreError
+        If one of the files is no fingerprint of a network.
+    """
+    from tare.network_fingerprint import file
+    from tare.network_fingerprint.difference import compare
+
+    output.check_writable(json)
+    found = compare(file.read(before), file.read(after))
+    if json is not None:
+        output.write_json(found, json)
+    if json != "-":
+        _show(found)
+    return _CODES[found.verdict]
+
+
+def _show(found: Difference) -> None:
+    from tare.network_fingerprint.telling import name_told
+
+    out = output.out
+    out.print(headline(found), style="bold", soft_wrap=True)
+    shown = [*found.differing, *found.undecided[:_MOST]]
+    if shown:
+        rows = [("figure", "before", "after", "change", "matters beyond", "")]
+        rows += [_row(one) for one in shown]
+        for number, line in enumerate(aligned(rows, left=1)):
+            out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    if len(found.undecided) > _MOST:
+        out.print(
+            f"… and {len(found.undecided) - _MOST} more that are undecided (--json - has all)"
+        )
+    same = sum(one.verdict == "same" for one in found.changes)
+    if same:
+        out.print(f"Same     {same} of {len(found.changes)} figures, within what matters.")
+    for name, (was, now) in list(found.facts.items())[:_MOST]:
+        word = "Differs" if name in found.deciding else "Fact"
+        out.print(f"{word:<8} {name}: {_fact(was)} → {_fact(now)}", soft_wrap=True)
+    for what, names in (("first", found.only_before), ("second", found.only_after)):
+        if names:
+            told = ", ".join(name_told(name) for name in names[:_MOST])
+            out.print(f"Only in the {what}: {told}", soft_wrap=True)
+
+
+def headline(found: Difference) -> str:
+    """Say in one sentence what came of it."""
+    of = len(found.changes)
+    parts = []
+    if found.differing:
+        parts.append(f"{len(found.differing)} of {of} figures differ by more than matters")
+    if found.deciding:
+        parts.append(f"{', '.join(found.deciding)} {'is' if len(found.deciding) == 1 else 'are'} "
+                     "another")  # fmt: skip
+    if found.verdict == "differs":
+        return f"Another network, or one that has changed: {'; '.join(parts)}."
+    if found.verdict == "undecided":
+        return (
+            f"Not decided: no figure of {of} surely differs by more than matters, but "
+            f"{len(found.undecided)} may."
+        )
+    return f"The same network, as far as {of} figures tell."
+
+
+def _row(one: Change) -> tuple[str, ...]:
+    from tare.findings.phrasing import change, change_interval, percent
+    from tare.network_fingerprint.telling import name_told, value_told
+
+    if one.change is None:
+        told = "–"
+    elif one.unit == "1":
+        told = f"{100 * one.change:+.3g} %"
+    elif one.low is None:
+        told = change(one.change)
+    else:
+        told = change_interval(one.change, one.low, one.high)
+    return (
+        name_told(one.figure),
+        value_told(one.before, one.unit),
+        value_told(one.after, one.unit),
+        told,
+        percent(one.margin),
+        one.verdict,
+    )
+
+
+def _fact(value: str | None) -> str:
+    text = "not told" if value is None else " ".join(value.splitlines())
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -1,0 +1,93 @@
+"""What ``tare net fingerprint`` prints: what shapes the network, its figures, both ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tare.cli import output
+from tare.cli.calibrate_screen import aligned
+from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.telling import (
+    figure_told,
+    name_told,
+    shaping_told,
+    size_told,
+    value_told,
+)
+from tare.shaping.rates import format_amount
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Of both ends, in this order, what decides; the file and the page have the rest.
+_FACTS = (
+    "instance_type", "kernel", "interface", "mtu", "qdisc", "tso", "gro", "congestion", "cpus",
+)  # fmt: skip
+_LONGEST = 60
+
+
+def show(found: NetworkFingerprint) -> None:
+    """Print a fingerprint for a person."""
+    out = output.out
+    told = shaping_told(found)
+    out.print(f"{told[:1].upper()}{told[1:]}.", style="bold", soft_wrap=True)
+    if found.shaping is not None and found.shaping.kind in ("bucket", "drop"):
+        for reason in found.shaping.reasons:
+            out.print(f"        {reason}", soft_wrap=True)
+    if found.searched is not None:
+        out.print(
+            f"        The search ended since {_sentence(found.searched.ended)}", soft_wrap=True
+        )
+    out.print()
+    _lines([("figure", "value [95 %]"), *_figures(found)])
+    if found.writes:
+        out.print()
+        _lines(_writes(found))
+    out.print()
+    for line in _ends(found):
+        out.print(line, soft_wrap=True)
+    for problem in found.problems:
+        out.print(f"Missing {problem.what}: {problem.why}", style="yellow", soft_wrap=True)
+    took = output.seconds(found.seconds)
+    out.print(f"Took    {took}, and {format_amount(found.spent_bits)} on the wire.")
+
+
+def _lines(rows: Sequence[tuple[str, ...]]) -> None:
+    for number, line in enumerate(aligned(rows, left=1)):
+        output.out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+
+
+def _figures(found: NetworkFingerprint) -> list[tuple[str, str]]:
+    return [(name_told(name), figure_told(figure)) for name, figure in found.figures.items()]
+
+
+def _writes(found: NetworkFingerprint) -> list[tuple[str, ...]]:
+    def value(figure: Figure | None) -> str:
+        return "–" if figure is None else value_told(figure.value, figure.unit)
+
+    rows = [("writes of", "bandwidth [95 %]", "round trip", "sent again")]
+    rows += [
+        (
+            size_told(one.write_bytes),
+            figure_told(one.bandwidth),
+            value(one.round_trip),
+            value(one.retransmitted),
+        )
+        for one in found.writes
+    ]
+    return list(rows)
+
+
+def _ends(found: NetworkFingerprint) -> list[str]:
+    told = []
+    for label, facts in (("Here   ", found.here), ("There  ", found.there)):
+        some = [f"{name} {facts[name][:_LONGEST]}" for name in _FACTS if name in facts]
+        told.append(f"{label} {', '.join(some) or 'nothing was told'}")
+    return told
+
+
+def _sentence(text: str) -> str:
+    text = f"{text[:1].lower()}{text[1:]}"
+    return text if text.endswith(".") else f"{text}."

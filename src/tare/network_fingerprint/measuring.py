@@ -1,0 +1,296 @@
+"""Taking a fingerprint of a network: base latency, a search for a bucket, writes of all sizes.
+
+The search comes before the writes: it begins with what is in the bucket, and says what must be
+rested so that the sizes of writes are not compared across an empty one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+import tare
+from tare import agent
+from tare.errors import AgentError
+from tare.identification import identify
+from tare.kernel_files import KernelFiles
+from tare.network.ends import Ends, connection
+from tare.network_fingerprint import figures, stages
+from tare.network_fingerprint.document import (
+    Figure,
+    NetworkFingerprint,
+    Problem,
+    Searched,
+    Write,
+)
+from tare.network_fingerprint.searching import INTERVAL_S, Bounds, Course, Found, Teller, search
+from tare.record import Connect, Interval
+
+#: Sizes of writes, of CLOUDNET's Figure 12 and beyond; and those of a brief look.
+SIZES = tuple(1 << power for power in range(10, 21))
+FEW_SIZES = (1 << 10, 16 << 10, 128 << 10, 1 << 20)
+#: Round trips a second beside the data: they show queues, and are no load themselves.
+_PINGS = 200
+_NO_NETWORK = "nothing could be measured"
+
+
+class Progress(Teller, Protocol):
+    """Is told how a fingerprint goes on."""
+
+    def stage(self, what: str) -> None:
+        """Tell what goes on."""
+
+    def left(self, seconds: float) -> None:
+        """Tell how much is left, at most."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured, and how long it may take.
+
+    Attributes
+    ----------
+    end, key : str
+        ``HOST[:PORT]`` as typed, and the secret.
+    effort : str
+    bucket : Bounds or None
+        How far a bucket is looked for; None: not at all.
+    idle_s, fresh_s, write_s : float
+        Of base latency, of base bandwidth, of each size of writes.
+    rest_s : float
+        To rest in all at most, so that writes meet a bucket that holds enough.
+    """
+
+    end: str
+    key: str
+    effort: Literal["brief", "whole"] = "whole"
+    bucket: Bounds | None = None
+    idle_s: float = 2.0
+    fresh_s: float = 5.0
+    write_s: float = 1.0
+    rest_s: float = 120.0
+    sizes: tuple[int, ...] = SIZES
+    direction: Literal["out", "in"] = "out"
+    streams: int = 1
+    congestion: str | None = None
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes at most."""
+        searched = self.fresh_s if self.bucket is None else self.bucket.seconds
+        rest = 0.0 if self.bucket is None else self.rest_s
+        return self.idle_s + searched + len(self.sizes) * self.write_s + rest
+
+
+@dataclass
+class _Taken:
+    """What there is so far."""
+
+    figures: dict[str, Figure] = field(default_factory=dict)
+    writes: list[Write] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    found: Found | None = None
+    spent_bits: float = 0.0
+    here: dict[str, str] = field(default_factory=dict)
+    there: dict[str, str] = field(default_factory=dict)
+
+
+Opening = Callable[[Connect], Ends]
+
+
+def take(
+    wanted: Wanted,
+    progress: Progress,
+    *,
+    opening: Opening = Ends,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[NetworkFingerprint, bool]:
+    """Take a fingerprint of the network between here and another end.
+
+    Parameters
+    ----------
+    wanted : Wanted
+    progress : Progress
+    opening : callable
+        Connects; another one in tests.
+    clock : callable
+        Seconds.
+
+    Returns
+    -------
+    (NetworkFingerprint, bool)
+        What could be measured; and whether somebody pressed Ctrl-C before it was all.
+
+    Raises
+    ------
+    AgentError
+        If the other end is not reached at all.
+    """
+    began, started = clock(), datetime.now(UTC)
+    taken = _Taken()
+    interrupted = False
+    try:
+        _idle(wanted, taken, progress, opening)
+        _loaded(wanted, taken, progress, opening, clock)
+    except KeyboardInterrupt:
+        interrupted = True
+    except AgentError as error:
+        if not taken.figures:
+            raise
+        # What was measured before is kept.
+        taken.problems.append(Problem(what="the rest", why=error.message))
+    interrupted = interrupted or (taken.found is not None and taken.found.ended == _INTERRUPTED)
+    return _document(wanted, taken, started, clock() - began), interrupted
+
+
+_INTERRUPTED = "it was interrupted"
+
+
+def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -> None:
+    progress.stage("base latency: round trips of 64 bytes, nothing else sent")
+    progress.left(wanted.seconds)
+    asked = connection(
+        wanted.end, wanted.key, direction=wanted.direction, pings=None, interval_s=INTERVAL_S
+    )
+    course = Course(wanted.direction)
+    with opening(asked) as ends:
+        _note_ends(ends, taken)
+        for happening in ends.phase(wanted.idle_s, 0.0):
+            course.add(happening)
+    found = figures.round_trips(
+        [one.round_trips for one in course.intervals],
+        (("latency.idle.min", 0.0), ("latency.idle.p50", 0.5), ("latency.idle.p99", 0.99)),
+    )
+    if not found:
+        taken.problems.append(Problem(what="base latency", why="no round trip came to its end"))
+    taken.figures |= found
+
+
+def _loaded(
+    wanted: Wanted,
+    taken: _Taken,
+    progress: Progress,
+    opening: Opening,
+    clock: Callable[[], float],
+) -> None:
+    asked = connection(
+        wanted.end, wanted.key, direction=wanted.direction, streams=wanted.streams,
+        congestion=wanted.congestion, pings=_PINGS, interval_s=INTERVAL_S,
+    )  # fmt: skip
+    with opening(asked) as ends:
+        _note_ends(ends, taken)
+        taken.found = found = _searched(wanted, ends, progress, clock)
+        taken.spent_bits += found.spent_bits
+        taken.figures |= stages.of_search(found, wanted.fresh_s)
+        _note_ends(ends, taken)
+        if found.cut_short:
+            if found.ended != _INTERRUPTED:
+                taken.problems.append(Problem(what="sizes of writes", why=found.ended))
+            return
+        _writes(wanted, taken, ends, progress, clock)
+
+
+def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[], float]) -> Found:
+    if wanted.bucket is not None:
+        progress.stage("base bandwidth, latency under load, and is there a bucket?")
+        return search(
+            ends, wanted.bucket, progress, key={"end": wanted.end}, direction=wanted.direction,
+            clock=clock,
+        )  # fmt: skip
+    progress.stage("base bandwidth and latency under load")
+    course, began = Course(wanted.direction), clock()
+    for happening in ends.phase(wanted.fresh_s):
+        course.add(happening)
+    seconds = clock() - began
+    sent = any(one.on_ns for one in course.intervals)
+    return Found(
+        trace=course.trace(),
+        shaping=identify(course.trace(), {"end": wanted.end}) if sent else None,
+        unidentified=None if sent else "nothing was sent",
+        spent_bits=course.spent_bits,
+        seconds=seconds,
+        ended="no more was asked for",
+        intervals=tuple(course.intervals),
+    )
+
+
+def _writes(
+    wanted: Wanted,
+    taken: _Taken,
+    ends: Ends,
+    progress: Progress,
+    clock: Callable[[], float],
+) -> None:
+    shaping = None if taken.found is None else taken.found.shaping
+    bucket = stages.Tokens.of(shaping, clock)
+    may_rest_s, throttled = wanted.rest_s, []
+    # No order of sizes: what drifts meanwhile is not to look like one of them.
+    for number, size in enumerate(stages.shuffled(wanted.sizes)):
+        to_come = (len(wanted.sizes) - number) * wanted.write_s
+        seconds = wanted.write_s
+        if bucket is not None:
+            seconds, rest_s = bucket.before(wanted.write_s)
+            if 0 < rest_s <= may_rest_s:
+                progress.stage(f"resting {rest_s:.0f} s, so that the bucket holds the next writes")
+                progress.left(rest_s + to_come)
+                for _ in ends.phase(rest_s, 0.0):
+                    pass
+                may_rest_s -= rest_s
+            elif rest_s > 0:
+                throttled.append(size)
+        progress.stage(f"writes of {size >> 10} KiB")
+        progress.left(to_come)
+        course = Course(wanted.direction)
+        for happening in ends.phase(seconds, write_bytes=size):
+            course.add(happening)
+        if bucket is not None:
+            bucket.sent(course.spent_bits)
+        taken.spent_bits += course.spent_bits
+        _add_write(size, course.intervals, taken)
+    if throttled:
+        taken.problems.append(stages.throttled(throttled, wanted.rest_s))
+
+
+def _add_write(size: int, intervals: list[Interval], taken: _Taken) -> None:
+    one = stages.of_writes(size, intervals)
+    if one is None:
+        taken.problems.append(Problem(what=f"writes of {size} bytes", why="nothing was sent"))
+    else:
+        taken.writes.append(one)
+
+
+def _note_ends(ends: Ends, taken: _Taken) -> None:
+    connected = ends.connected
+    taken.here = stages.instance_type(KernelFiles()) | {f.name: f.value for f in connected.here}
+    taken.there = {f.name: f.value for f in connected.there}
+
+
+def _document(
+    wanted: Wanted, taken: _Taken, started: datetime, seconds: float
+) -> NetworkFingerprint:
+    found = taken.found
+    searched = None
+    if found is not None and found.shaping is not None:
+        bits, sent_s = stages.in_one_go(found)
+        searched = Searched(bits=bits, seconds=sent_s, ended=found.ended)
+    return NetworkFingerprint(
+        tare=tare.__version__,
+        agent=agent.digest(),
+        started=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        seconds=round(seconds, 3),
+        effort=wanted.effort,
+        end=wanted.end,
+        direction=wanted.direction,
+        streams=wanted.streams,
+        figures=taken.figures,
+        writes=tuple(sorted(taken.writes, key=lambda one: one.write_bytes)),
+        shaping=None if found is None else found.shaping,
+        searched=searched,
+        here=taken.here,
+        there=taken.there,
+        problems=tuple(taken.problems),
+        spent_bits=taken.spent_bits,
+    )

@@ -1,0 +1,264 @@
+"""Looking for a token bucket: just the phases that telling one takes, and no more.
+
+Full speed until the rate falls or a bound is reached; then rests, each followed by full speed until
+the predicted burst is over, until the intervals are narrow (:func:`tare.identification.next_phase`
+decides). One drop is not called a bucket: contention looks like it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tare.errors import AgentError
+from tare.identification import Next, identify, next_phase
+from tare.identification.document import Identification
+from tare.network.ends import WRITE_BYTES, Ends
+from tare.network.folder import wire_bits
+from tare.network.lines import Happening
+from tare.record import Gap, Interval, Sending
+from tare.shaping.rates import format_amount, format_rate
+from tare.shaping.trace import Trace
+
+#: How long intervals are: ten a second, since drops are to be placed well, and no more, since
+#: shorter ones are noise.
+INTERVAL_S = 0.1
+#: Half the width of the intervals that is aimed at, relative.
+PRECISION = 0.05
+#: A phase that would be shorter than this says nothing.
+_LEAST_S = 0.2
+
+
+class Teller(Protocol):
+    """Is told how a search goes on."""
+
+    def phase(self, what: Next, seconds_left: float) -> None:
+        """Tell that a phase begins; ``seconds_left`` at most of all."""
+
+    def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:
+        """Tell what came of the last moments; None: it rests."""
+
+
+class Keeper(Protocol):
+    """Writes down what is asked and what is told, such as a measurement's folder."""
+
+    def phase(self, order: Sending) -> None:
+        """Write that a phase is asked for."""
+
+    def write(self, line: Happening) -> None:
+        """Write what was told."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How much a search may cost."""
+
+    seconds: float
+    #: On the wire; None: as much as goes through in that time.
+    bits: float | None = None
+    precision: float = PRECISION
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found."""
+
+    trace: Trace
+    shaping: Identification | None
+    #: Why nothing was identified; None: it was.
+    unidentified: str | None
+    #: On the wire, and from the first phase to the last.
+    spent_bits: float
+    seconds: float
+    #: Why it ended, a sentence.
+    ended: str
+    intervals: tuple[Interval, ...]
+    #: Whether somebody pressed Ctrl-C, or the other end was lost, so that this is not all.
+    cut_short: bool = False
+
+
+@dataclass
+class Course:
+    """Intervals of one direction, as they come."""
+
+    direction: str = "out"
+    intervals: list[Interval] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def add(self, happening: Happening) -> Interval | None:
+        """Take what was told; returns it where it is an interval of this direction."""
+        if isinstance(happening, Gap):
+            self.gaps.append(happening)
+        if isinstance(happening, Interval) and happening.direction == self.direction:
+            self.intervals.append(happening)
+            return happening
+        return None
+
+    @property
+    def wire(self) -> float:
+        """Bits on the wire for each bit of payload."""
+        sizes = [one.segment_bytes for one in self.intervals if one.segment_bytes > 0]
+        return wire_bits(float(np.median(sizes)) if sizes else 0.0, ip6=False)
+
+    @property
+    def spent_bits(self) -> float:
+        """All that was sent, on the wire."""
+        return 8 * self.wire * sum(one.acked_bytes for one in self.intervals)
+
+    def trace(self) -> Trace:
+        """Return what was carried so far; seconds count from the first interval."""
+        return trace_of(self.intervals, self.wire)
+
+
+def trace_of(intervals: Sequence[Interval], wire: float) -> Trace:
+    """Return intervals as a trace."""
+    origin_ns = intervals[0].start_ns if intervals else 0
+    return Trace(
+        start_s=np.array([(one.start_ns - origin_ns) / 1e9 for one in intervals]),
+        end_s=np.array([(one.end_ns - origin_ns) / 1e9 for one in intervals]),
+        bits=np.array([8.0 * one.acked_bytes for one in intervals]),
+        on_s=np.array([one.on_ns / 1e9 for one in intervals]),
+        wire=wire,
+    )
+
+
+def search(
+    ends: Ends,
+    bounds: Bounds,
+    teller: Teller,
+    *,
+    key: dict[str, str],
+    direction: str = "out",
+    keeper: Keeper | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Found:
+    """Send and rest until it is known what shapes a network, or a bound is reached.
+
+    Parameters
+    ----------
+    ends : Ends
+        Connected, with intervals of :data:`INTERVAL_S`.
+    bounds : Bounds
+    teller : Teller
+    key : dict
+        What the identification is named by.
+    direction : str
+        ``out`` or ``in``.
+    keeper : Keeper, optional
+        Writes everything down.
+    clock : callable
+        Seconds.
+
+    Returns
+    -------
+    Found
+        Also where it was interrupted, or the other end was lost.
+    """
+    one = _Search(ends, bounds, teller, Course(direction), keeper, clock)
+    cut_short = False
+    try:
+        ended = one.run()
+    except KeyboardInterrupt:
+        ended, cut_short = "it was interrupted", True
+    except AgentError as error:
+        if not one.course.intervals:
+            raise
+        ended, cut_short = f"the other end was lost: {error.message}", True
+    course = one.course
+    shaping, why = _identified(course, key)
+    return Found(
+        trace=course.trace(),
+        shaping=shaping,
+        unidentified=why,
+        spent_bits=course.spent_bits,
+        seconds=one.elapsed_s,
+        ended=ended,
+        intervals=tuple(course.intervals),
+        cut_short=cut_short,
+    )
+
+
+def _identified(course: Course, key: dict[str, str]) -> tuple[Identification | None, str | None]:
+    if not any(one.on_ns > 0 for one in course.intervals):
+        return None, "nothing was sent"
+    return identify(course.trace(), key), None
+
+
+class _Search:
+    def __init__(
+        self,
+        ends: Ends,
+        bounds: Bounds,
+        teller: Teller,
+        course: Course,
+        keeper: Keeper | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.course = course
+        self._ends = ends
+        self._bounds = bounds
+        self._teller = teller
+        self._keeper = keeper
+        self._clock = clock
+        self._began = clock()
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock() - self._began
+
+    def run(self) -> str:
+        """Go from phase to phase; returns why it ended."""
+        bounds = self._bounds
+        while True:
+            left_s = bounds.seconds - self.elapsed_s
+            if left_s < _LEAST_S:
+                return f"its {bounds.seconds:g} s were over"
+            what = next_phase(self.course.trace(), bounds.seconds, bounds.precision)
+            if what.action == "done":
+                return what.why
+            if what.action == "rest" and what.seconds >= left_s:
+                return f"a rest of {what.seconds:.0f} s would be next, and {left_s:.0f} s are left"
+            self._teller.phase(what, left_s)
+            if self._phase(what.action == "send", min(what.seconds, left_s)):
+                return f"{format_amount(bounds.bits or 0)} were sent, as many as it may"
+
+    def _phase(self, send: bool, seconds: float) -> bool:
+        """Carry one phase out; returns whether everything is spent that may be."""
+        order = self._ends.order(seconds, None if send else 0.0, 0.0, WRITE_BYTES)
+        if self._keeper is not None:
+            self._keeper.phase(order)
+        for happening in self._ends.send(order):
+            if self._keeper is not None:
+                self._keeper.write(happening)
+            one = self.course.add(happening)
+            if one is None:
+                continue
+            spent_bits = self.course.spent_bits
+            self._teller.seen(_rate(one), spent_bits, self._bounds.seconds - self.elapsed_s)
+            if send and self._bounds.bits is not None and spent_bits >= self._bounds.bits:
+                self._ends.skip()
+                return True
+        return False
+
+
+def _rate(one: Interval) -> float | None:
+    return 8e9 * one.acked_bytes / one.on_ns if one.on_ns else None
+
+
+def account(shaping: Identification) -> list[str]:
+    """Say what is left in a bucket now, and how long to rest until it is full."""
+    told = []
+    wire = shaping.wire
+    if shaping.left_gbit is not None:
+        told.append(f"Left now: {format_amount(1e9 * wire * shaping.left_gbit.value)}.")
+    if shaping.full_after_s is not None:
+        value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
+        told.append(f"Full after a rest of {value:.0f} s [{low:.0f}, {high:.0f}].")
+    if shaping.refill_gbps is not None:
+        rate = format_rate(1e9 * wire * shaping.refill_gbps.value)
+        told.append(f"It comes back at {rate} while less than that is sent.")
+    return told

@@ -1,0 +1,112 @@
+"""What a trial of an experiment will send: as given, or as an earlier session sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import NO_NETWORK, Cell
+from tare.network_fingerprint.rests import Spending
+from tare.results import Results
+
+#: Levels that say nothing of what is sent.
+_ELSEWHERE = ("network",)
+
+
+def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[Spending]:
+    """Return what each cell spends as it was given.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    bits : mapping of str to float
+        By name of workload; "": of all that are not named.
+
+    Raises
+    ------
+    ExperimentError
+        If a workload was not given, or there is none of a name.
+    """
+    names = list(dict.fromkeys(cell.workload.name for cell in cells))
+    for name in bits:
+        if name and name not in names:
+            raise ExperimentError(
+                f"--spend {name}=…: there is no workload of that name",
+                f"the experiment has {', '.join(names)}",
+            )
+    found = []
+    for cell in cells:
+        amount = bits.get(cell.workload.name, bits.get(""))
+        if amount is None:
+            raise ExperimentError(
+                f"what a trial of {cell.workload.name} sends is not given",
+                f"--spend {cell.workload.name}=10Gbit",
+            )
+        found.append(Spending(cell=_told(cell, cells), bits=amount, seconds=None, source="given"))
+    return found
+
+
+def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spending]:
+    """Return what each cell spends by an earlier session of the same workloads.
+
+    Of each trial the host counts that sent most, since each has a bucket of its own; of several
+    trials, the largest.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    results : Results
+    name : str
+        What the session is called.
+
+    Raises
+    ------
+    StoreError
+        If it counted nothing that hosts sent, or not of these workloads.
+    """
+    use, trials = results.network_use, results.trial_table
+    if use.empty:
+        raise StoreError(
+            f"{name} did not count what its trials sent: only those on an emulated network do",
+            'give it: --spend 10Gbit; or run it once with network = ["rate 10Gbit"] in [factors]',
+        )
+    most = 8.0 * use.groupby("trial")["sent_bytes"].max()
+    rows = trials[trials["trial"].isin(set(most.index)) & (trials["status"] == "ok")]
+    rows = rows.assign(bits=rows["trial"].map(most))
+    found = []
+    for cell in cells:
+        own = rows[rows["workload"] == cell.workload.name]
+        if own.empty:
+            raise StoreError(
+                f"{name} has no good trial of {cell.workload.name} on an emulated network",
+                f"--spend {cell.workload.name}=10Gbit",
+            )
+        for factor, level in cell.levels().items():
+            if factor in own.columns and factor not in _ELSEWHERE:
+                alike = own[own[factor].astype(str) == level]
+                own = own if alike.empty else alike
+        seconds = float(own["duration_ns"].mean() / 1e9) if "duration_ns" in own else None
+        found.append(
+            Spending(
+                cell=_told(cell, cells),
+                bits=float(own["bits"].max()),
+                seconds=seconds,
+                source=f"{len(own)} trial{'s' * (len(own) != 1)} of {name}",
+            )
+        )
+    return found
+
+
+def _told(cell: Cell, cells: Sequence[Cell]) -> str:
+    """Name a cell by the levels in which it differs from others."""
+    levels = cell.levels()
+    varied = [f for f in levels if len({one.levels().get(f) for one in cells}) > 1]
+    told = [levels["workload"]]
+    told += [f"{factor} {levels[factor]}" for factor in varied if factor != "workload"]
+    return ", ".join(told)
+
+
+def own_buckets(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """Return the levels of ``network`` under which trials do not use the machine's own network."""
+    levels = (cell.network for cell in cells if cell.network not in (None, NO_NETWORK))
+    return tuple(dict.fromkeys(str(level) for level in levels))

@@ -1,0 +1,144 @@
+"""A network that is only arithmetic: a token bucket behind the channel of a measuring agent."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from tare.network.histogram import of_times
+from tare.record import (
+    Connected,
+    EndFact,
+    Interval,
+    MeasureOrder,
+    MeasureRecord,
+    PhaseOver,
+    Sending,
+    Skip,
+)
+
+SEGMENT = 1448
+WIRE = 1514 / 1448
+
+
+class Clock:
+    """Seconds that pass when the network says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Network:
+    """A bucket, in bits on the wire; `capacity` None: one rate for ever."""
+
+    def __init__(
+        self,
+        high: float = 400e6,
+        low: float = 100e6,
+        capacity: float | None = 300e6,
+        refill: float = 100e6,
+        noise: float = 0.01,
+        seed: int = 1,
+    ) -> None:
+        self.high, self.low, self.capacity, self.refill = high, low, capacity, refill
+        self.noise = noise
+        self.tokens = capacity or 0.0
+        self.clock = Clock()
+        self.random = random.Random(seed)
+        self.spent = 0.0
+        self.facts = {"kernel": "6.1", "mtu": "1500", "congestion": "cubic", "qdisc": "htb"}
+
+    def pass_time(self, seconds: float, send: bool) -> float:
+        """Let time pass; returns the bits on the wire."""
+        steps = max(1, round(seconds / 0.002))
+        sent = 0.0
+        for _ in range(steps):
+            step = seconds / steps
+            self.clock.now += step
+            rate = 0.0
+            if send:
+                rate = self.high if self.capacity is None or self.tokens > 0 else self.low
+                rate *= max(0.1, self.random.gauss(1, self.noise))
+            sent += rate * step
+            if self.capacity is not None:
+                gain = (self.refill - rate) * step
+                self.tokens = min(self.capacity, max(0.0, self.tokens + gain))
+        self.spent += sent
+        return sent
+
+    def round_trips(self, send: bool, dry: bool) -> list[int]:
+        base = 6_000_000 if send and dry else 900_000 if send else 50_000
+        return [max(1, round(base * self.random.gauss(1, 0.05))) for _ in range(20)]
+
+
+class Channel:
+    """The channel of an agent that measures the network."""
+
+    def __init__(self, network: Network, dies_after: int | None = None) -> None:
+        self.network = network
+        self.lines: list[bytes] = []
+        self.waiting: list[Sending] = []
+        self.interval_ns = 100_000_000
+        self.origin = network.clock.now
+        self.dies_after = dies_after
+        self.closed = False
+
+    def send(self, line: bytes) -> None:
+        order = msgspec.json.decode(line, type=MeasureOrder)
+        if isinstance(order, Sending):
+            self.waiting.append(order)
+        elif isinstance(order, Skip):
+            self.lines = [one for one in self.lines if b"phase_over" in one]
+        else:
+            self.interval_ns = order.interval_ns
+            facts = tuple(EndFact(name=n, value=v) for n, v in self.network.facts.items())
+            self._tell(Connected(at_ns=0, realtime_ns=0, here=facts, there=facts))
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        if not self.lines and self.waiting:
+            self._carry_out(self.waiting.pop(0))
+        if not self.lines:
+            return None
+        if self.dies_after is not None:
+            self.dies_after -= 1
+            if self.dies_after < 0:
+                return None
+        return self.lines.pop(0)
+
+    def last_words(self) -> str:
+        return "it was killed"
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _tell(self, record: MeasureRecord) -> None:
+        self.lines.append(msgspec.json.encode(record))
+
+    def _carry_out(self, order: Sending) -> None:
+        left, network = order.duration_ns, self.network
+        while left > 0:
+            length = min(left, self.interval_ns)
+            left -= length
+            start = round(1e9 * (network.clock.now - self.origin))
+            send = order.on_ns > 0
+            sent = network.pass_time(length / 1e9, send)
+            dry = network.capacity is not None and network.tokens <= 0
+            segments = round(sent / WIRE / 8 / SEGMENT)
+            self._tell(
+                Interval(
+                    id=order.id, direction="out", start_ns=start, end_ns=start + length,
+                    on_ns=length if send else 0, acked_bytes=round(sent / WIRE / 8),
+                    received_bytes=None, segments=segments if send else None,
+                    retransmits=segments // 500, segment_bytes=SEGMENT, min_rtt_ns=50_000,
+                    smoothed_rtt=of_times(network.round_trips(send, dry) if send else []),
+                    rtt_variation_ns=None, window_segments=None, busy_ns=None,
+                    receiver_limited_ns=None, buffer_limited_ns=None,
+                    round_trips=of_times(network.round_trips(send, dry)),
+                    sender_cpu_ns=None, receiver_cpu_ns=None,
+                )
+            )  # fmt: skip
+        self._tell(PhaseOver(id=order.id, skipped=False))

@@ -1,0 +1,238 @@
+"""Fingerprints of a network: measured on a simulated one, compared, kept, read with suspicion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from simulated_network import WIRE, Channel, Network
+
+from tare.errors import StoreError
+from tare.identification import Next
+from tare.network.ends import Ends
+from tare.network.histogram import of_times
+from tare.network_fingerprint import figures, file, remembered, searching
+from tare.network_fingerprint.difference import all_figures, compare, margin
+from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.measuring import Wanted, take
+from tare.network_fingerprint.telling import figure_told, name_told, shaping_told
+from tare.record import Connect
+
+
+class Silent:
+    """Is told everything, and keeps what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def stage(self, what: str) -> None:
+        self.said.append(what)
+
+    def left(self, seconds: float) -> None:
+        assert seconds >= 0
+
+    def phase(self, what: Next, seconds_left: float) -> None:
+        self.said.append(what.why)
+
+    def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:
+        pass
+
+
+def measured(
+    network: Network | None = None, bucket: searching.Bounds | None = None, **more: object
+) -> NetworkFingerprint:
+    network = network or Network()
+    wanted = Wanted(
+        end="192.0.2.1", key="00" * 32, bucket=bucket, idle_s=1.0, fresh_s=2.0, write_s=0.5,
+        **{"sizes": (1 << 10, 1 << 17), **more},  # type: ignore[arg-type]
+    )  # fmt: skip
+
+    def opening(asked: Connect) -> Ends:
+        return Ends(asked, channel=Channel(network))
+
+    return take(wanted, Silent(), opening=opening, clock=network.clock)[0]
+
+
+def test_brief_finds_base_latency_bandwidth_and_latency_under_load() -> None:
+    found = measured(Network(capacity=None))
+    assert found.figures["latency.idle.p50"].value == pytest.approx(50_000, rel=0.1)
+    assert found.figures["latency.loaded.p50"].value == pytest.approx(900_000, rel=0.1)
+    bandwidth = found.figures["bandwidth.fresh"]
+    assert bandwidth.value == pytest.approx(400e6 / WIRE, rel=0.02)
+    assert bandwidth.ci is not None
+    assert bandwidth.ci[0] <= bandwidth.value <= bandwidth.ci[1]
+    assert [one.write_bytes for one in found.writes] == [1 << 10, 1 << 17]
+    assert found.here["mtu"] == "1500"
+
+
+def test_no_bucket_is_never_called_none() -> None:
+    told = shaping_told(measured(Network(capacity=None)))
+    assert "no bucket seen within" in told
+    assert "Gbit in" in told or "Mbit in" in told
+
+
+def test_search_finds_the_bucket_and_rests_before_writes() -> None:
+    network = Network()
+    found = measured(network, searching.Bounds(seconds=60))
+    assert found.shaping is not None
+    assert found.shaping.kind == "bucket"
+    known = found.figures
+    assert known["bucket.high"].value == pytest.approx(400e6, rel=0.05)
+    assert known["bucket.low"].value == pytest.approx(100e6, rel=0.05)
+    assert known["bucket.budget"].value == pytest.approx(300e6, rel=0.10)
+    assert known["bucket.refill"].value == pytest.approx(100e6, rel=0.10)
+    # Throttled, the queue is longer.
+    assert known["latency.throttled.p50"].value > known["latency.loaded.p50"].value
+    # Each size of writes met a bucket that held enough.
+    for one in found.writes:
+        assert one.bandwidth.value == pytest.approx(400e6 / WIRE, rel=0.1)
+
+
+def test_search_stops_at_its_bytes() -> None:
+    network = Network(capacity=None)
+    found = measured(network, searching.Bounds(seconds=600, bits=2e9))
+    assert found.searched is not None
+    assert 2e9 <= found.searched.bits <= 2.1e9
+    assert "2 Gbit were sent" in found.searched.ended
+
+
+def test_lost_end_keeps_what_was_measured() -> None:
+    network = Network(capacity=None)
+    made = 0
+
+    def opening(asked: Connect) -> Ends:
+        nonlocal made
+        made += 1
+        return Ends(asked, channel=Channel(network, dies_after=None if made == 1 else 8))
+
+    wanted = Wanted(end="192.0.2.1", key="00" * 32, bucket=None, sizes=(1024,))
+    found, _ = take(wanted, Silent(), opening=opening, clock=network.clock)
+    assert "latency.idle.p50" in found.figures
+    assert "bandwidth.fresh" not in found.figures
+    assert found.problems
+
+
+def test_round_trips_join_what_the_parts_hold() -> None:
+    rng = np.random.default_rng(3)
+    times = rng.lognormal(12, 0.3, (24, 400)).astype(int)
+    found = figures.round_trips(
+        [of_times([int(t) for t in row]) for row in times], (("p50", 0.5), ("max", 1.0))
+    )
+    assert found["p50"].value == pytest.approx(np.median(times), rel=0.02)
+    assert found["p50"].ci is not None
+    assert found["max"].value == times.max()
+    assert found["max"].ci is None
+
+
+def test_the_same_network_twice_is_the_same_and_another_differs() -> None:
+    one, other = measured(Network(capacity=None, seed=1)), measured(Network(capacity=None, seed=2))
+    again = compare(one, other)
+    assert not again.differing
+    assert not again.deciding
+    slower = compare(one, measured(Network(high=300e6, capacity=None)))
+    assert slower.verdict == "differs"
+    assert "bandwidth.fresh" in {c.figure for c in slower.differing}
+
+
+def test_another_mtu_is_another_network() -> None:
+    network = Network(capacity=None)
+    network.facts["mtu"] = "9000"
+    found = compare(measured(Network(capacity=None)), measured(network))
+    assert found.verdict == "differs"
+    assert "here mtu" in found.deciding
+
+
+def test_bucket_beside_a_short_look_is_not_decided() -> None:
+    bucket = measured(Network(), searching.Bounds(seconds=60))
+    one = measured(Network(capacity=None))
+    short = msgspec.structs.replace(
+        one, searched=msgspec.structs.replace(one.searched, bits=1e8) if one.searched else None
+    )
+    assert "shaping" not in compare(bucket, short).deciding
+    assert "shaping" in compare(bucket, one).deciding
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("bucket.high", 0.05), ("bucket.budget", 0.1), ("write.1024.bandwidth", 0.1)],
+)
+def test_margins_go_by_the_longest_name(name: str, limit: float) -> None:
+    assert margin(name) == limit
+
+
+def test_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    found = measured()
+    file.write(found, tmp_path / "network.json")
+    assert file.read(tmp_path / "network.json") == found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "machine"},
+        {"version": 99},
+        {"figures": {"bandwidth.fresh": {"value": 1, "ci": [2, 3], "unit": "bits/s", "n": 1}}},
+        {"figures": {"BANDWIDTH": {"value": 1, "ci": None, "unit": "bits/s", "n": 1}}},
+        {"figures": {"bandwidth.fresh": {"value": -1, "ci": None, "unit": "bits/s", "n": 1}}},
+        {"figures": {"bandwidth.fresh": {"value": 1, "ci": None, "unit": "furlong", "n": 1}}},
+        {"streams": 0},
+        {"more": 1},
+        {"started": "yesterday"},
+        {"here": {"mtu": "x" * 1000}},
+    ],
+)
+def test_damaged_files_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    whole = msgspec.to_builtins(measured())
+    path = tmp_path / "network.json"
+    path.write_bytes(msgspec.json.encode({**whole, **change}))
+    with pytest.raises(StoreError) as error:
+        file.read(path)
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("text", [b"", b"[" * 100_000, b'{"kind": "network"', b"\xff\xfe", b"{}"])
+def test_what_is_no_file_is_refused(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "network.json"
+    path.write_bytes(text)
+    with pytest.raises(StoreError):
+        file.read(path)
+
+
+def test_facts_of_a_session_bring_the_figures_back() -> None:
+    found = measured(Network(), searching.Bounds(seconds=60))
+    told = remembered.read((f.name, f.value) for f in remembered.of(found, remembered.GIVEN))
+    assert told is not None
+    assert told.origin == remembered.GIVEN
+    assert set(told.figures) == set(found.figures)
+    for name, figure in found.figures.items():
+        assert told.figures[name].value == pytest.approx(figure.value, rel=1e-5)
+        assert (told.figures[name].ci is None) == (figure.ci is None)
+    assert remembered.difference(told, told).verdict != "differs"
+
+
+def test_state_remembers_the_newest_of_each_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
+    assert remembered.facts() == []
+    first = measured(Network(capacity=None))
+    later = msgspec.structs.replace(first, started="2031-01-01T00:00:00Z")
+    remembered.remember(first)
+    remembered.remember(later)
+    remembered.remember(msgspec.structs.replace(first, end="192.0.2.2"))
+    assert len(remembered.kept()) == 2
+    told = {fact.name: fact.value for fact in remembered.facts()}
+    assert told["network_date"] == "2031-01-01 00:00"
+    assert told["network_origin"] == remembered.REMEMBERED
+    (tmp_path / remembered.NAME).write_text('{"fingerprints": [{"version": 1}]}')
+    assert remembered.facts() == []
+
+
+def test_words() -> None:
+    assert name_told("latency.idle.p99") == "base latency, p99"
+    assert name_told("write.131072.bandwidth") == "writes of 128 KiB: bandwidth"
+    figure = Figure(value=9.41e9, ci=(9.4e9, 9.42e9), unit="bits/s", n=12)
+    assert figure_told(figure) == "9.41 Gbit/s [9.4 Gbit/s, 9.42 Gbit/s]"
+    assert all(name_told(name) for name in all_figures(measured()))

@@ -1,0 +1,128 @@
+"""Rests between trials: arithmetic with a bucket, and what trials spend."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tare.errors import ExperimentError, StoreError
+from tare.experiment import Cell, WorkloadSpec
+from tare.network_fingerprint import rests, spending
+from tare.network_fingerprint.rests import Bucket, Spending
+
+#: As CLOUDNET found it on c5.xlarge, with a round budget.
+BUCKET = Bucket(high_bps=10e9, low_bps=1e9, budget_bits=5000e9, refill_bps=1e9)
+
+
+def spends(*gbit: float, seconds: float | None = 100.0) -> list[Spending]:
+    return [
+        Spending(cell=f"w{i}", bits=1e9 * one, seconds=seconds, source="given")
+        for i, one in enumerate(gbit)
+    ]
+
+
+def simulated(bucket: Bucket, drawn: list[float], n: int, rest_s: float) -> list[float]:
+    """Return the tokens with which trials begin, dearest first."""
+    tokens, begun = bucket.budget_bits, []
+    for bits in sorted(drawn, reverse=True) * n:
+        begun.append(tokens)
+        tokens = min(bucket.budget_bits, max(0.0, tokens - bits) + bucket.refill_bps * rest_s)
+    return begun
+
+
+def test_small_experiments_need_no_rest() -> None:
+    made = rests.plan(BUCKET, spends(50, 20), n=10)
+    assert made.verdict == "ample"
+    assert made.rest_s == 0
+    assert made.total_s == pytest.approx(10 * 200)
+
+
+def test_rest_fills_the_bucket_before_every_trial() -> None:
+    made = rests.plan(BUCKET, spends(1000, 100), n=10)
+    assert made.verdict == "rests"
+    # 1000 Gbit in 100 s at 10 Gbit/s, of which 100 came back meanwhile.
+    assert made.rest_s == pytest.approx(900)
+    begun = simulated(BUCKET, [one.draws_bits or 0 for one in made.trials], 10, made.rest_s)
+    assert all(tokens == BUCKET.budget_bits for tokens in begun)
+
+
+def test_least_rest_lets_none_run_dry() -> None:
+    made = rests.plan(BUCKET, spends(1000, 100), n=10)
+    assert made.least_rest_s is not None
+    assert made.least_rest_s < made.rest_s
+    drawn = [one.draws_bits or 0 for one in made.trials]
+    begun = simulated(BUCKET, drawn, 10, made.least_rest_s)
+    assert all(t >= bits for t, bits in zip(begun, sorted(drawn, reverse=True) * 10, strict=True))
+
+
+def test_trial_beyond_the_budget_is_told() -> None:
+    made = rests.plan(BUCKET, spends(9000), n=3)
+    assert made.verdict == "dry"
+    assert made.trials[0].suffices is False
+    assert made.rest_s == pytest.approx(5000)
+
+
+def test_without_a_bucket_only_what_was_looked_at_is_known() -> None:
+    assert rests.plan(None, spends(10), n=10, seen_bits=200e9).verdict == "unseen"
+    assert rests.plan(None, spends(10), n=100, seen_bits=200e9).verdict == "beyond"
+    assert rests.plan(None, spends(10), n=None, seen_bits=200e9).verdict == "beyond"
+
+
+def test_trial_lasts_as_the_bucket_lets_it() -> None:
+    made = rests.plan(BUCKET, spends(1000, seconds=None), n=2)
+    assert made.trials[0].seconds == pytest.approx(100)
+    slow = rests.plan(BUCKET, spends(9000, seconds=None), n=2)
+    assert slow.trials[0].seconds is not None
+    assert slow.trials[0].seconds > 900
+
+
+def cells(*names: str) -> list[Cell]:
+    return [
+        Cell(cell=i, workload=WorkloadSpec(name=name, command=("true",)), network="rate 1Gbit")
+        for i, name in enumerate(names)
+    ]
+
+
+def test_amounts_are_given_by_workload() -> None:
+    found = spending.given(cells("a", "b"), {"": 1e9, "b": 2e9})
+    assert [one.bits for one in found] == [1e9, 2e9]
+    with pytest.raises(ExperimentError, match="no workload of that name"):
+        spending.given(cells("a"), {"c": 1e9})
+    with pytest.raises(ExperimentError, match="is not given"):
+        spending.given(cells("a", "b"), {"a": 1e9})
+
+
+def results(**columns: list[Any]) -> Any:
+    use = pd.DataFrame(
+        {"trial": [1, 1, 2, 2], "host": [1, 2, 1, 2], "sent_bytes": [10, 90, 20, 30]}
+    )
+    trials = pd.DataFrame(
+        {
+            "trial": [1, 2],
+            "status": ["ok", "ok"],
+            "workload": ["a", "a"],
+            "network": ["none", "rate 1Gbit"],
+            "duration_ns": [2e9, 4e9],
+        }
+    ).assign(**columns)
+    return SimpleNamespace(network_use=use, trial_table=trials)
+
+
+def test_earlier_session_counts_by_its_busiest_host() -> None:
+    (one,) = spending.measured(cells("a"), results(), "earlier")
+    assert one.bits == 8 * 90
+    assert one.seconds == pytest.approx(3)
+    assert "2 trials of earlier" in one.source
+
+
+def test_earlier_session_without_counts_is_refused() -> None:
+    empty = SimpleNamespace(network_use=pd.DataFrame(), trial_table=pd.DataFrame())
+    with pytest.raises(StoreError, match="did not count"):
+        spending.measured(cells("a"), empty, "earlier")  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="no good trial of b"):
+        spending.measured(cells("b"), results(), "earlier")
+    with pytest.raises(StoreError, match="no good trial of a"):
+        spending.measured(cells("a"), results(status=["failed", "failed"]), "earlier")
