@@ -252,10 +252,10 @@ def _report(found: NetworkFingerprint, destination: Path | None) -> bool:
         return False
     import shlex
 
-    from tare.report.network_charts import fingerprint_page
+    from tare.report import network_fingerprint_page
 
     command = shlex.join(["tare", *sys.argv[1:]])
-    for path in fingerprint_page.write(found, destination, command):
+    for path in network_fingerprint_page.write(found, destination, command):
         output.err.print(f"Wrote   {path}")
     return True
 

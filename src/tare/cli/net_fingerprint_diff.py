@@ -48,7 +48,9 @@ def _show(found: Difference) -> None:
     out.print(headline(found), style="bold", soft_wrap=True)
     shown = [*found.differing, *found.undecided[:_MOST]]
     if shown:
-        rows = [("figure", "before", "after", "change", "matters beyond", "")]
+        rows: list[tuple[str, ...]] = [
+        ("figure", "before", "after", "change", "matters beyond", "")
+    ]
         rows += [_row(one) for one in shown]
         for number, line in enumerate(aligned(rows, left=1)):
             out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)

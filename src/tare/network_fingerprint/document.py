@@ -55,6 +55,15 @@ class Searched(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ended: _Text
 
 
+class Moment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the time in which a bucket was looked for."""
+
+    #: Its end, since the search began.
+    at_s: _Value
+    #: On the wire; None: it rested.
+    rate_bps: _Value | None
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What could not be measured, and why."""
 
@@ -85,6 +94,8 @@ class NetworkFingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     #: What shapes it; None: it was not looked for.
     shaping: Identification | None
     searched: Searched | None
+    #: How the search went, in a few hundred parts.
+    course: Annotated[tuple[Moment, ...], msgspec.Meta(max_length=1000)] = ()
     #: What both ends say of themselves.
     here: _Facts
     there: _Facts

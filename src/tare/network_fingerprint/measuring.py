@@ -289,6 +289,7 @@ def _document(
         writes=tuple(sorted(taken.writes, key=lambda one: one.write_bytes)),
         shaping=None if found is None else found.shaping,
         searched=searched,
+        course=() if found is None else stages.course(found),
         here=taken.here,
         there=taken.there,
         problems=tuple(taken.problems),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import sqrt
 from typing import Self
 
 from tare.identification.document import Estimate, Identification
 from tare.kernel_files import KernelFiles
 from tare.network_fingerprint import figures
-from tare.network_fingerprint.document import Figure, Problem, Unit, Write
+from tare.network_fingerprint.document import Figure, Moment, Problem, Unit, Write
 from tare.network_fingerprint.searching import Found
 from tare.network_fingerprint.telling import size_told
 from tare.record import Interval
@@ -21,6 +22,8 @@ _SETTLING_NS = 300_000_000
 #: Beside what an identified bucket holds: it is known so well.
 _SPARE = 0.1
 _LOADED = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
+#: Parts of a search that a picture has use for; and that a file takes.
+_MOST_MOMENTS, _MOST_KEPT = 400, 1000
 _DMI = "/sys/class/dmi/id"
 
 
@@ -142,6 +145,28 @@ def in_one_go(found: Found) -> tuple[float, float]:
         if empty is not None and seconds >= empty:
             break
     return most, longest
+
+
+def course(found: Found) -> tuple[Moment, ...]:
+    """Return how a search went; neighbours that send, or rest, are joined to few parts."""
+    some = found.intervals
+    if not some:
+        return ()
+    size = -(-len(some) // _MOST_MOMENTS)
+    moments = []
+    for sends, group in groupby(some, key=lambda one: one.on_ns > 0):
+        alike = list(group)
+        for start in range(0, len(alike), size):
+            part = alike[start : start + size]
+            on_ns = sum(one.on_ns for one in part)
+            bits = 8 * found.trace.wire * sum(one.acked_bytes for one in part)
+            moments.append(
+                Moment(
+                    at_s=(part[-1].end_ns - some[0].start_ns) / 1e9,
+                    rate_bps=1e9 * bits / on_ns if sends else None,
+                )
+            )
+    return tuple(moments[:_MOST_KEPT])
 
 
 @dataclass

@@ -1,0 +1,200 @@
+"""The page of a network's fingerprint: what is to be published of it, with pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tare.findings.finding import Finding
+from tare.findings.phrasing import duration
+from tare.network_fingerprint.difference import DECIDING
+from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.telling import (
+    figure_told,
+    name_told,
+    shaping_told,
+    size_told,
+    value_told,
+)
+from tare.report import network_fingerprint_figures as charts
+from tare.report.origin import Origin
+from tare.report.page import Figure as Chart
+from tare.report.page import Page, Section
+from tare.report.tables import ABSENT, Head, Laid
+from tare.shaping.rates import format_amount
+
+#: With which the page is asked for.
+OPTION = "--report network.html"
+
+
+def write(found: NetworkFingerprint, destination: Path, command: str) -> list[Path]:
+    """Write the page of a fingerprint: HTML, or Markdown with its charts beside it.
+
+    Parameters
+    ----------
+    found : NetworkFingerprint
+    destination : Path
+        Its ending, ``.html`` or ``.md``, tells the format.
+    command : str
+        That takes the same fingerprint again.
+
+    Returns
+    -------
+    list of Path
+        What was written, the page itself first.
+
+    Raises
+    ------
+    StoreError
+        If the ending is another, or the page cannot be written.
+    """
+    from tare.report import format_of, put
+
+    return put(make(found, command), format_of(destination, OPTION), destination)
+
+
+def make(found: NetworkFingerprint, command: str) -> Page:
+    """Lay the page of a fingerprint out."""
+    told = shaping_told(found)
+    headline = [f"{told[:1].upper()}{told[1:]}."]
+    headline += [
+        f"{name_told(name)[:1].upper()}{name_told(name)[1:]}: {figure_told(found.figures[name])}."
+        for name in ("bandwidth.fresh", "latency.idle.p50", "latency.loaded.p99")
+        if name in found.figures
+    ]
+    return Page(
+        name=f"network to {found.end}",
+        question="What does this network do?",
+        lead=None,
+        headline=tuple(headline),
+        strip=_strip(found),
+        sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
+        overview=(),
+        stops=None,
+        doubts=tuple(f"{p.what}: {p.why}.".replace("..", ".") for p in found.problems),
+        machine=(_ends(found),),
+        origin=Origin(
+            file=None,
+            commands=(command,),
+            digests=(("agent", found.agent),),
+            versions=(found.tare,),
+            seed=None,
+        ),
+        doubtful="Not measured, or not as it should be",
+        calm="Everything that was asked could be measured.",
+        rest=f"{command} --json -",
+        badges=False,
+        unfolded=48,
+    )
+
+
+def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
+    arrow = "to" if found.direction == "out" else "from"
+    strip = [
+        ("taken", found.started.replace("T", " ").removesuffix("Z")[:16] + " UTC"),
+        ("effort", found.effort),
+        ("in", duration(found.seconds)),
+        (arrow, found.end),
+        ("streams", f"{found.streams}"),
+        ("sent", format_amount(found.spent_bits)),
+    ]
+    strip += [(name, found.here[name]) for name in DECIDING if name in found.here]
+    return tuple(strip)
+
+
+def _section(
+    anchor: str, question: str, answer: str, figures: list[Chart], tables: list[Laid]
+) -> Section:
+    finding = Finding(name=anchor, question=question, answer=answer, verdict="told")
+    return Section(anchor, finding, tuple(figures), tuple(tables))
+
+
+def _figures(found: NetworkFingerprint) -> Section:
+    rows = tuple(
+        (name_told(name), figure_told(figure), f"{figure.n}")
+        for name, figure in found.figures.items()
+    )
+    heads = (("figure", False), ("value [95 %]", True), ("parts", True))
+    return _section(
+        "published",
+        "What is to be published with results, and checked before others are compared with them?",
+        "Bandwidth is payload that was acknowledged; of a bucket, rates and amounts are those on "
+        "the wire, as it counts them. Intervals are of parts of the time.",
+        [],
+        [_laid("Every figure", heads, rows)],
+    )
+
+
+def _laid(
+    title: str, heads: tuple[tuple[str, bool], ...], rows: tuple[tuple[str, ...], ...]
+) -> Laid:
+    return Laid(
+        title=title,
+        heads=tuple(Head(name, "", numeric=numeric) for name, numeric in heads),
+        rows=rows,
+    )
+
+
+def _shaping(found: NetworkFingerprint) -> tuple[Section, ...]:
+    if found.shaping is None:
+        return ()
+    told = shaping_told(found)
+    answer = " ".join([f"{told[:1].upper()}{told[1:]}.", *found.shaping.reasons])
+    if found.searched is not None:
+        ended = found.searched.ended.removesuffix(".")
+        answer += f" The search ended since {ended[:1].lower()}{ended[1:]}."
+    drawn = [chart for chart in (charts.course(found),) if chart is not None]
+    return (_section("bucket", "Does a token bucket shape it?", answer, drawn, []),)
+
+
+def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
+    drawn = charts.latency(found)
+    if drawn is None:
+        return ()
+    idle, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("idle", "loaded"))
+    answer = "Round trips of 64 bytes as an application sees them, on a connection of their own."
+    if idle is not None and loaded is not None and idle.value > 0:
+        answer = (
+            f"Under load the median grows from {value_told(idle.value, 'ns')} to "
+            f"{value_told(loaded.value, 'ns')}. {answer}"
+        )
+    return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
+
+
+def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
+    if not found.writes:
+        return ()
+
+    def value(figure: Figure | None) -> str:
+        return ABSENT if figure is None else value_told(figure.value, figure.unit)
+
+    rows = tuple(
+        (
+            size_told(one.write_bytes),
+            figure_told(one.bandwidth),
+            value(one.round_trip),
+            value(one.retransmitted),
+        )
+        for one in found.writes
+    )
+    heads = (
+        ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("sent again", True)
+    )  # fmt: skip
+    fastest = max(found.writes, key=lambda one: one.bandwidth.value)
+    return (
+        _section(
+            "writes",
+            "What does the size of writes do?",
+            f"Writes of {size_told(fastest.write_bytes)} were the fastest, "
+            f"{value_told(fastest.bandwidth.value, 'bits/s')} (as in CLOUDNET's Figure 12; round "
+            "trips are the kernel's smoothed ones of the stream itself).",
+            [chart for chart in charts.writes(found) if chart is not None],
+            [_laid("By size", heads, rows)],
+        ),
+    )
+
+
+def _ends(found: NetworkFingerprint) -> Laid:
+    names = list(dict.fromkeys([*found.here, *found.there]))
+    rows = tuple((n, found.here.get(n, ABSENT), found.there.get(n, ABSENT)) for n in names)
+    heads = (("fact", False), ("here", False), ("there", False))
+    return _laid("What both ends say of themselves", heads, rows)
