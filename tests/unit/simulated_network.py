@@ -59,14 +59,15 @@ class Network:
         for _ in range(steps):
             step = seconds / steps
             self.clock.now += step
-            rate = 0.0
-            if send:
-                rate = self.high if self.capacity is None or self.tokens > 0 else self.low
-                rate *= max(0.1, self.random.gauss(1, self.noise))
-            sent += rate * step
+            bits = self.high * step if send else 0.0
             if self.capacity is not None:
-                gain = (self.refill - rate) * step
-                self.tokens = min(self.capacity, max(0.0, self.tokens + gain))
+                # Tokens first, then the low rate, as a queueing discipline would.
+                bits = min(bits, max(self.low * step, self.tokens + self.refill * step))
+            bits *= max(0.1, self.random.gauss(1, self.noise))
+            sent += bits
+            if self.capacity is not None:
+                left = self.tokens + self.refill * step - bits
+                self.tokens = min(self.capacity, max(0.0, left))
         self.spent += sent
         return sent
 
@@ -126,7 +127,7 @@ class Channel:
             start = round(1e9 * (network.clock.now - self.origin))
             send = order.on_ns > 0
             sent = network.pass_time(length / 1e9, send)
-            dry = network.capacity is not None and network.tokens <= 0
+            dry = network.capacity is not None and network.tokens < 1e6
             segments = round(sent / WIRE / 8 / SEGMENT)
             self._tell(
                 Interval(

@@ -49,8 +49,8 @@ def _show(found: Difference) -> None:
     shown = [*found.differing, *found.undecided[:_MOST]]
     if shown:
         rows: list[tuple[str, ...]] = [
-        ("figure", "before", "after", "change", "matters beyond", "")
-    ]
+            ("figure", "before", "after", "change", "matters beyond", "")
+        ]
         rows += [_row(one) for one in shown]
         for number, line in enumerate(aligned(rows, left=1)):
             out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)

@@ -208,6 +208,7 @@ def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[]
     sent = any(one.on_ns for one in course.intervals)
     return Found(
         trace=course.trace(),
+        wire=course.wire,
         shaping=identify(course.trace(), {"end": wanted.end}) if sent else None,
         unidentified=None if sent else "nothing was sent",
         spent_bits=course.spent_bits,

@@ -67,7 +67,10 @@ class Bounds:
 class Found:
     """What a search found."""
 
+    #: In bits on the wire.
     trace: Trace
+    #: Bits on the wire for each of payload.
+    wire: float
     shaping: Identification | None
     #: Why nothing was identified; None: it was.
     unidentified: str | None
@@ -115,14 +118,13 @@ class Course:
 
 
 def trace_of(intervals: Sequence[Interval], wire: float) -> Trace:
-    """Return intervals as a trace."""
+    """Return intervals as a trace of what was on the wire, as a bucket counts it."""
     origin_ns = intervals[0].start_ns if intervals else 0
     return Trace(
         start_s=np.array([(one.start_ns - origin_ns) / 1e9 for one in intervals]),
         end_s=np.array([(one.end_ns - origin_ns) / 1e9 for one in intervals]),
-        bits=np.array([8.0 * one.acked_bytes for one in intervals]),
+        bits=np.array([8.0 * wire * one.acked_bytes for one in intervals]),
         on_s=np.array([one.on_ns / 1e9 for one in intervals]),
-        wire=wire,
     )
 
 
@@ -172,6 +174,7 @@ def search(
     shaping, why = _identified(course, key)
     return Found(
         trace=course.trace(),
+        wire=course.wire,
         shaping=shaping,
         unidentified=why,
         spent_bits=course.spent_bits,

@@ -88,7 +88,7 @@ def _throttled(found: Found) -> list[Interval]:
         for one in found.intervals
         if one.on_ns > 0
         and one.start_ns >= first_ns
-        and 8e9 * one.acked_bytes / one.on_ns < between_bps
+        and 8e9 * found.wire * one.acked_bytes / one.on_ns < between_bps
     ]
 
 
@@ -138,7 +138,7 @@ def in_one_go(found: Found) -> tuple[float, float]:
         if one.on_ns == 0:
             bits = seconds = 0.0
             continue
-        bits += 8 * found.trace.wire * one.acked_bytes
+        bits += 8 * found.wire * one.acked_bytes
         seconds += one.on_ns / 1e9
         if bits > most:
             most, longest = bits, seconds
@@ -159,7 +159,7 @@ def course(found: Found) -> tuple[Moment, ...]:
         for start in range(0, len(alike), size):
             part = alike[start : start + size]
             on_ns = sum(one.on_ns for one in part)
-            bits = 8 * found.trace.wire * sum(one.acked_bytes for one in part)
+            bits = 8 * found.wire * sum(one.acked_bytes for one in part)
             moments.append(
                 Moment(
                     at_s=(part[-1].end_ns - some[0].start_ns) / 1e9,
