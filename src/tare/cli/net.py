@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from tare.cli import net_fingerprint, net_plan, peer
+from tare.cli import net_emulate, net_fingerprint, net_plan, peer
+
 
 app = typer.Typer(
     help="Measure a network's variability, find what shapes it, replay it.",
@@ -14,3 +15,4 @@ app = typer.Typer(
 app.command("serve")(peer.peer)
 app.add_typer(net_fingerprint.app, name="fingerprint")
 app.command("plan")(net_plan.plan)
+app.command("emulate", cls=net_emulate.Divided)(net_emulate.emulate)

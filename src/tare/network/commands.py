@@ -21,8 +21,8 @@ LISTENS_S = 3.0
 #: Between being asked to end and being killed.
 END_S = 5.0
 _PLACEHOLDER = re.compile(r"\{(hosts|host_file|host|host[0-9]+|enter)\}")
-#: As a state of /proc/net/tcp.
-_LISTENING = "0A"
+#: States of sockets that wait for somebody, of TCP and of UDP that nobody has joined.
+_WAITING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 
 _ENTER = """#!/bin/sh
 # As ssh HOST COMMAND: on a host of this network, named by its number or its address.
@@ -197,10 +197,10 @@ def _signal(process: subprocess.Popen[bytes], *, end: bool) -> None:
 
 
 def _listens(pid: int) -> bool:
-    """Tell whether something listens in the network of a process."""
-    for name in ("tcp", "tcp6"):
+    """Tell whether something waits for others in the network of a process."""
+    for name, state in _WAITING.items():
         with contextlib.suppress(OSError):
             lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
-            if any(line.split()[3:4] == [_LISTENING] for line in lines):
+            if any(line.split()[3:4] == [state] for line in lines):
                 return True
     return False

@@ -1,0 +1,144 @@
+"""What ``tare net emulate`` says: a line while it lasts, tables at its end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from rich.table import Table
+
+from tare.cli import output
+from tare.network.emulation import Emulation, HostSummary
+from tare.network.tokens import Moment
+from tare.network.verifying import Check
+from tare.shaping.rates import format_amount, format_rate
+
+#: Hosts beyond these are not told of while it lasts.
+_MOST_LIVE = 8
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+#: Characters of a host's tokens over time.
+_WIDTH = 60
+
+
+class BottomLine:
+    """A line at the bottom of the terminal, under whatever a command prints; a context manager.
+
+    The command keeps the terminal: its lines scroll above.
+    """
+
+    def __init__(self) -> None:
+        self._rows = 0
+        self._works = sys.stderr.isatty()
+
+    def __enter__(self) -> BottomLine:
+        return self
+
+    def __exit__(self, *about: object) -> None:
+        if self._rows:
+            self._write(f"\x1b7\x1b[r\x1b[{self._rows};1H\x1b[2K\x1b8")
+            self._rows = 0
+
+    def show(self, text: str) -> None:
+        """Put a text there, cut to the terminal's width."""
+        if not self._works:
+            return
+        try:
+            size = os.get_terminal_size(sys.stderr.fileno())
+        except OSError:
+            return
+        if size.lines < 4:
+            return
+        if size.lines != self._rows:
+            # Make room, and let everything else scroll above it.
+            self._write(f"\n\x1b7\x1b[1;{size.lines - 1}r\x1b8\x1b[1A")
+            self._rows = size.lines
+        shown = output.harmless(text)[: size.columns - 1]
+        self._write(f"\x1b7\x1b[{self._rows};1H\x1b[2K{shown}\x1b8")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def live(moment: Moment, capacities: Sequence[int | None]) -> str:
+    """Return how the hosts are, in one line."""
+    told = []
+    for host, (tokens, rate, capacity) in enumerate(
+        zip(moment.tokens_bits, moment.rate_bps, capacities, strict=False), 1
+    ):
+        at = "not shaped" if rate is None else format_rate(rate)
+        if tokens is not None and capacity:
+            at = f"{_bar(tokens / capacity)} {format_amount(tokens)} left, {at}"
+        told.append(f"{host}: {at}")
+    more = f" · {len(told) - _MOST_LIVE} more" if len(told) > _MOST_LIVE else ""
+    return f"{moment.at_ns / 1e9:.0f} s · " + " · ".join(told[:_MOST_LIVE]) + more
+
+
+def _bar(share: float) -> str:
+    full = round(8 * min(1.0, max(0.0, share)))
+    return "▕" + "█" * full + "░" * (8 - full) + "▏"
+
+
+def show_checks(checks: Iterable[Check]) -> None:
+    """Print what was asked beside what was delivered."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("verified", "asked", "delivered", "off"):
+        table.add_column(title, justify="left" if title == "verified" else "right")
+    told = list(checks)
+    for check in told:
+        off = "" if check.error is None else f"{100 * check.error:+.1f} %"
+        delivered = "–" if check.delivered is None else check.told(check.delivered)
+        bad = "" if check.good else f"  more than {100 * check.within:g} %"
+        table.add_row(
+            f"host {check.host}, {check.what}", check.told(check.asked), delivered, off + bad
+        )
+    output.err.print(table)
+    for why in dict.fromkeys(check.why for check in told if check.why):
+        output.err.print(f"Not measured: {why}.")
+
+
+def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
+    """Print what became of every host."""
+    buckets = [host for host in emulation.hosts if host.capacity_bits]
+    table = Table(box=None, pad_edge=False)
+    titles = ["host", "sent", "dropped"]
+    titles += ["tokens left", "of", "first dry", "dry in all", "times"] if buckets else []
+    for title in titles:
+        table.add_column(title, justify="left" if title == "host" else "right")
+    for host in emulation.hosts:
+        row = [str(host.host), format_amount(8 * host.sent_bytes), str(host.dropped_packets)]
+        table.add_row(*row, *_tokens(host))
+    output.err.print(table)
+    if len(moments) > 1 and buckets:
+        output.err.print(f"Tokens over {emulation.seconds:.3g} s, from none to all:")
+        for host in buckets:
+            place = emulation.hosts.index(host)
+            kept = [
+                of for one in moments for of in one.tokens_bits[place : place + 1] if of is not None
+            ]
+            output.err.print(f"{host.host:>4} {sparkline(kept, host.capacity_bits or 1)}")
+
+
+def _tokens(host: HostSummary) -> list[str]:
+    if host.tokens_end_bits is None or host.capacity_bits is None:
+        return []
+    left, of = format_amount(host.tokens_end_bits), format_amount(host.capacity_bits)
+    if host.first_dry_s is None:
+        return [left, of, "never", "", "0"]
+    return [left, of, f"{host.first_dry_s:.2f} s", f"{host.dry_s:.2f} s", str(host.times_dry)]
+
+
+def sparkline(values: Sequence[float], most: float, width: int = _WIDTH) -> str:
+    """Draw values from 0 to ``most`` as blocks of as many heights; the mean of what shares one."""
+    if not values:
+        return ""
+    width = min(width, len(values))
+    edges = [round(i * len(values) / width) for i in range(width + 1)]
+    drawn = ""
+    for start, end in itertools.pairwise(edges):
+        share = min(1.0, max(0.0, sum(values[start:end]) / (end - start) / most))
+        # What is not empty is seen to be not.
+        drawn += _BLOCKS[0 if share == 0 else max(1, round(share * (len(_BLOCKS) - 1)))]
+    return f"│{drawn}│"

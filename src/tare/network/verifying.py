@@ -1,0 +1,259 @@
+"""Whether an emulated network delivers what was asked: seconds of traffic between its hosts."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from tare import agent, peering
+from tare.network.emulator import Emulator
+from tare.network.ends import Ends, connection
+from tare.network.folder import wire_bits
+from tare.record import Interval
+from tare.shaping import draws
+from tare.shaping.rates import format_amount, format_rate
+from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping
+
+#: How far what is delivered may be from what was asked. On a quiet machine it is within 2 %.
+WITHIN = 0.05
+#: What else a machine does can only disturb, so that the best of some tries says what it can.
+TRIES = 3
+#: Slower ones take longer to be measured than anybody waits.
+LEAST_BPS = 20_000_000
+
+_BURST_S, _LOW_S, _STEADY_S = 0.8, 0.8, 0.5
+_INTERVAL_S = 0.02
+#: After a change of the rate TCP takes some round trips to follow.
+_SETTLES_S = 0.1
+#: Rates of a distribution or a replay that are tried.
+_RATES = 4
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was asked of a host, and what was delivered."""
+
+    host: int
+    #: ``high``, ``low``, ``budget`` or ``rate``.
+    what: str
+    #: Bits, or bits a second, as the interface counts them.
+    asked: int
+    #: None: it was not measured, ``why`` says why not.
+    delivered: float | None
+    #: Relative.
+    within: float = WITHIN
+    why: str | None = None
+
+    @property
+    def error(self) -> float | None:
+        """How far it is off, relative; None: not measured."""
+        return None if self.delivered is None else self.delivered / self.asked - 1
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing speaks against it."""
+        return self.error is None or abs(self.error) <= self.within
+
+    def told(self, value: float) -> str:
+        """Return one of its values as people read it."""
+        return format_amount(value) if self.what == "budget" else format_rate(value)
+
+
+def verify(emulator: Emulator, shapes: Sequence[Shaping], folder: Path) -> list[Check]:
+    """Measure between hosts what was asked of them; leaves all of them unshaped.
+
+    Hosts that are shaped alike are verified by the first of them.
+
+    Parameters
+    ----------
+    emulator : Emulator
+        A network of at least two hosts.
+    shapes : sequence of Shaping
+        Of every host, host 1 first.
+    folder : Path
+        For the secret of the ends.
+
+    Raises
+    ------
+    PlatformError, AgentError
+        If nothing could be measured.
+    """
+    key = folder / "key"
+    peering.make_key(key)
+    checks: list[Check] = []
+    seen: list[Shaping] = []
+    count = len(emulator.hosts)
+    emulator.shape(dict.fromkeys(range(1, count + 1)))
+    for host, shaping in enumerate(shapes, 1):
+        if shaping is None or shaping in seen:
+            continue
+        seen.append(shaping)
+        other = 2 if host == 1 else 1
+        with _between(emulator, host, other, key) as ends:
+            checks += _of_host(emulator, ends, host, shaping)
+        emulator.shape({host: None})
+    return checks
+
+
+def _of_host(emulator: Emulator, ends: Ends, host: int, shaping: Shaping) -> list[Check]:
+    if isinstance(shaping, Bucket):
+        return _best(partial(_bucket, emulator, ends, host, shaping))
+    checks = []
+    queue = None if shaping is None else shaping.queue_bytes
+    for rate in _rates(shaping, host):
+        steady = Rate(rate_bps=rate, queue_bytes=queue)
+        checks += _best(partial(_steady, emulator, ends, host, steady))
+    return checks
+
+
+def _best(attempt: Callable[[], list[Check]]) -> list[Check]:
+    """Try until all is as asked, at most some times; return the try that came nearest."""
+    best: list[Check] = []
+    for _ in range(TRIES):
+        found = attempt()
+        if not best or _farthest(found) < _farthest(best):
+            best = found
+        if all(check.good for check in best):
+            break
+    return best
+
+
+def _farthest(checks: Sequence[Check]) -> float:
+    return max((abs(check.error or 0.0) for check in checks), default=0.0)
+
+
+def _rates(shaping: Shaping, host: int) -> list[int]:
+    """Return the rates to try: the slowest, the fastest, and some between."""
+    match shaping:
+        case Rate():
+            found = [shaping.rate_bps]
+        case Distribution():
+            found = list(draws.drawn(shaping, host=host))
+        case Replay():
+            found = [rate for _, rate in shaping.steps if rate]
+        case _:
+            found = []
+    ordered = sorted(set(found))
+    places = {round(i * (len(ordered) - 1) / (_RATES - 1)) for i in range(_RATES)}
+    return [ordered[place] for place in sorted(places)] if ordered else []
+
+
+def _steady(emulator: Emulator, ends: Ends, host: int, asked: Rate) -> list[Check]:
+    if asked.rate_bps < LEAST_BPS:
+        return [_too_slow(host, "rate", asked.rate_bps)]
+    emulator.shape({host: asked})
+    course = _sent(ends, _STEADY_S)
+    delivered = _mean(course, _SETTLES_S, math.inf)
+    return [Check(host=host, what="rate", asked=asked.rate_bps, delivered=delivered)]
+
+
+def _bucket(emulator: Emulator, ends: Ends, host: int, asked: Bucket) -> list[Check]:
+    """Verify a bucket by a smaller one: its budget lasts for less than a second."""
+    if asked.high_bps < LEAST_BPS:
+        return [_too_slow(host, "high", asked.high_bps)]
+    budget = min(asked.capacity_bits, round(_BURST_S * (asked.high_bps - asked.refill_bps)))
+    small = msgspec.structs.replace(asked, capacity_bits=budget, initial_bits=budget)
+    burst_s = budget / (asked.high_bps - asked.refill_bps)
+    emulator.shape({host: small})
+    course = _sent(ends, burst_s + _LOW_S)
+    change = _change_s(course, math.sqrt(asked.high_bps * asked.low_bps))
+    if change is None:
+        why = "the rate never changed between high and low"
+        return [
+            Check(host=host, what="high", asked=asked.high_bps, delivered=_mean(course), why=why)
+        ]
+    high = _mean(course, min(_SETTLES_S, change / 2), change - _INTERVAL_S)
+    checks = [Check(host=host, what="high", asked=asked.high_bps, delivered=high)]
+    if asked.low_bps < LEAST_BPS:
+        return [*checks, _too_slow(host, "low", asked.low_bps)]
+    low = _mean(course, change + _SETTLES_S, math.inf)
+    checks.append(Check(host=host, what="low", asked=asked.low_bps, delivered=low))
+    if low is not None:
+        # What is beyond the low rate came out of the bucket, and of what it was refilled with.
+        sent = sum(bits for _, _, bits in course)
+        last = course[-1][1]
+        spent = sent - low * (last - change) - asked.refill_bps * change
+        checks.append(Check(host=host, what="budget", asked=budget, delivered=spent))
+    return checks
+
+
+def _too_slow(host: int, what: str, asked: int) -> Check:
+    why = f"below {format_rate(LEAST_BPS)} it would take too long"
+    return Check(host=host, what=what, asked=asked, delivered=None, why=why)
+
+
+#: Start and end in seconds since the phase began, and bits on the wire, of each interval.
+_Course = list[tuple[float, float, float]]
+
+
+def _sent(ends: Ends, seconds: float) -> _Course:
+    """Send at full speed for a while."""
+    told = [one for one in ends.phase(seconds) if isinstance(one, Interval)]
+    if not told:
+        return []
+    began = told[0].start_ns
+    wire = wire_bits(statistics.median(one.segment_bytes for one in told), ip6=False)
+    return [
+        (
+            (one.start_ns - began) / 1e9,
+            (one.end_ns - began) / 1e9,
+            8 * wire * one.acked_bytes,
+        )
+        for one in told
+    ]
+
+
+def _mean(course: _Course, start_s: float = 0.0, end_s: float = math.inf) -> float | None:
+    """Return the mean rate of the intervals within a stretch; None: there is none."""
+    within = [one for one in course if one[0] >= start_s - 1e-9 and one[1] <= end_s + 1e-9]
+    lasts = sum(end - start for start, end, _ in within)
+    return sum(bits for _, _, bits in within) / lasts if lasts else None
+
+
+def _change_s(course: _Course, between_bps: float) -> float | None:
+    """Return when the rate fell, and stayed down for some intervals."""
+    slow = [bits < between_bps * (end - start) for start, end, bits in course]
+    for index in range(1, len(course) - 3):
+        if all(slow[index : index + 4]):
+            start, end, bits = course[index - 1]
+            # The interval before is partly fast.
+            before = _mean(course[: index - 1]) or between_bps
+            after = _mean(course[index:]) or 0.0
+            share = (bits / (end - start) - after) / max(before - after, 1.0)
+            return start + min(1.0, max(0.0, share)) * (end - start)
+    return None
+
+
+@contextmanager
+def _between(emulator: Emulator, host: int, other: int, key: Path) -> Iterator[Ends]:
+    """Start both ends, and measure from the one to the other."""
+    where = f"{emulator.hosts[other - 1].address}:{peering.PORT}"
+    binary = str(agent.binary())
+    with ExitStack() as stack:
+        end = subprocess.Popen(
+            [*emulator.enter(other), binary, "peer", "--bind", where, "--key-file", str(key)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        stack.callback(end.wait)
+        stack.callback(end.kill)
+        asked = connection(
+            where, peering.read_key(key), pings=0, interval_s=_INTERVAL_S, congestion=_congestion()
+        )
+        channel = agent.ProcessChannel([*emulator.enter(host), binary, "measure"])
+        yield stack.enter_context(Ends(asked, channel=channel))
+
+
+def _congestion() -> str | None:
+    """Return a congestion control that fills the queue, and so follows a rate at once."""
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    try:
+        return "cubic" if "cubic" in known.read_text().split() else None
+    except OSError:
+        return None
