@@ -7,6 +7,8 @@ mod clock;
 mod course;
 mod crew;
 mod describe;
+mod emulate;
+mod enter;
 mod failure;
 mod futex;
 mod guest;
@@ -19,6 +21,7 @@ mod mapping;
 mod marker;
 mod measure;
 mod nest;
+mod netlink;
 mod observe;
 mod page;
 mod peer;
@@ -39,6 +42,7 @@ mod watch;
 mod window;
 mod worker;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,6 +61,9 @@ tare-agent: the measuring half of tare
   tare-agent measure                 measure a network by the orders of standard input
   tare-agent nest --name NAME --spec JSON -- COMMAND…
                                      make what a layer needs, run a command inside, undo it all
+  tare-agent emulate [--name NAME]   make and shape a network by the orders of standard input
+  tare-agent enter --network PATH -- COMMAND…
+                                     run a command in a network namespace
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
   tare-agent schema                  print the schema of jobs and records
@@ -97,6 +104,8 @@ struct Arguments {
     limits: peer::measuring::Limits,
     spec: String,
     inside: Vec<String>,
+    network: Option<PathBuf>,
+    entering: Vec<OsString>,
 }
 
 fn arguments() -> Result<Arguments, lexopt::Error> {
@@ -106,6 +115,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
         match argument {
             Value(word) if given.command.is_empty() => given.command = word.string()?,
             Value(word) if given.command == "nest" => given.inside.push(word.string()?),
+            Value(word) if given.command == "enter" => given.entering.push(word),
             Short('V') | Long("version") => given.command = "version".to_string(),
             Short('h') | Long("help") => given.command = "help".to_string(),
             Long("name") => given.name = Some(parser.value()?.string()?),
@@ -120,6 +130,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("bytes") => given.limits.bytes = parser.value()?.parse()?,
             Long("spec") => given.spec = parser.value()?.string()?,
             Long("teardown") => given.teardown = true,
+            Long("network") => given.network = Some(parser.value()?.into()),
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
         }
@@ -142,6 +153,12 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         "nest" => {
             let name = given.name.ok_or("nest needs --name")?;
             return Ok(nest::run(&name, &given.spec, &given.inside));
+        }
+        // Its name is for whoever looks for what a session left.
+        "emulate" => return Ok(emulate::run()),
+        "enter" => {
+            let network = given.network.ok_or("enter needs --network")?;
+            return Ok(enter::run(&network, &given.entering));
         }
         // Started by `serve` alone.
         "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),

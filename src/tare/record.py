@@ -93,6 +93,8 @@ class TakeInterface(
 
     id: int
     interface: str
+    #: Under which it is noted how the interface was, for `tare cleanup`: the session's.
+    name: str
 
 
 class ShapeHosts(

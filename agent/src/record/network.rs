@@ -182,7 +182,12 @@ pub enum EmulateOrder {
         subnet: String,
     },
     /// Instead: shape what leaves by an interface that is there.
-    TakeInterface { id: u64, interface: String },
+    TakeInterface {
+        id: u64,
+        /// Under which it is noted how the interface was, for `tare cleanup`: the session's.
+        name: String,
+        interface: String,
+    },
     /// Change how hosts are shaped; those that are not named stay as they are.
     ShapeHosts { id: u64, hosts: Vec<HostShape> },
     /// Tell how every host is.

@@ -1,0 +1,287 @@
+//! One host: what leaves it, at which rate, and what has been counted of it.
+
+use std::net::Ipv4Addr;
+
+use crate::clock;
+use crate::netlink::traffic::{self, Counted, COUNTING, LARGEST_BYTES, SHAPING};
+use crate::netlink::{Refusal, Socket};
+use crate::record::network::{BuiltHost, HostShape, HostState, Shape};
+
+use super::bucket::Bucket;
+use super::steps::Steps;
+
+/// So long a queue may be at the lowest rate, where nothing else is asked.
+const QUEUE_PARTS_OF_SECOND: u64 = 20;
+/// And no less than this.
+const QUEUE_BYTES: u64 = 4 * LARGEST_BYTES;
+/// Of a host that is not shaped: never the limit.
+const UNSHAPED_BYTES: u32 = 1 << 28;
+
+/// How often the rate at which nothing passes is brought up to date.
+const TRICKLE_NS: i64 = 20_000_000;
+
+pub struct Host {
+    pub built: BuiltHost,
+    socket: Socket,
+    index: u32,
+    /// Of the discipline at the root that is ours; None: the interface is as it was found.
+    root: Option<u32>,
+    /// When it is not shaped, a discipline of ours counts.
+    counts: bool,
+    shaping: Shaping,
+    /// That the kernel has, and, of steps, until when.
+    rate_bps: Option<u64>,
+    until_ns: i64,
+    /// Of the discipline at the root, when it was read last, and of all since the beginning.
+    last: Counted,
+    sent_bytes: u64,
+    dropped_packets: u64,
+    /// That it fails has been told.
+    pub failed: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Shaping {
+    Unshaped,
+    Bucket(Bucket),
+    Steps(Steps),
+}
+
+impl Host {
+    /// A host of a network of our own.
+    pub fn built(
+        number: u32,
+        mut socket: Socket,
+        index: u32,
+        interface: &str,
+        namespace: String,
+        address: Ipv4Addr,
+    ) -> Result<Self, Refusal> {
+        traffic::count(&mut socket, index, UNSHAPED_BYTES)?;
+        Ok(Self {
+            built: BuiltHost {
+                host: number,
+                namespace: Some(namespace),
+                address: Some(address.to_string()),
+                interface: interface.to_string(),
+            },
+            socket,
+            index,
+            root: Some(COUNTING),
+            counts: true,
+            shaping: Shaping::Unshaped,
+            rate_bps: None,
+            until_ns: i64::MAX,
+            last: Counted::default(),
+            sent_bytes: 0,
+            dropped_packets: 0,
+            failed: false,
+        })
+    }
+
+    /// Shapes it as is asked.
+    pub fn shape(&mut self, asked: &HostShape) -> Result<(), Refusal> {
+        let (now, sent) = self.read()?;
+        if let Shaping::Bucket(bucket) = &mut self.shaping {
+            bucket.settle(now, sent);
+        }
+        let shaping = match &asked.shape {
+            Shape::Unshaped => Shaping::Unshaped,
+            Shape::Steps { steps } => Shaping::Steps(Steps::new(steps, now)),
+            Shape::Bucket {
+                high_bps,
+                low_bps,
+                refill_bps,
+                capacity_bits,
+                tokens_bits,
+            } => {
+                let left = match &self.shaping {
+                    Shaping::Bucket(bucket) => bucket.tokens_bits(),
+                    _ => *capacity_bits,
+                };
+                let rates = [*high_bps, *low_bps, *refill_bps];
+                let tokens = tokens_bits.unwrap_or(left);
+                Shaping::Bucket(Bucket::new(rates, *capacity_bits, tokens, now))
+            }
+        };
+        self.take(shaping, asked.queue_bytes)
+    }
+
+    fn take(&mut self, shaping: Shaping, queue_bytes: Option<u64>) -> Result<(), Refusal> {
+        let Some((lowest, highest)) = shaping.range() else {
+            self.unshape()?;
+            self.shaping = shaping;
+            return Ok(());
+        };
+        let queue = queue_bytes.unwrap_or((lowest / 8 / QUEUE_PARTS_OF_SECOND).max(QUEUE_BYTES));
+        let limit = u32::try_from(queue).unwrap_or(u32::MAX);
+        // What the kernel is owed for after a rate of zero would take up to a minute to be paid.
+        if matches!(&self.shaping, Shaping::Steps(steps) if steps.range().1 == 0) {
+            self.unshape()?;
+        }
+        if self.root != Some(SHAPING) {
+            traffic::shape(&mut self.socket, self.index, highest.max(8), limit)?;
+            self.root = Some(SHAPING);
+            self.last = Counted::default();
+        } else {
+            traffic::set_limit(&mut self.socket, self.index, limit)?;
+        }
+        // What the kernel does not take is better known now than when the rate changes.
+        for rate in [lowest.max(8), highest.max(8)] {
+            traffic::set_rate(&mut self.socket, self.index, rate)?;
+        }
+        self.shaping = shaping;
+        self.rate_bps = None;
+        self.follow(clock::monotonic())
+    }
+
+    fn unshape(&mut self) -> Result<(), Refusal> {
+        if self.root == Some(SHAPING) {
+            match self.counts {
+                true => traffic::count(&mut self.socket, self.index, UNSHAPED_BYTES)?,
+                false => traffic::remove(&mut self.socket, self.index, SHAPING)?,
+            }
+            self.root = self.counts.then_some(COUNTING);
+            self.last = Counted::default();
+            self.rate_bps = None;
+        }
+        Ok(())
+    }
+
+    /// Brings its rate up to date.
+    pub fn tick(&mut self) -> Result<(), Refusal> {
+        if let Shaping::Bucket(_) = &self.shaping {
+            let (now, sent) = self.read()?;
+            let Shaping::Bucket(bucket) = &mut self.shaping else {
+                return Ok(());
+            };
+            bucket.settle(now, sent);
+            if bucket.is_due() {
+                return self.turn();
+            }
+        }
+        self.follow(clock::monotonic())
+    }
+
+    /// Goes to the bucket's other rate. What leaves until the kernel has it counts for the rate
+    /// before.
+    fn turn(&mut self) -> Result<(), Refusal> {
+        let Shaping::Bucket(bucket) = &self.shaping else {
+            return Ok(());
+        };
+        let rate = match bucket.dry {
+            Some(_) => bucket.high_bps,
+            None => bucket.low_bps,
+        };
+        self.set_rate(rate)?;
+        let (now, sent) = self.read()?;
+        if let Shaping::Bucket(bucket) = &mut self.shaping {
+            bucket.settle(now, sent);
+            bucket.turn(now);
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel the rate of a moment.
+    fn follow(&mut self, now_ns: i64) -> Result<(), Refusal> {
+        let rate = match &self.shaping {
+            Shaping::Unshaped => return Ok(()),
+            Shaping::Bucket(bucket) => bucket.rate_bps(),
+            Shaping::Steps(steps) => {
+                let (rate, until_ns) = steps.at(now_ns);
+                self.until_ns = until_ns;
+                match rate {
+                    0 => {
+                        let left = until_ns - now_ns;
+                        self.until_ns = now_ns + (left / 20).max(TRICKLE_NS).min(left);
+                        trickle(left)
+                    }
+                    rate => rate,
+                }
+            }
+        };
+        self.set_rate(rate)
+    }
+
+    fn set_rate(&mut self, rate_bps: u64) -> Result<(), Refusal> {
+        if self.rate_bps != Some(rate_bps) {
+            traffic::set_rate(&mut self.socket, self.index, rate_bps)?;
+            self.rate_bps = Some(rate_bps);
+        }
+        Ok(())
+    }
+
+    /// When it is to be looked at next.
+    pub fn look_ns(&self) -> i64 {
+        match &self.shaping {
+            _ if self.failed => i64::MAX,
+            Shaping::Unshaped => i64::MAX,
+            Shaping::Bucket(bucket) => bucket.look_ns(),
+            Shaping::Steps(_) => self.until_ns,
+        }
+    }
+
+    /// Reads what was counted; returns when that was, and what was sent since the last time.
+    fn read(&mut self) -> Result<(i64, u64), Refusal> {
+        let Some(root) = self.root else {
+            return Ok((clock::monotonic(), 0));
+        };
+        let counted = traffic::counted(&mut self.socket, self.index, root)?;
+        let now = clock::monotonic();
+        let sent = counted.sent_bytes.wrapping_sub(self.last.sent_bytes);
+        let dropped = counted.dropped.wrapping_sub(self.last.dropped);
+        self.sent_bytes += sent;
+        self.dropped_packets += u64::from(dropped);
+        self.last = counted;
+        Ok((now, sent))
+    }
+
+    /// How it is.
+    pub fn state(&mut self) -> Result<HostState, Refusal> {
+        self.tick()?;
+        let (now, sent) = self.read()?;
+        let (mut tokens_bits, mut past) = (None, super::bucket::Past::default());
+        if let Shaping::Bucket(bucket) = &mut self.shaping {
+            bucket.settle(now, sent);
+            tokens_bits = Some(bucket.tokens_bits());
+            past = bucket.past(now);
+        }
+        Ok(HostState {
+            host: self.built.host,
+            tokens_bits,
+            rate_bps: self.asked_bps(now),
+            sent_bytes: self.sent_bytes,
+            dropped_packets: self.dropped_packets,
+            waiting_bytes: self.last.waiting_bytes.into(),
+            times_dry: past.times,
+            dry_ns: past.dry_ns.max(0) as u64,
+            first_dry_ns: past.first_ns.map(|ns| ns.max(0) as u64),
+        })
+    }
+
+    fn asked_bps(&self, now_ns: i64) -> Option<u64> {
+        match &self.shaping {
+            Shaping::Steps(steps) => Some(steps.at(now_ns).0),
+            _ => self.rate_bps,
+        }
+    }
+}
+
+impl Shaping {
+    /// The lowest and the highest rate.
+    fn range(&self) -> Option<(u64, u64)> {
+        match self {
+            Self::Unshaped => None,
+            Self::Bucket(bucket) => Some((bucket.low_bps, bucket.high_bps)),
+            Self::Steps(steps) => Some(steps.range()),
+        }
+    }
+}
+
+/// The rate at which nothing passes for a while: htb has none of zero. What passes now and then, a
+/// largest packet at most, is paid for when the while is over, so that the next step begins at once.
+fn trickle(left_ns: i64) -> u64 {
+    let bits = u128::from(LARGEST_BYTES) * 8 * 1_000_000_000;
+    let rate = bits / left_ns.max(TRICKLE_NS) as u128;
+    u64::try_from(rate).unwrap_or(u64::MAX).max(8)
+}

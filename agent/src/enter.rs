@@ -1,0 +1,83 @@
+//! `enter`: goes into a network namespace and becomes a command there.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// ioctls of namespaces: which user namespace it belongs to, and of which kind it is.
+const NS_GET_USERNS: libc::c_ulong = 0xb701;
+const NS_GET_NSTYPE: libc::c_ulong = 0xb703;
+
+/// As shells say that a command was not found, or could not be executed.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+
+/// Run `enter`; returns only what went wrong.
+pub fn run(network: &Path, argv: &[OsString]) -> ExitCode {
+    let Some((program, rest)) = argv.split_first() else {
+        eprintln!("tare-agent: no command: tare-agent enter --network PATH -- COMMAND…");
+        return ExitCode::from(2);
+    };
+    if let Err(why) = enter(network) {
+        eprintln!("tare-agent: {why}");
+        return ExitCode::from(NOT_EXECUTABLE);
+    }
+    let error = Command::new(program).args(rest).exec();
+    let program = Path::new(program).display();
+    if error.kind() == io::ErrorKind::NotFound {
+        eprintln!("tare-agent: {program}: not found");
+        return ExitCode::from(NOT_FOUND);
+    }
+    eprintln!("tare-agent: {program} cannot be executed: {error}");
+    ExitCode::from(NOT_EXECUTABLE)
+}
+
+fn enter(network: &Path) -> Result<(), String> {
+    let shown = network.display();
+    let file = File::open(network).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no network namespace {shown}"),
+        _ => format!("cannot open the network namespace {shown}: {error}"),
+    })?;
+    // SAFETY: these take no argument.
+    let kind = unsafe { libc::ioctl(file.as_raw_fd(), NS_GET_NSTYPE as _) };
+    if kind != libc::CLONE_NEWNET {
+        return Err(format!("{shown} is no network namespace"));
+    }
+    // An ordinary user's belongs to a user namespace of his, in which alone he may go into it.
+    // SAFETY: as above; the descriptor is new.
+    let owner = unsafe { libc::ioctl(file.as_raw_fd(), NS_GET_USERNS as _) };
+    if owner >= 0 {
+        // SAFETY: nobody else has it.
+        let owner = File::from(unsafe { OwnedFd::from_raw_fd(owner) });
+        if !is_own(&owner) {
+            join(owner.as_raw_fd(), libc::CLONE_NEWUSER).map_err(|error| {
+                format!("cannot go into the user namespace of {shown}: {error}")
+            })?;
+        }
+    }
+    join(file.as_raw_fd(), libc::CLONE_NEWNET).map_err(|error| match error.raw_os_error() {
+        Some(libc::EPERM) => {
+            format!("this user may not go into {shown}: {error}; try it with sudo")
+        }
+        _ => format!("cannot go into {shown}: {error}"),
+    })
+}
+
+fn join(file: RawFd, kind: libc::c_int) -> io::Result<()> {
+    // SAFETY: a plain call with an open descriptor.
+    match unsafe { libc::setns(file, kind) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn is_own(owner: &File) -> bool {
+    let identity = |file: std::fs::Metadata| (file.dev(), file.ino());
+    let own = std::fs::metadata("/proc/self/ns/user").map(identity);
+    matches!((own, owner.metadata().map(identity)), (Ok(own), Ok(other)) if own == other)
+}

@@ -1,0 +1,105 @@
+//! Interfaces: found, made, named, addressed, brought up.
+
+use std::net::Ipv4Addr;
+use std::os::fd::RawFd;
+
+use super::message::Message;
+use super::{Refusal, Socket};
+
+/// struct ifinfomsg: family, kind, index, flags, flags that are changed.
+const FIXED: usize = 16;
+const CREATE: u16 = (libc::NLM_F_CREATE | libc::NLM_F_EXCL) as u16;
+/// VETH_INFO_PEER
+const PEER: u16 = 1;
+
+/// Returns the number of an interface.
+pub fn index(socket: &mut Socket, name: &str) -> Result<u32, Refusal> {
+    let message = Message::new(libc::RTM_GETLINK, 0, &fixed(0, 0)).text(libc::IFLA_IFNAME, name);
+    let reply = socket.ask(message)?;
+    let index = reply.i32_at(4).and_then(|index| u32::try_from(index).ok());
+    index.ok_or_else(short)
+}
+
+/// Makes a bridge that is up.
+pub fn add_bridge(socket: &mut Socket, name: &str) -> Result<u32, Refusal> {
+    socket.order(bridge(name))?;
+    index(socket, name)
+}
+
+fn bridge(name: &str) -> Message {
+    Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, libc::IFF_UP as u32))
+        .text(libc::IFLA_IFNAME, name)
+        .nest(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "bridge")
+        })
+}
+
+/// Makes a cable: one end here, up, a port of a bridge; the other in another namespace, down.
+pub fn add_cable(
+    socket: &mut Socket,
+    name: &str,
+    bridge: u32,
+    other: &str,
+    namespace: RawFd,
+) -> Result<(), Refusal> {
+    socket.order(cable(name, bridge, other, namespace as u32))
+}
+
+fn cable(name: &str, bridge: u32, other: &str, namespace: u32) -> Message {
+    Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, libc::IFF_UP as u32))
+        .text(libc::IFLA_IFNAME, name)
+        .u32(libc::IFLA_MASTER, bridge)
+        .nest(libc::IFLA_LINKINFO, |info| {
+            info.text(libc::IFLA_INFO_KIND, "veth")
+                .nest(libc::IFLA_INFO_DATA, |data| {
+                    data.nest(PEER, |peer| {
+                        peer.raw(&fixed(0, 0))
+                            .text(libc::IFLA_IFNAME, other)
+                            .u32(libc::IFLA_NET_NS_FD, namespace)
+                    })
+                })
+        })
+}
+
+/// Brings an interface up.
+pub fn bring_up(socket: &mut Socket, index: u32) -> Result<(), Refusal> {
+    socket.order(up(index))
+}
+
+fn up(index: u32) -> Message {
+    Message::new(libc::RTM_NEWLINK, 0, &fixed(index, libc::IFF_UP as u32))
+}
+
+/// Gives an interface an address.
+pub fn add_address(
+    socket: &mut Socket,
+    index: u32,
+    address: Ipv4Addr,
+    prefix: u8,
+) -> Result<(), Refusal> {
+    socket.order(addressed(index, address, prefix))
+}
+
+fn addressed(index: u32, address: Ipv4Addr, prefix: u8) -> Message {
+    // struct ifaddrmsg: family, prefix, flags, scope, index.
+    let mut fixed = vec![libc::AF_INET as u8, prefix, 0, libc::RT_SCOPE_UNIVERSE];
+    fixed.extend(index.to_ne_bytes());
+    Message::new(libc::RTM_NEWADDR, CREATE, &fixed)
+        .bytes(libc::IFA_LOCAL, &address.octets())
+        .bytes(libc::IFA_ADDRESS, &address.octets())
+}
+
+fn fixed(index: u32, flags: u32) -> [u8; FIXED] {
+    let mut bytes = [0; FIXED];
+    bytes[4..8].copy_from_slice(&index.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&flags.to_ne_bytes());
+    bytes[12..16].copy_from_slice(&flags.to_ne_bytes());
+    bytes
+}
+
+fn short() -> Refusal {
+    Refusal {
+        errno: libc::EPROTO,
+        said: Some("an answer that is too short".to_string()),
+    }
+}
