@@ -42,11 +42,8 @@ def fitted(
     experiment, notes = _sizes(experiment, here, skip)
     experiment, apart = _meeting(experiment, skip)
     notes += apart
-    for factor, missing in (
-        ("platform", _platforms(experiment, here)),
-        ("load", _loads(experiment)),
-        ("network", network_trial.refused(experiment) if experiment.networked else {}),
-    ):
+    for factor, look in (("platform", _platforms), ("load", _loads), ("network", _networks)):
+        missing = look(experiment, here)
         if not missing:
             continue
         if not skip:
@@ -140,7 +137,7 @@ def _outside(experiment: Experiment, stack: str) -> Availability | None:
     )
 
 
-def _loads(experiment: Experiment) -> dict[str, Availability]:
+def _loads(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``load`` that do not work here."""
     asked = {
         name: loads.availability(spec.kind, spec.parameters)
@@ -148,6 +145,11 @@ def _loads(experiment: Experiment) -> dict[str, Availability]:
         if name in experiment.factors.get("load", ())
     }
     return {name: found for name, found in asked.items() if not found.works}
+
+
+def _networks(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+    """Return the levels of ``network`` that this machine cannot make."""
+    return network_trial.refused(experiment) if experiment.networked else {}
 
 
 def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformError:

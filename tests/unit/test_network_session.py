@@ -75,7 +75,7 @@ def test_what_the_hosts_did_is_told_of_every_trial(session: Any) -> None:  # noq
         (2, "network_dry_ns", 0),
     ]
     log = [x for x in lines if isinstance(x, journal.HostTokens)]
-    assert [x.sent_bytes for x in log] == [(0, 0), (1_000_000, 1_000_000)] * 2
+    assert [x.sent_bytes for x in log] == [(0, 0), *[(1_000_000, 1_000_000)] * 2] * 2
     # All of it between a trial's begin and its end.
     inside = None
     for line in lines:
@@ -140,7 +140,9 @@ def test_of_a_long_trial_moments_are_left_out_evenly() -> None:
     course = Course(1, "a", 0, record.HostStates(at_ns=0, hosts=(_host(1, 0),)))
     for at_ns in range(1, 10_000):
         course.add(record.HostStates(at_ns=at_ns, hosts=(_host(1, 0),)))
-    at = [line.at_ns for line in course.log()]
+    last = record.HostStates(at_ns=10_000, hosts=(_host(1, 0),))
+    *at, end = [line.at_ns for line in course.log(last)]
+    assert end == 10_000
     assert MOST_MOMENTS / 2 <= len(at) <= MOST_MOMENTS
     assert at[0] == 0
     assert len({b - a for a, b in itertools.pairwise(at)}) == 1

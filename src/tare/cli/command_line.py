@@ -29,14 +29,19 @@ def workload(
     timeout: str | None,
     input: str | None,
     placeholders: bool = False,
+    hosts: bool = False,
 ) -> dict[str, Any]:
-    """Return the table of a command, whose braces are literal unless placeholders are meant."""
-    from tare import platforms
-    from tare.workloads.placeholders import literal
+    """Return the table of a command, whose braces are literal unless placeholders are meant.
 
+    With ``hosts``, those of a network's hosts alone are.
+    """
+    from tare import platforms
+    from tare.workloads.placeholders import literal, literal_but_hosts
+
+    kept = literal_but_hosts if hosts else literal
     return {
         "name": name,
-        "command": words if placeholders else [literal(word) for word in words],
+        "command": words if placeholders else [kept(word) for word in words],
         "capture": capture,
         # Elsewhere neither the directory nor what the environment names need exist.
         **({} if platforms.own_files(platform) else {"inherit": ["*"]}),
@@ -64,6 +69,27 @@ def factors(
             **({} if size == WHOLE_SIZE else {"size": [size]}),
         },
         **({"platforms": {"docker": {"image": image}}} if image else {}),
+    }
+
+
+def network(spec: str | None, hosts: int, serve: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the tables of a network, to be put beside those of where the commands run.
+
+    Raises
+    ------
+    ExperimentError
+        If there are servers and no network.
+    """
+    from tare.workloads.placeholders import literal_but_hosts
+
+    if spec is None:
+        if serve:
+            raise ExperimentError("--serve serves on hosts of a network", "--network none")
+        return {}
+    commands = [[literal_but_hosts(word) for word in split(line)] for line in serve]
+    return {
+        "factors": {"network": [spec]},
+        "network": {"hosts": hosts, **({"serve": commands} if commands else {})},
     }
 
 

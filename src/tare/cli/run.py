@@ -17,6 +17,7 @@ from tare.cli.command_line import (
     metric_name,
     workload,
 )
+from tare.cli.command_line import network as of_network
 from tare.errors import ExperimentError, TrialError
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def run(
     instances: where.Instances = "own",
     size: where.Size = "all",
     pinning: where.Pinning = "none",
+    network: where.Network = None,
+    hosts: where.Hosts = 2,
+    serve: where.Serve = None,
     timeout: Annotated[
         str | None, typer.Option(help="Kill an execution that takes longer.")
     ] = None,
@@ -119,6 +123,9 @@ def run(
     output.check_writable(json, save)
     known = catalogue()
     earlier = _so_far(out) if resume else 0
+    places = factors(platform, workers, pinning, image, size)
+    small = of_network(network, hosts, serve or [])
+    places["factors"] |= small.pop("factors", {})
     table = {
         "experiment": {
             "name": "run",
@@ -138,10 +145,11 @@ def run(
         "workload": [
             workload(
                 Path(command[0]).name or "command", command, platform,
-                capture=capture, timeout=timeout, input=input,
+                capture=capture, timeout=timeout, input=input, hosts=network is not None,
             )
         ],
-        **factors(platform, workers, pinning, image, size),
+        **places,
+        **small,
     }  # fmt: skip
     try:
         asked = experiment_file.from_table(table, COMMAND_LINE, known)

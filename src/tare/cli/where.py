@@ -19,3 +19,21 @@ Pinning = Annotated[
         help="none, spread, compact; pinned: as many CPUs as the size has cores; or 0-1,3."
     ),
 ]
+Network = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        metavar="SPEC",
+        help="In a small network of its own, shaped so: rate 200Mbit, bucket:c5.xlarge …, none. "
+        "The command finds its hosts in {hosts}, {host2} …",
+    ),
+]
+Hosts = Annotated[
+    int, typer.Option("--hosts", min=1, help="Of that network; the command runs on the first.")
+]
+Serve = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--serve", metavar="COMMAND", help="Runs on every other host meanwhile; may be repeated."
+    ),
+]

@@ -34,9 +34,9 @@ class Course:
             self._moments = self._moments[::2]
             self._stride *= 2
 
-    def log(self) -> list[HostTokens]:
-        """Return the moments, in order."""
-        return [self._line(states) for states in self._moments]
+    def log(self, last: record.HostStates) -> list[HostTokens]:
+        """Return the moments, in order, to the end."""
+        return [self._line(states) for states in (*self._moments, last)]
 
     def uses(self, last: record.HostStates) -> list[HostUse]:
         """Return what each host did until the end."""

@@ -145,7 +145,7 @@ class Hosts:
         self._emulator.log(None, course.add)
         last = self._emulator.look()
         self._budgets.keep(course.level, last.hosts)
-        yield from course.log()
+        yield from course.log(last)
         uses = course.uses(last)
         yield from uses
         yield _sample(course.trial, SENT, sum(use.sent_bytes for use in uses))

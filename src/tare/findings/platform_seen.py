@@ -73,7 +73,8 @@ def seen(results: Results) -> list[dict[str, Any]]:
         known = {n: None if pd.isna(one[n]) else int(one[n]) for n in names}
         # Instances of the same size see the same: the last one stands for all.
         rows[(*levels.values(), cores)] = {**levels, "cores": cores, **known}
-    order = {str(name): i for i, name in enumerate(results.experiment.factors["platform"])}
+    asked = results.experiment.factors.get("platform", ("bare",))
+    order = {str(name): i for i, name in enumerate(asked)}
     return sorted(
         rows.values(),
         key=lambda r: (order.get(r["platform"], len(order)), r["cores"] or 0, r["pinning"]),

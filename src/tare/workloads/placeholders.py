@@ -53,6 +53,12 @@ def literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
+def literal_but_hosts(text: str) -> str:
+    """Return a text in which no brace is a placeholder's but those around a network's hosts."""
+    named = rf"({HOSTS}|{HOST_FILE}|{HOST}[0-9]*)"
+    return re.sub(rf"\{{\{{{named}\}}\}}", r"{\1}", literal(text))
+
+
 def fill(text: str, levels: Mapping[str, str]) -> str:
     """Put levels in the place of placeholders, and single braces in that of double ones.
 
