@@ -71,13 +71,13 @@ class Emulator:
         argv: Sequence[str] | None = None,
     ) -> None:
         self.name = name
-        self._talk = _Talk(argv or [str(agent.binary()), "emulate"])
+        self._talk = _Talk(argv or [str(agent.binary()), "emulate", "--name", name])
         self._asked = 0
         try:
             built = self._ask(
                 record.BuildNetwork(id=self._number(), name=name, hosts=hosts, subnet=subnet)
                 if interface is None
-                else record.TakeInterface(id=self._number(), interface=interface)
+                else record.TakeInterface(id=self._number(), name=name, interface=interface)
             )
             if not isinstance(built, record.NetworkBuilt):
                 raise AgentError(f"the emulating agent answered {type(built).__name__} first")
