@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from tare.cli import net_emulate, net_fingerprint, net_plan, peer
-
+from tare.cli import net_emulate, net_fingerprint, net_identify, net_plan, peer
 
 app = typer.Typer(
     help="Measure a network's variability, find what shapes it, replay it.",
@@ -13,6 +12,7 @@ app = typer.Typer(
 )
 # The other end of probes and of measurements is one.
 app.command("serve")(peer.peer)
+app.command("identify")(net_identify.identify)
 app.add_typer(net_fingerprint.app, name="fingerprint")
 app.command("plan")(net_plan.plan)
 app.command("emulate", cls=net_emulate.Divided)(net_emulate.emulate)

@@ -63,8 +63,8 @@ def _conditional(seen: Observed, spent: Spending) -> tuple[str, ...]:
     held = first.sent - low * first.seconds
     return (
         f"Budget and refill are not identifiable from one drop: {gbps(first.sent)} Gbit had been "
-        f"sent by then. If what comes back is the low rate, as in every bucket of which it is "
-        f"known, the bucket held {gbps(held)} Gbit and is full again after {span(held / low)} of "
+        f"sent by then. If what comes back is the low rate, as CLOUDNET found on "
+        f"EC2, the bucket held {gbps(held)} Gbit and is full again after {span(held / low)} of "
         f"rest; if nothing came back meanwhile, it held {gbps(first.sent)} Gbit.",
     )
 

@@ -30,7 +30,7 @@ _APART = 0.02
 
 
 @dataclass
-class _Run:
+class Run:
     """One execution of iperf3, whether it wrote one document or a stream of events."""
 
     start: Node
@@ -39,7 +39,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class _Part:
+class Part:
     """One direction of one run: its intervals that count, and what is to be told of them."""
 
     key: tuple[tuple[str, str], ...]
@@ -59,16 +59,16 @@ def recognises(head: bytes, file: Path) -> bool:
 def read(file: Path, columns: Columns) -> Imported:
     """Read the intervals of each direction; ``columns.value`` names another of their fields."""
     documents, notes = json_file.load_each(file)
-    runs, errors = _runs(documents)
+    runs, errors = runs_of(documents)
     metric = columns.value or "bits_per_second"
     if metric not in _METRICS:
         raise InputError(
             f"{file}: intervals of iperf3 have no {metric!r}",
             f"--value takes {', '.join(_METRICS)}",
         )
-    parts: dict[tuple[tuple[str, str], ...], list[_Part]] = {}
+    parts: dict[tuple[tuple[str, str], ...], list[Part]] = {}
     for run in runs:
-        for part in _parts(run):
+        for part in parts_of(run):
             parts.setdefault(part.key, []).append(part)
     if not parts:
         why = errors[0] if errors else "the run has no intervals"
@@ -89,8 +89,9 @@ def read(file: Path, columns: Columns) -> Imported:
     )
 
 
-def _runs(documents: Iterable[Node]) -> tuple[list[_Run], list[str]]:
-    runs: list[_Run] = []
+def runs_of(documents: Iterable[Node]) -> tuple[list[Run], list[str]]:
+    """Return the runs that documents or events tell of, and the errors that runs ended with."""
+    runs: list[Run] = []
     errors: list[str] = []
     streamed = False
     for document in documents:
@@ -99,13 +100,13 @@ def _runs(documents: Iterable[Node]) -> tuple[list[_Run], list[str]]:
             if streamed and document.find("intervals") is not None:
                 streamed = False  # --json-stream-full-output says everything again at the end
                 continue
-            run = _Run(document.at("start"), end=document.find("end"))
+            run = Run(document.at("start"), end=document.find("end"))
             intervals, error = document.find("intervals"), document.find("error")
             run.intervals = list(intervals.each()) if intervals else []
             runs += [run] if run.intervals else []
             errors += [error.text()] if error else []
         elif event.value == "start":
-            runs.append(_Run(document.at("data")))
+            runs.append(Run(document.at("data")))
             streamed = True
         elif event.value == "interval" and runs:
             runs[-1].intervals.append(document.at("data"))
@@ -116,7 +117,8 @@ def _runs(documents: Iterable[Node]) -> tuple[list[_Run], list[str]]:
     return [run for run in runs if run.intervals], errors
 
 
-def _parts(run: _Run) -> list[_Part]:
+def parts_of(run: Run) -> list[Part]:
+    """Return the directions of a run, each with the intervals that count."""
     parts = []
     for name in _SUMS:
         sums = [found for interval in run.intervals if (found := interval.find(name))]
@@ -132,7 +134,7 @@ def _parts(run: _Run) -> list[_Part]:
         if short.any():
             notes.append(f"{counted([int(short.sum())], 'interval')} cut short left out.")
         parts.append(
-            _Part(
+            Part(
                 key=tuple(_key(run.start, name).items()),
                 intervals=[one for one, cut in zip(kept, short, strict=True) if not cut],
                 end=run.end,
@@ -161,7 +163,7 @@ def _key(start: Node, name: str) -> dict[str, str]:
     }
 
 
-def _limits(run: _Run, name: str) -> list[str]:
+def _limits(run: Run, name: str) -> list[str]:
     notes = []
     test = run.start.find("test_start")
     target = number(test.value.get("target_bitrate")) if test and _object(test) else 0.0
@@ -185,7 +187,7 @@ def _stated_rate(end: Node | None, which: str, name: str) -> float | None:
     return rate.get("rate")
 
 
-def _series(parts: Sequence[_Part], metric: str) -> Series:
+def _series(parts: Sequence[Part], metric: str) -> Series:
     name, unit, scale, lower = _METRICS[metric]
     intervals = [one for part in parts for one in part.intervals]
     trial = np.repeat(np.arange(len(parts)), [len(part.intervals) for part in parts])
@@ -204,7 +206,7 @@ def _series(parts: Sequence[_Part], metric: str) -> Series:
     )
 
 
-def _mean(parts: Sequence[_Part]) -> dict[str, float]:
+def _mean(parts: Sequence[Part]) -> dict[str, float]:
     """Return what the file states over all intervals, where there is one run."""
     if len(parts) > 1 or not parts[0].intervals:
         return {}

@@ -1,0 +1,184 @@
+"""What ``tare net identify`` prints: words, a line that shows the trace, the figures, what next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tare.cli import output
+from tare.cli.calibrate_screen import aligned
+from tare.identification.document import Estimate, Identification
+from tare.identification.reading import Reading
+from tare.identification.telling import span
+from tare.shaping.trace import Trace
+from tare.statistics.telling import significant
+
+#: Characters of the line that shows a trace, lowest first; nothing is known of a space.
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDTH = 60
+#: Series that are told one by one, and rows of the table of more.
+_TOLD, _MOST_ROWS = 3, 40
+_WORDS = {
+    "constant": "constant: one rate",
+    "noisy": "noisy: one rate, with much spread",
+    "stepped": "stepped: up and down between rates, as where others share the network",
+    "drop": "a drop: consistent with a token bucket, not confirmed",
+    "bucket": "a token bucket",
+    "capped": "capped: held at one rate from the start",
+    "interrupted": "interrupted: outages, and no other change of rate",
+}
+
+
+def show(found: Sequence[tuple[Reading, Identification]], sources: Sequence[Path]) -> None:
+    """Print what was found for a person."""
+    if len(found) > _TOLD:
+        _show_many([one for _, one in found])
+    else:
+        for number, (reading, one) in enumerate(found):
+            if number:
+                output.out.print()
+            _show_one(reading, one)
+    notes = dict.fromkeys(note for reading, _ in found for note in reading.notes)
+    for note in list(notes)[:5]:
+        output.out.print(f"Note    {note}", style="yellow", soft_wrap=True)
+    output.out.print()
+    output.out.print(f"Next    {_next([one for _, one in found], sources)}", soft_wrap=True)
+
+
+def _show_one(reading: Reading, one: Identification) -> None:
+    out = output.out
+    name = f"{_named(one)}: " if one.key else ""
+    out.print(f"{name}{_WORDS[one.kind]}.", style="bold", soft_wrap=True)
+    for text in one.reasons:
+        out.print(f"  {text}", soft_wrap=True)
+    out.print()
+    for line in sparkline(reading.trace, one):
+        out.print(line, soft_wrap=True)
+    out.print()
+    for line in aligned(_figures(one), left=1):
+        out.print(line, soft_wrap=True)
+
+
+def _figures(one: Identification) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("", "", "95 %"), ("high", *_told(one.high_gbps, "Gbit/s"))]
+    if one.kind in ("drop", "bucket"):
+        rows += [
+            ("low", *_told(one.low_gbps, "Gbit/s")),
+            ("time to empty", *_told(one.time_to_empty_s, "s")),
+            ("budget", *_told(one.budget_gbit, "Gbit")),
+            ("refill", *_told(one.refill_gbps, "Gbit/s")),
+        ]
+    if one.kind == "bucket":
+        rows.append(("left at the end", *_told(one.left_gbit, "Gbit")))
+        rows.append(("rest until full", *_told(one.full_after_s, "s")))
+    return rows
+
+
+def _told(known: Estimate | None, unit: str) -> tuple[str, str]:
+    if known is None:
+        return "not identifiable", ""
+    digits = _digits(known)
+    low, high = (significant(bound, digits) for bound in known.ci)
+    return f"{significant(known.value, digits)} {unit}", f"{low} to {high}"
+
+
+def _digits(known: Estimate) -> int:
+    """Return how many digits show the interval."""
+    width = known.ci[1] - known.ci[0]
+    if known.value <= 0 or width <= 0:
+        return 4
+    return int(np.clip(2 + np.floor(np.log10(known.value / width)), 3, 6))
+
+
+def sparkline(trace: Trace, one: Identification) -> list[str]:
+    """Draw a trace as one line of bars, with a mark where the rate fell first, and its axis."""
+    if len(trace) == 0:
+        return []
+    end = float(trace.end_s[-1] - trace.start_s[0])
+    at = (trace.start_s - trace.start_s[0]) / max(end, 1e-9) * _WIDTH
+    cell = np.minimum(at.astype(int), _WIDTH - 1)
+    known = np.isfinite(trace.bits)
+    bits = np.bincount(cell[known], trace.bits[known], _WIDTH)
+    on = np.bincount(cell[known], trace.on_s[known], _WIDTH)
+    rate = np.divide(bits, on, out=np.zeros(_WIDTH), where=on > 0)
+    # What is shorter than an interval has the bar of the interval it is in.
+    filled = np.bincount(cell, minlength=_WIDTH) > 0
+    if len(trace) < _WIDTH:
+        last = np.maximum.accumulate(np.where(filled, np.arange(_WIDTH), 0))
+        rate, on, filled = rate[last], on[last], np.ones(_WIDTH, dtype=bool)
+    top = float(rate.max()) or 1.0
+    height = np.minimum((rate / top * len(_BARS)).astype(int), len(_BARS) - 1)
+    line = "".join(
+        (_BARS[h] if o > 0 else "·") if f else " "
+        for h, o, f in zip(height, on, filled, strict=True)
+    )
+    label = f"{significant(top / 1e9)} Gbit/s"
+    axis = f"0{span(end).rjust(_WIDTH - 1)}"
+    lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]
+    if one.time_to_empty_s is not None:
+        place = min(int(one.time_to_empty_s.value / end * _WIDTH), _WIDTH - 1)
+        words = f"empty after {significant(one.time_to_empty_s.value, 4)} s"
+        mark = f"{'^'.rjust(place + 1)} {words}"
+        if place + len(words) + 2 > _WIDTH:
+            mark = f"{words} ^".rjust(place + 1)
+        lines.insert(1, f"{'':>14} {mark}")
+    if "·" in line:
+        lines.append(f"{'':>14} · rest")
+    return lines
+
+
+def _show_many(some: Sequence[Identification]) -> None:
+    heads = ("series", "kind", "high", "low", "empty after", "budget", "refill", "outages")
+    rows: list[tuple[str, ...]] = [heads]
+    for one in some[:_MOST_ROWS]:
+        rows.append(
+            (
+                _named(one),
+                one.kind,
+                _short(one.high_gbps),
+                _short(one.low_gbps),
+                _short(one.time_to_empty_s, " s"),
+                _short(one.budget_gbit, " Gbit"),
+                _short(one.refill_gbps),
+                str(one.outages) if one.outages else "",
+            )
+        )
+    for number, line in enumerate(aligned(rows, left=2)):
+        output.out.print(line, style="dim" if number == 0 else None, soft_wrap=True)
+    if len(some) > _MOST_ROWS:
+        output.out.print(f"… and {len(some) - _MOST_ROWS:,} more (--json)", style="dim")
+    output.out.print("Rates in Gbit/s; –: not identifiable (--json says why).", style="dim")
+    for kind in dict.fromkeys(one.kind for one in some):
+        alike = [one for one in some if one.kind == kind]
+        out = output.out
+        out.print()
+        out.print(f"{len(alike)} × {_WORDS[kind]}.", style="bold", soft_wrap=True)
+        out.print(f"  {_named(alike[0])}:", soft_wrap=True)
+        for text in alike[0].reasons:
+            out.print(f"  {text}", soft_wrap=True)
+
+
+def _short(known: Estimate | None, unit: str = "") -> str:
+    return "–" if known is None else f"{significant(known.value, 4)}{unit}"
+
+
+def _named(one: Identification) -> str:
+    return " ".join(one.key.values())
+
+
+def _next(some: Sequence[Identification], sources: Sequence[Path]) -> str:
+    """Return the next command worth typing."""
+    bucket = next((one for one in some if one.kind == "bucket" and one.budget_gbit), None)
+    if bucket is not None and bucket.low_gbps and bucket.high_gbps and bucket.budget_gbit:
+        refill = bucket.refill_gbps or bucket.low_gbps
+        spec = (
+            f"bucket high={bucket.high_gbps.value:.4g}Gbit low={bucket.low_gbps.value:.4g}Gbit "
+            f"budget={bucket.budget_gbit.value:.4g}Gbit refill={refill.value:.4g}Gbit"
+        )
+        return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program behind it)"
+    if any(one.kind == "drop" for one in some):
+        return "tare net measure HOST --identify   (rests, and looks whether it comes back)"
+    return f"tare net emulate replay:{shlex.quote(str(sources[0]))} -- COMMAND   (the same again)"
