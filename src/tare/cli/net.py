@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from tare.cli import net_emulate, net_fingerprint, net_identify, net_plan, peer
+from tare.cli import (
+    net_emulate,
+    net_fingerprint,
+    net_identify,
+    net_measure,
+    net_plan,
+    net_report,
+    peer,
+)
 
 app = typer.Typer(
     help="Measure a network's variability, find what shapes it, replay it.",
@@ -12,6 +20,8 @@ app = typer.Typer(
 )
 # The other end of probes and of measurements is one.
 app.command("serve")(peer.peer)
+app.command("measure")(net_measure.measure)
+app.command("report")(net_report.report)
 app.command("identify")(net_identify.identify)
 app.add_typer(net_fingerprint.app, name="fingerprint")
 app.command("plan")(net_plan.plan)

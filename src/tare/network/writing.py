@@ -6,6 +6,7 @@ that it survives whatever ends the measurement.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -198,6 +199,14 @@ def create(folder: Path, asked: Asked) -> Writer:
     data = msgspec.json.format(msgspec.json.encode(asked), indent=2) + b"\n"
     whole_file.write(path, data, "choose another --out DIR")
     return Writer(folder)
+
+
+def discard(folder: Path) -> None:
+    """Remove a measurement that has measured nothing; other files of the folder stay."""
+    with contextlib.suppress(OSError):
+        for name in (TRACE, ASKED):
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _boot_id() -> str | None:

@@ -1,0 +1,239 @@
+"""``tare net measure``: how much a network carries, how steadily, and how late."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tare.cli import output
+from tare.errors import ExperimentError, InterruptError, StoreError
+
+if TYPE_CHECKING:
+    from tare.cli.net_measure_lines import Lines
+    from tare.cli.net_measure_progress import MeasureBar
+    from tare.errors import AgentError
+    from tare.network.lines import Happening
+    from tare.network.writing import Asked
+    from tare.record import Connect, Connected, Sending
+
+
+def measure(
+    host: Annotated[
+        str | None, typer.Argument(metavar="HOST[:PORT]", help="Where `tare net serve` listens.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
+    ] = None,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="full-speed, 10-30, 5-30, or any seconds ON-OFF; several: one after another.  "
+            "[default: full-speed]",
+        ),
+    ] = None,
+    lasts: Annotated[
+        str | None,
+        typer.Option("--for", help="How long, each pattern: 10s to 520w.  [default: 1min]"),
+    ] = None,
+    streams: Annotated[
+        int | None, typer.Option(min=1, max=128, help="Of each direction.  [default: 1]")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(metavar="out|in|both", help="From here, or to here.")
+    ] = None,
+    congestion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Congestion control; `kernel`: its own.  [default: cubic]"
+        ),
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="Told every so often, 10ms or more.  [default: 10s; 1s below 10min]"),
+    ] = None,
+    write_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Of each write.  [default: 128KiB]")
+    ] = None,
+    pings: Annotated[
+        int | None,
+        typer.Option(min=0, max=100_000, help="Round trips a second beside it.  [default: 100]"),
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Writes of 1 KiB to 1 MiB; --for: each.  [10s]")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep everything there; needed beyond an hour."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what is in --out DIR.")
+    ] = False,
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="The end as JSON; `-`: standard output."),
+    ] = None,
+    ndjson: Annotated[
+        str | None,
+        typer.Option("--ndjson", metavar="FILE", help="Every interval, live; `-`: stdout."),
+    ] = None,
+) -> None:
+    """Measure how much a network carries to another host, how steadily, and how late.
+
+    There: tare net serve --bind ADDRESS --key FILE. It tells every interval: bandwidth,
+    retransmissions, round trips of small messages beside the data, CPU of both ends. It goes on
+    when the other end was lost, and with --out also after a crash or a reboot (--resume).
+    Example: tare net measure 192.0.2.1 --key lab.key --pattern 10-30 --for 1w --out week
+    """
+    from tare.cli import net_measure_asked as asking
+
+    if json == "-" and ndjson == "-":
+        raise ExperimentError("--json - and --ndjson - would mix", "--json FILE --ndjson -")
+    output.check_writable(json)
+    options = asking.Options(
+        host, key, tuple(pattern or ()), lasts, streams, direction, congestion, interval,
+        write_size, pings, sweep,
+    )  # fmt: skip
+    if resume and out is None:
+        raise ExperimentError("--resume: of which measurement?", "--out DIR --resume")
+    if resume and out is not None:
+        found = asking.again(options, out)
+    else:
+        found = asking.asked(options, kept=out is not None)
+    connect = asking.connection(found)
+    with _place(out) as folder:
+        _measure(folder, found, connect, json, ndjson, kept=out, resume=resume)
+
+
+@contextlib.contextmanager
+def _place(out: Path | None) -> Any:
+    """Give the folder, or one in memory that nobody keeps."""
+    if out is not None:
+        yield out
+        return
+    from tare.cli.command_line import folder_in_memory
+
+    with folder_in_memory() as folder:
+        yield folder
+
+
+def _measure(
+    folder: Path,
+    found: Asked,
+    connect: Connect,
+    json: str | None,
+    ndjson: str | None,
+    *,
+    kept: Path | None,
+    resume: bool,
+) -> None:
+    from tare.cli.net_measure_lines import Lines
+    from tare.cli.net_measure_progress import MeasureBar
+    from tare.network import writing
+
+    lines = None if ndjson is None else Lines(ndjson)
+    fresh = not resume and kept is not None
+    written = writing.Writer(folder) if resume else writing.create(folder, found)
+    with written as writer, MeasureBar(found.interval_ns) as bar:
+        interrupted = _carry_out(folder, writer, connect, _Both(bar, lines), fresh=fresh)
+    document = _tell(folder, json, quiet="-" in (json, ndjson))
+    if lines is not None:
+        lines.write({"record": "summary", **document})
+    report = None if kept is None else _report(folder)
+    if interrupted:
+        raise _interrupted(kept)
+    if "-" not in (json, ndjson):
+        output.out.print(_next(kept, report), soft_wrap=True)
+
+
+def _carry_out(folder: Path, writer: Any, connect: Connect, listener: Any, *, fresh: bool) -> bool:
+    """Measure; return whether somebody interrupted it."""
+    from tare.errors import AgentError
+    from tare.network import carrying, writing
+
+    try:
+        carrying.carry_out(folder, writer, connect, listener)
+    except KeyboardInterrupt:
+        return True
+    except AgentError:
+        if fresh and not carrying.has_measured(folder):
+            # Whoever mistyped a host is not to clean up first.
+            writing.discard(folder)
+        raise
+    return False
+
+
+class _Both:
+    """Tells a person and a program."""
+
+    def __init__(self, bar: MeasureBar, lines: Lines | None) -> None:
+        self._all: list[Any] = [bar, *([] if lines is None else [lines])]
+
+    def begins(self, orders: Sequence[Sending]) -> None:
+        for one in self._all:
+            one.begins(orders)
+
+    def connected(self, connected: Connected) -> None:
+        for one in self._all:
+            one.connected(connected)
+
+    def happened(self, order: Sending, happening: Happening) -> None:
+        for one in self._all:
+            one.happened(order, happening)
+
+    def restarts(self, error: AgentError) -> None:
+        for one in self._all:
+            one.restarts(error)
+
+
+def _tell(folder: Path, json: str | None, *, quiet: bool) -> dict[str, Any]:
+    """Print what was measured, and return it as ``--json`` writes it."""
+    from tare.cli.net_measure_screen import show
+    from tare.network.caveats import caveats
+    from tare.network.folder import read
+    from tare.network.in_short import as_json
+    from tare.network.summary import summaries
+
+    measured = read(folder)
+    some = summaries(measured)
+    told = caveats(measured, some)
+    document = as_json(measured, some, told)
+    if json is not None:
+        output.write_json(document, json)
+    if not quiet:
+        show(measured, some, told)
+    return document
+
+
+def _report(folder: Path) -> Path | None:
+    """Write the page; what was measured is not lost where it cannot be."""
+    from tare.network.writing import REPORT
+    from tare.report import network_page
+
+    command = shlex.join(["tare", "net", "report", str(folder)])
+    try:
+        return network_page.write([folder], folder / REPORT, command)[0]
+    except StoreError as error:
+        output.err.print(f"Note: no page: {error.message}")
+        return None
+
+
+def _interrupted(kept: Path | None) -> InterruptError:
+    if kept is None:
+        return InterruptError("interrupted; nothing was to be kept", "--out DIR   (keeps it)")
+    return InterruptError(
+        f"interrupted; what was measured until now is in {kept}",
+        f"tare net measure --out {shlex.quote(str(kept))} --resume   (goes on where it ended)",
+    )
+
+
+def _next(kept: Path | None, report: Path | None) -> str:
+    if kept is None:
+        return "Next    tare net measure … --out DIR   (keeps it, with a page)"
+    page = f"Wrote   {report}\n" if report is not None else ""
+    return f"{page}Next    tare net identify {kept}   (what shapes it?)"

@@ -1,0 +1,189 @@
+"""What ``tare net measure`` is asked: its options as a measurement's orders."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from tare.errors import ExperimentError
+from tare.record import Direction, Sending
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tare.network.writing import Asked
+    from tare.record import Connect
+
+#: The kernel's own choice of congestion control, whatever it is.
+KERNEL = "kernel"
+#: Of each pattern, and of each size of a sweep.
+_LASTS, _SWEEP_LASTS = "1min", "10s"
+_WRITE = "128KiB"
+_MOST_WRITE = 64 << 20
+#: Sizes of CLOUDNET's Figure 12.
+SWEEP = tuple(1 << power for power in range(10, 21))
+_LEAST_INTERVAL_NS = 10_000_000
+#: Below this, a minute's measurement of 10 s intervals would have six of them.
+_SOON_NS, _LONG_NS, _SHORT_NS = 600 * 10**9, 10 * 10**9, 10**9
+#: What is rested before all else, to see how late an idle network is.
+_REST_SHARE, _MOST_REST_NS = 20, 5 * 10**9
+#: A measurement that takes longer is to survive what happens meanwhile.
+_UNKEPT_NS = 3600 * 10**9
+
+
+@dataclass(frozen=True)
+class Options:
+    """As they were typed; None: not at all."""
+
+    host: str | None
+    key: Path | None
+    pattern: Sequence[str]
+    lasts: str | None
+    streams: int | None
+    direction: str | None
+    congestion: str | None
+    interval: str | None
+    write_size: str | None
+    pings: int | None
+    sweep: bool
+
+
+def asked(options: Options, *, kept: bool) -> Asked:
+    """Return what is to be measured.
+
+    Parameters
+    ----------
+    options : Options
+    kept : bool
+        Whether there is a folder for it.
+
+    Raises
+    ------
+    ExperimentError
+        If an option is not possible, or lacks: says what to type.
+    """
+    from tare.network.ends import PINGS
+    from tare.network.patterns import nanoseconds
+    from tare.network.writing import Asked
+
+    if options.host is None:
+        raise ExperimentError(
+            "measure to where? HOST is missing", "tare net measure HOST --key FILE"
+        )
+    phases = _phases(options)
+    total_ns = sum(phase.duration_ns for phase in phases)
+    interval_ns = _SHORT_NS if total_ns < _SOON_NS else _LONG_NS
+    if options.interval is not None:
+        interval_ns = nanoseconds(options.interval, "--interval", _LEAST_INTERVAL_NS)
+    if total_ns > _UNKEPT_NS and not kept:
+        raise ExperimentError(
+            "what takes longer than an hour is to survive a crash, and needs a folder for that",
+            f"tare net measure {options.host} --out DIR …",
+        )
+    congestion = options.congestion or "cubic"
+    return Asked(
+        host=options.host, direction=_direction(options.direction),
+        streams=options.streams or 1,
+        congestion=None if congestion == KERNEL else congestion,
+        pings=PINGS if options.pings is None else options.pings,
+        interval_ns=interval_ns, phases=tuple(phases), begun_ns=time.time_ns(),
+        argv=tuple(sys.argv), key_file=None if options.key is None else str(options.key.resolve()),
+    )  # fmt: skip
+
+
+def again(options: Options, folder: Path) -> Asked:
+    """Return what a folder's measurement was asked for; host and key may be others now.
+
+    Raises
+    ------
+    ExperimentError
+        If something else is to be another now.
+    StoreError
+        If the folder holds no measurement.
+    """
+    from msgspec.structs import replace
+
+    from tare.network import writing
+
+    others = {
+        "--pattern": options.pattern, "--for": options.lasts, "--streams": options.streams,
+        "--direction": options.direction, "--congestion": options.congestion,
+        "--interval": options.interval, "--write-size": options.write_size,
+        "--pings": options.pings, "--sweep": options.sweep,
+    }  # fmt: skip
+    for option, value in others.items():
+        if value not in (None, False, (), []):
+            raise ExperimentError(
+                f"--resume goes on with what was asked, and {option} is part of that",
+                f"tare net measure --out {folder} --resume",
+            )
+    found = writing.read_asked(folder)
+    key = found.key_file if options.key is None else str(options.key.resolve())
+    return replace(found, host=options.host or found.host, key_file=key)
+
+
+def connection(found: Asked) -> Connect:
+    """Return how to connect for a measurement.
+
+    Raises
+    ------
+    ExperimentError
+        If its key is missing, or its host is none.
+    """
+    from tare import peering
+    from tare.network import ends
+
+    if found.key_file is None:
+        raise ExperimentError(
+            "--key: with which secret? Both ends have the same",
+            "tare net serve --new-key FILE   (makes one; copy it to the other end)",
+        )
+    return ends.connection(
+        found.host, peering.read_key(Path(found.key_file)), direction=found.direction,
+        streams=found.streams, congestion=found.congestion, pings=found.pings,
+        interval_s=found.interval_ns / 1e9,
+    )  # fmt: skip
+
+
+def _phases(options: Options) -> list[Sending]:
+    from tare.experiment_file import kinds
+    from tare.network.patterns import FULL_SPEED, nanoseconds, on_off_ns
+
+    default = _SWEEP_LASTS if options.sweep else _LASTS
+    lasts_ns = nanoseconds(options.lasts or default, "--for", _LEAST_INTERVAL_NS)
+    if options.sweep and options.write_size is not None:
+        raise ExperimentError("--sweep takes all sizes of writes", "leave --write-size out")
+    try:
+        write = kinds.SIZE.read(options.write_size or _WRITE)
+    except ValueError:
+        write = 0
+    if not 1 <= write <= _MOST_WRITE:
+        raise ExperimentError(
+            f"--write-size {options.write_size!r} is no size from 1B to 64MiB",
+            f"--write-size {_WRITE}",
+        )
+    # Up and down again, so that a network that drifts is not taken for one that minds sizes.
+    sizes = [*SWEEP, *reversed(SWEEP)] if options.sweep else [write]
+    each_ns = lasts_ns // 2 if options.sweep else lasts_ns
+    patterns = [on_off_ns(text) for text in options.pattern or [FULL_SPEED]]
+    orders = [(each_ns, on, off, size) for on, off in patterns for size in sizes]
+    rest_ns = min(_MOST_REST_NS, sum(order[0] for order in orders) // _REST_SHARE)
+    if options.pings != 0 and rest_ns >= _LEAST_INTERVAL_NS:
+        orders.insert(0, (rest_ns, 0, 10**9, write))
+    return [
+        Sending(id=i, duration_ns=lasts, on_ns=on, off_ns=off, write_bytes=size)
+        for i, (lasts, on, off, size) in enumerate(orders)
+    ]
+
+
+def _direction(text: str | None) -> Direction:
+    known = get_args(Direction)
+    for one in known:
+        if text in (None, one):
+            return one if text is not None else "out"
+    raise ExperimentError(
+        f"--direction {text!r} is none of {', '.join(known)}", "--direction out   (from here)"
+    )

@@ -1,0 +1,146 @@
+"""What ``tare net measure`` prints at its end: tables, the limit, what cannot be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.table import Table
+
+from tare.cli import output
+from tare.findings.phrasing import percent, quantity, significant
+from tare.network.folder import Measured
+from tare.network.summary import PERCENTILES, Latency, Summary
+from tare.report.tables import ABSENT
+from tare.shaping.rates import format_amount, format_rate
+
+#: Facts of an end that decide what was measured, as they are told.
+_FACTS = {
+    "congestion": "congestion control",
+    "mtu": "MTU",
+    "tso": "TSO",
+    "gro": "GRO",
+    "qdisc": "qdisc",
+}
+_UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+
+
+def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) -> None:
+    """Print a measurement for a person."""
+    out = output.out
+    out.print(_headline(measured, some), style="bold", soft_wrap=True)
+    if some:
+        out.print()
+        out.print(_bandwidth(some))
+        out.print()
+        out.print(_latency(some))
+    facts = ends(measured)
+    if facts:
+        out.print()
+    for line in facts:
+        out.print(line, soft_wrap=True)
+    if caveats:
+        out.print()
+    for line in caveats:
+        out.print(f"Note    {line}", style="yellow", soft_wrap=True)
+    out.print()
+
+
+def ends(measured: Measured) -> list[str]:
+    """Return what both ends are like, a line each, or one where they are alike."""
+    told = {where: _told(facts) for where, facts in measured.facts.items()}
+    if told["here"] == told["there"]:
+        return [f"Ends    {told['here']}"] if told["here"] else []
+    return [f"{where.capitalize():<8}{line}" for where, line in told.items() if line]
+
+
+def _told(facts: dict[str, str]) -> str:
+    return ", ".join(f"{name} {facts[key]}" for key, name in _FACTS.items() if key in facts)
+
+
+def _headline(measured: Measured, some: Sequence[Summary]) -> str:
+    asked = measured.asked
+    sent = sum(one.sent_bytes for one in some)
+    streams = f"{asked.streams} stream{'s' * (asked.streams > 1)}"
+    first = f"{format_rate(some[0].bandwidth_bps['p50'])} median" if len(some) == 1 else ""
+    parts = [asked.host, first, streams, output.seconds(measured.end_s),
+             f"{format_amount(8 * sent)} in all"]  # fmt: skip
+    return "Network  " + " · ".join(part for part in parts if part)
+
+
+def _names(some: Sequence[Summary]) -> dict[str, Callable[[Summary], str]]:
+    """Return the columns that tell rows apart."""
+    columns: dict[str, Callable[[Summary], str]] = {"pattern": lambda one: one.pattern}
+    if len({one.write_bytes for one in some}) > 1:
+        columns["write"] = lambda one: output.size(one.write_bytes)
+    if len({one.direction for one in some}) > 1:
+        columns["direction"] = lambda one: one.direction
+    return columns
+
+
+def _bandwidth(some: Sequence[Summary]) -> Table:
+    scale, unit = unit_for([one.bandwidth_bps["p50"] for one in some])
+    columns = _names(some)
+    for p in PERCENTILES:
+        columns[f"p{p}"] = lambda one, key=f"p{p}": significant(  # type: ignore[misc]
+            one.bandwidth_bps[key] / scale
+        )
+    columns |= {
+        "variation": lambda one: _percent(one.coefficient_of_variation),
+        "largest change": lambda one: _percent(one.largest_change),
+        "retransmits": lambda one: f"{one.retransmits:,} ({_share(one.retransmit_share)})",
+    }
+    return _table(f"Bandwidth [{unit}]", columns, some)
+
+
+def _latency(some: Sequence[Summary]) -> Table:
+    def of(which: str, key: str) -> Callable[[Summary], str]:
+        def text(one: Summary) -> str:
+            found: Latency | None = getattr(one, which)
+            return ABSENT if found is None else quantity(getattr(found, f"{key}_ns"), "ns")
+
+        return text
+
+    columns = _names(some) | {
+        "base": lambda one: ABSENT if one.base_rtt_ns is None else quantity(one.base_rtt_ns, "ns"),
+        "idle p50": of("idle", "p50"),
+        "loaded p50": of("loaded", "p50"),
+        "p90": of("loaded", "p90"),
+        "p99": of("loaded", "p99"),
+        "max": of("loaded", "max"),
+        "CPUs here, there": _cpus,
+    }
+    return _table("Round trips", columns, some)
+
+
+def _cpus(one: Summary) -> str:
+    pair = [one.sender_cpus, one.receiver_cpus]
+    here, there = pair if one.direction == "out" else pair[::-1]
+    return ", ".join(ABSENT if c is None else f"{c:.2f}" for c in (here, there))
+
+
+def _table(
+    title: str, columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]
+) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, title=title,
+                  title_justify="left", title_style="none")  # fmt: skip
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number == 0 else "right", header_style="dim")
+    for one in some:
+        table.add_row(*(text(one) for text in columns.values()))
+    return table
+
+
+def unit_for(rates_bps: Sequence[float]) -> tuple[float, str]:
+    """Choose the unit in which some rates read best together."""
+    most = max(rates_bps, default=0.0)
+    return next((u for u in _UNITS if most >= u[0]), _UNITS[-1])
+
+
+def _percent(value: float | None) -> str:
+    return ABSENT if value is None else percent(value)
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return ABSENT
+    return "0 %" if value == 0 else f"{100 * value:.2g} %"

@@ -1,0 +1,37 @@
+"""``tare net report``: the page of measured networks."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tare.cli import output
+
+
+def report(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR…", help="As `tare net measure --out` made them.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The page: .html, or .md.  [default: in DIR]"
+        ),
+    ] = None,
+) -> None:
+    """Write a page of measured networks: bandwidth, round trips, what was sent again, in all.
+
+    A measurement may still go on. Several stand side by side. Example: tare net report week
+    """
+    from tare.network.writing import REPORT
+    from tare.report import network_page
+
+    destination = out or folders[0] / REPORT
+    output.check_writable(destination)
+    words = ["tare", "net", "report", *(str(folder) for folder in folders)]
+    command = shlex.join([*words, *(["--out", str(out)] if out else [])])
+    for path in network_page.write(folders, destination, command):
+        output.err.print(f"Wrote   {path}", soft_wrap=True)

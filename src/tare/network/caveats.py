@@ -1,0 +1,78 @@
+"""What cannot be concluded from a measurement of a network, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tare.network.folder import Measured
+from tare.network.summary import Summary
+from tare.shaping.rates import format_amount
+
+#: Intervals without which the outermost percentiles are single intervals.
+_FOR_PERCENTILES = 100
+_HOUR_S, _DAY_S, _WEEK_S = 3600.0, 86_400.0, 604_800.0
+#: Facts that decide what was measured.
+_NEEDED = ("congestion", "mtu", "qdisc")
+
+
+def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[str, ...]:
+    """Return what weakens a measurement, a sentence each: most serious first."""
+    told = [*_gaps(measured), *measured.notes]
+    told += [
+        f"{one.pattern}, {one.direction}: {one.limit}; the network may carry more."
+        for one in some
+        if one.limit is not None
+    ]
+    told += _short(some)
+    changed = _changed(measured)
+    if changed:
+        told.append(f"While it was measured, {changed} changed.")
+    return tuple(told)
+
+
+def _gaps(measured: Measured) -> list[str]:
+    if not measured.gaps:
+        return []
+    lost = sum(end - start for start, end, _ in measured.gaps)
+    reasons = ", ".join(dict.fromkeys(why for _, _, why in measured.gaps[:20]))
+    n = len(measured.gaps)
+    return [f"Nothing was measured in {n} gap{'s' * (n > 1)}, {lost:.1f} s in all: {reasons}."]
+
+
+def _short(some: Sequence[Summary]) -> list[str]:
+    if not some:
+        return ["No interval in which data was sent was measured."]
+    told = []
+    longest = max(some, key=lambda one: one.seconds)
+    fewest = min(some, key=lambda one: one.intervals)
+    most = max(some, key=lambda one: one.sent_bytes)
+    if fewest.intervals < _FOR_PERCENTILES:
+        told.append(
+            f"{fewest.intervals} intervals are too few for percentiles 1 and 99: these are about "
+            "the least and the greatest that were seen."
+        )
+    if longest.seconds < _DAY_S:
+        told.append(
+            "A token bucket larger than what was sent "
+            f"({format_amount(8 * most.sent_bytes)}) would not have shown itself."
+        )
+    if longest.seconds < _HOUR_S:
+        told.append(
+            "Less than an hour says nothing of hours: neighbours come and go, and the bandwidth "
+            "with them."
+        )
+    elif longest.seconds < _WEEK_S:
+        span = "a day" if longest.seconds < _DAY_S else "a week"
+        told.append(f"Less than {span} says nothing of how {span} goes.")
+    return told
+
+
+def _changed(measured: Measured) -> str:
+    """Return the facts that were not the same at every connection."""
+    seen: dict[str, set[str]] = {}
+    for _, one in measured.connected:
+        for where, facts in (("here", one.here), ("there", one.there)):
+            for fact in facts:
+                if fact.name in _NEEDED or fact.name in ("kernel", "interface", "tso", "gro"):
+                    seen.setdefault(f"{fact.name} {where}", set()).add(fact.value)
+    return ", ".join(name for name, values in seen.items() if len(values) > 1)

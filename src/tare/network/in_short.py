@@ -1,0 +1,30 @@
+"""A measurement as one document: what ``tare net measure --json`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tare.network.folder import Measured
+from tare.network.lines import VERSION
+from tare.network.summary import Summary
+
+
+def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) -> dict[str, Any]:
+    """Return a measurement as a document; None: not known."""
+    asked = measured.asked
+    return {
+        "version": VERSION,
+        "host": asked.host,
+        "begun_ns": measured.begun_ns,
+        "seconds": measured.end_s,
+        "streams": asked.streams,
+        "interval_ns": asked.interval_ns,
+        "complete": not measured.left_ns(),
+        "summaries": [msgspec.to_builtins(one) for one in some],
+        "ends": measured.facts,
+        "gaps": [{"start_s": a, "end_s": b, "why": why} for a, b, why in measured.gaps],
+        "caveats": list(caveats),
+    }

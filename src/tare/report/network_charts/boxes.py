@@ -1,0 +1,68 @@
+"""Distribution of bandwidth by pattern, as boxes (CLOUDNET, Figures 4 to 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.report.network_charts.series import Group, rate_unit
+from tare.shaping.rates import format_rate
+
+TITLE = "Distribution of bandwidth"
+_ROW, _MOST = 30, 48
+
+
+def draw(some: Sequence[Group]) -> Any:
+    """Draw a box a pattern: percentiles 25 to 75, the median, and 1 to 99 as whiskers."""
+    import altair as alt
+
+    if not some:
+        return None
+    shown = some[:_MOST]
+    size, unit = rate_unit([one.summary.bandwidth_bps["p99"] for one in shown])
+    names = [one.name for one in shown]
+    label = label_width(names)
+    records = [
+        {"name": one.name,
+         **{key: float(f"{v / size:.5g}") for key, v in one.summary.bandwidth_bps.items()},
+         "told": _told(one)}
+        for one in shown
+    ]  # fmt: skip
+    most = 1.03 * max(1e-9, *(float(str(r["p99"])) for r in records))
+    x: dict[str, Any] = {
+        "title": f"payload [{unit}]",
+        "scale": alt.Scale(domain=[0, most], nice=True),
+        "axis": alt.Axis(tickCount=6, format=",~r"),
+    }
+    y = alt.Y("name:N", sort=names, title=None, axis=label_axis(label))
+    base = alt.Chart(data(records)).encode(y=y, tooltip=[alt.Tooltip("told:N", title="bandwidth")])
+    whisker = base.mark_rule(color=colour("soft")).encode(x=alt.X("p1:Q", **x), x2="p99:Q")
+    box = base.mark_bar(size=14, color=colour("s0"), opacity=0.55).encode(
+        x=alt.X("p25:Q", **x), x2="p75:Q"
+    )
+    middle = base.mark_tick(size=20, thickness=2.5, color=colour("mark"), opacity=1)
+    ends = [
+        base.mark_tick(size=8, color=colour("soft"), opacity=1).encode(x=alt.X(f"{end}:Q", **x))
+        for end in ("p1", "p99")
+    ]
+    gutter = label + 20
+    chart = alt.layer(whisker, *ends, box, middle.encode(x=alt.X("p50:Q", **x))).properties(
+        width=panel_width(1, gutter), height=_ROW * len(shown) + 10
+    )
+    return styled(chart, gutter=gutter, label=label)
+
+
+def tell(some: Sequence[Group]) -> str:
+    """Tell the same in words."""
+    told = " ".join(f"{one.name}: {_told(one)}." for one in some[:8])
+    return f"Box: percentiles 25 to 75, with the median; whiskers: 1 to 99. {told}"
+
+
+def _told(one: Group) -> str:
+    rates = one.summary.bandwidth_bps
+    return (
+        f"median {format_rate(rates['p50'])}, half of it from {format_rate(rates['p25'])} to "
+        f"{format_rate(rates['p75'])}, percentiles 1 and 99 {format_rate(rates['p1'])} and "
+        f"{format_rate(rates['p99'])}"
+    )

@@ -1,0 +1,44 @@
+"""Segments that were sent again, as a share of all, over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.report.network_charts import over_time
+from tare.report.network_charts.over_time import Line, Panel
+from tare.report.network_charts.series import Series
+from tare.report.network_charts.thinning import thin
+
+TITLE = "Sent again over time"
+
+
+def draw(some: Sequence[Series]) -> Any:
+    """Draw the share of each interval; None where nothing was sent again."""
+    if not any(one.course.retransmits.any() for one in some):
+        return None
+    return over_time.draw(_panels(some), "sent again [%]")
+
+
+def tell(some: Sequence[Series]) -> str:
+    """Tell the same in words."""
+    return (
+        "Segments that were sent again, of all that were sent, by interval."
+        + over_time.thinning(_panels(some))
+    )
+
+
+def _panels(some: Sequence[Series]) -> list[Panel]:
+    lines = {}
+    for i, one in enumerate(some):
+        course = one.course
+        with np.errstate(divide="ignore", invalid="ignore"):
+            made = course.acked_bytes / course.segment_bytes
+            sent = np.where(np.isfinite(course.segments), course.segments, made)
+            share = np.where(sent > 0, 100 * course.retransmits / sent, np.nan)
+        share = np.where((course.on_s > 0) & np.isfinite(share), np.minimum(share, 100), np.nan)
+        thinned = thin(course.start_s, course.end_s, share, one.measured.gaps)
+        lines[i] = (Line(course.direction, thinned),)
+    return over_time.panels(some, lines)

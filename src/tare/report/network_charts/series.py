@@ -1,0 +1,81 @@
+"""What charts of networks are drawn of: one measurement in one direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tare.network.course import Course
+from tare.network.folder import Measured
+from tare.network.summary import Summary, summaries
+from tare.report.machine_charts import place
+
+_UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
+_SPANS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3600.0, 3600.0, "h"), (300.0, 60.0, "min"))
+
+
+@dataclass(frozen=True)
+class Series:
+    """One measurement in one direction, with the name that tells it from the others."""
+
+    name: str
+    measured: Measured
+    course: Course
+
+
+@dataclass(frozen=True)
+class Group:
+    """One pattern with one size of writes, in short, with the name that tells it from others."""
+
+    name: str
+    series: str
+    summary: Summary
+
+
+def series(some: Sequence[Measured]) -> list[Series]:
+    """Return what was measured, by folder and direction."""
+    several = len(some) > 1
+    return [
+        Series(
+            _joined(one.name if several else "", direction if len(one.courses) > 1 else ""),
+            one,
+            course,
+        )
+        for one in some
+        for direction, course in one.courses.items()
+    ]
+
+
+def grouped(some: Sequence[Measured]) -> list[Group]:
+    """Return what was measured, by folder, pattern, size of writes and direction."""
+    found = [(one, summary) for one in some for summary in summaries(one)]
+    directions = len({summary.direction for _, summary in found}) > 1
+    sizes = len({summary.write_bytes for _, summary in found}) > 1
+    return [
+        Group(
+            _joined(
+                one.name if len(some) > 1 else "",
+                summary.pattern,
+                place(summary.write_bytes, "bytes") if sizes else "",
+                summary.direction if directions else "",
+            ),
+            _joined(one.name if len(some) > 1 else "", summary.direction if directions else ""),
+            summary,
+        )
+        for one, summary in found
+    ]
+
+
+def _joined(*parts: str) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def rate_unit(rates_bps: Sequence[float]) -> tuple[float, str]:
+    """Choose the unit in which some rates read best together."""
+    most = max(rates_bps, default=0.0)
+    return next((u for u in _UNITS if most >= u[0]), _UNITS[-1])
+
+
+def span_unit(seconds: float) -> tuple[float, str]:
+    """Choose the unit of an axis of time that is so long."""
+    return next(((size, name) for least, size, name in _SPANS if seconds >= least), (1.0, "s"))

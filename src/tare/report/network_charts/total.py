@@ -1,0 +1,48 @@
+"""What was sent in all, over time: a bucket that is empty bends it (CLOUDNET, Figure 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tare.report.network_charts import over_time
+from tare.report.network_charts.over_time import Line, Panel
+from tare.report.network_charts.series import Series
+from tare.report.network_charts.thinning import thin
+from tare.shaping.rates import format_amount
+
+TITLE = "Sent in all, over time"
+_UNITS = ((1e12, "Tbit"), (1e9, "Gbit"), (1e6, "Mbit"), (1.0, "bit"))
+
+
+def draw(some: Sequence[Series]) -> Any:
+    """Draw how much was acknowledged until each moment."""
+    found, unit = _panels(some)
+    return over_time.draw(found, f"payload in all [{unit}]")
+
+
+def tell(some: Sequence[Series]) -> str:
+    """Tell the same in words."""
+    return " ".join(
+        f"{one.name + ': ' if one.name else ''}{format_amount(8 * float(_sent(one)[-1]))} in all."
+        for one in some
+        if len(one.course)
+    )
+
+
+def _sent(one: Series) -> Any:
+    return np.cumsum(one.course.acked_bytes)
+
+
+def _panels(some: Sequence[Series]) -> tuple[list[Panel], str]:
+    most = max((8 * float(_sent(one)[-1]) for one in some if len(one.course)), default=0.0)
+    size, unit = next((u for u in _UNITS if most >= 3 * u[0]), _UNITS[-1])
+    lines = {
+        i: (Line(one.course.direction,
+                 thin(one.course.end_s, one.course.end_s, 8 * _sent(one) / size,
+                      one.measured.gaps)),)
+        for i, one in enumerate(some)
+    }  # fmt: skip
+    return over_time.panels(some, lines), unit

@@ -1,0 +1,147 @@
+"""The page of measured networks: ``tare net report``, and beside every measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import tare
+from tare.errors import StoreError
+from tare.findings.finding import Finding
+from tare.network.caveats import caveats
+from tare.network.folder import Measured, read
+from tare.report import network_tables as tables
+from tare.report.network_charts import (
+    bandwidth,
+    boxes,
+    latency_over_time,
+    retransmits,
+    round_trips,
+    total,
+    write_sizes,
+)
+from tare.report.network_charts.series import Group, Series, grouped, series
+from tare.report.origin import Origin
+from tare.report.page import Figure, Page, Section
+from tare.report.tables import Laid
+
+OPTION = "--out network.html"
+#: Side by side, a page holds no more.
+MOST_FOLDERS = 12
+
+
+def write(folders: Sequence[Path], destination: Path, command: str) -> list[Path]:
+    """Write the page of some measurements.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        As ``tare net measure --out`` made them; they may still be measured.
+    destination : Path
+        Its ending, ``.html`` or ``.md``, tells the format.
+    command : str
+        That makes the page again.
+
+    Returns
+    -------
+    list of Path
+        What was written, the page itself first.
+
+    Raises
+    ------
+    StoreError
+        If a folder holds no measurement, or the page cannot be written.
+    """
+    from tare.report import format_of, put
+
+    if len(folders) > MOST_FOLDERS:
+        raise StoreError(
+            f"{len(folders)} measurements are more than a page holds: {MOST_FOLDERS}", OPTION
+        )
+    format = format_of(destination, OPTION)
+    return put(of([read(folder) for folder in folders], command), format, destination)
+
+
+def of(some: Sequence[Measured], command: str) -> Page:
+    """Lay the page of some measurements out."""
+    courses, groups = series(some), grouped(some)
+    sections = [
+        _section("sizes", "Does the size of writes matter?", tables.by_size(groups), courses, [],
+                 groups, [write_sizes], []) if len(write_sizes.sizes(groups)) > 1 else None,
+        _section("bandwidth", "How much does the network carry, and how steadily?",
+                 tables.carried(groups), courses, [bandwidth], groups, [boxes],
+                 [tables.bandwidth(groups)]),
+        _section("latency", "How late are round trips, idle and under load?",
+                 tables.late(groups), courses, [round_trips, latency_over_time], groups, [],
+                 [tables.latency(groups)]),
+        _section("again", "How much had to be sent again?", tables.again(groups), courses,
+                 [retransmits], groups, [], []),
+        _section("total", "How much was sent in all?", total.tell(courses), courses, [total],
+                 groups, [], []),
+        _section("limit", "What was the limit?", tables.limited(groups), courses, [], groups, [],
+                 [tables.ends_at_work(groups)]),
+    ]  # fmt: skip
+    kept = tuple(section for section in sections if section is not None)
+    return Page(
+        name=", ".join(one.name for one in some),
+        question=kept[0].finding.question,
+        lead=None,
+        headline=tuple(s.finding.answer for s in kept[: 2 if groups else 1]),
+        strip=tables.strip(some),
+        sections=kept,
+        overview=(),
+        stops=None,
+        doubts=_doubts(some, groups),
+        machine=tables.facts(some),
+        origin=Origin(
+            file=None, commands=(command,), digests=(), versions=(tare.__version__,), seed=None,
+            title="How to make this page again",
+        ),
+        doubtful="What weakens it, and what cannot be concluded",
+        calm="Nothing was doubtful.",
+        badges=False,
+        unfolded=24,
+    )  # fmt: skip
+
+
+def _doubts(some: Sequence[Measured], groups: Sequence[Group]) -> tuple[str, ...]:
+    told = []
+    for one in some:
+        from tare.network.summary import summaries
+
+        before = f"{one.name}: " if len(some) > 1 else ""
+        told += [f"{before}{line}" for line in caveats(one, summaries(one))]
+    return tuple(told)
+
+
+def _section(
+    anchor: str,
+    question: str,
+    answer: str,
+    courses: Sequence[Series],
+    of_courses: Sequence[ModuleType],
+    groups: Sequence[Group],
+    of_groups: Sequence[ModuleType],
+    laid: Sequence[Laid],
+) -> Section:
+    figures = [
+        *(_figure(chart, courses) for chart in of_courses),
+        *(_figure(chart, groups) for chart in of_groups),
+    ]
+    return Section(
+        anchor=anchor,
+        finding=Finding(name=anchor, question=question, answer=answer, verdict="told"),
+        figures=tuple(figure for figure in figures if figure is not None),
+        tables=tuple(laid),
+    )
+
+
+def _figure(chart: ModuleType, of: Sequence[Any]) -> Figure | None:
+    drawn = chart.draw(of)
+    if drawn is None:
+        return None
+    spec = drawn if isinstance(drawn, dict) else drawn.to_dict()
+    name = chart.__name__.rpartition(".")[2].replace("_", "-")
+    return Figure(name, chart.TITLE, spec, chart.tell(of))

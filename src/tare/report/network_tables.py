@@ -1,0 +1,207 @@
+"""Sentences and tables of measured networks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tare.findings.finding import Column, Table
+from tare.findings.phrasing import percent, quantity
+from tare.network.folder import Measured
+from tare.network.summary import PERCENTILES
+from tare.report.network_charts import write_sizes
+from tare.report.network_charts.series import Group, rate_unit
+from tare.report.tables import ABSENT, Head, Laid, lay
+from tare.shaping.rates import format_amount, format_rate
+
+#: Of these many, each has its sentence.
+_TOLD = 3
+
+
+def carried(groups: Sequence[Group]) -> str:
+    """Tell the bandwidth; of many sizes of writes, that of the best."""
+    told = []
+    for one in _outstanding(groups):
+        s = one.summary
+        steady = "" if s.coefficient_of_variation is None else (
+            f", varying by {percent(s.coefficient_of_variation)} (coefficient of variation)"
+        )  # fmt: skip
+        jump = "" if s.largest_change is None else (
+            f"; from one interval to the next it changed by up to {percent(s.largest_change)}"
+        )  # fmt: skip
+        told.append(
+            f"{one.name}: median {format_rate(s.bandwidth_bps['p50'])}, from "
+            f"{format_rate(s.bandwidth_bps['p1'])} to {format_rate(s.bandwidth_bps['p99'])} "
+            f"(percentiles 1 and 99){steady}{jump}."
+        )
+    return " ".join(told) or "Nothing was measured."
+
+
+def late(groups: Sequence[Group]) -> str:
+    """Tell the round trips."""
+    told = []
+    for one in _outstanding(groups):
+        s = one.summary
+        if s.loaded is None:
+            continue
+        idle = "" if s.idle is None else f", against {quantity(s.idle.p50_ns, 'ns')} idle"
+        told.append(
+            f"{one.name}: a small message takes {quantity(s.loaded.p50_ns, 'ns')} in the median "
+            f"and {quantity(s.loaded.p99_ns, 'ns')} at the 99th percentile under load{idle}."
+        )
+    return " ".join(told) or "No round trips were measured beside the data."
+
+
+def _outstanding(groups: Sequence[Group]) -> list[Group]:
+    if len(write_sizes.sizes(groups)) < 2:
+        return list(groups[:_TOLD])
+    return sorted(groups, key=lambda one: -one.summary.bandwidth_bps["p50"])[:1]
+
+
+def by_size(groups: Sequence[Group]) -> str:
+    """Tell what the size of writes does."""
+    return write_sizes.tell(groups)
+
+
+def again(groups: Sequence[Group]) -> str:
+    """Tell the retransmissions."""
+    told = [
+        f"{one.name}: {one.summary.retransmits:,} segments"
+        + ("" if one.summary.retransmit_share is None
+           else f", {100 * one.summary.retransmit_share:.2g} % of all") + "."
+        for one in _outstanding(groups)
+    ]  # fmt: skip
+    return " ".join(told) or "Nothing was sent."
+
+
+def limited(groups: Sequence[Group]) -> str:
+    """Tell the limit."""
+    told = [f"{one.name}: {one.summary.limit}." for one in groups if one.summary.limit][:_TOLD]
+    return " ".join(told) or (
+        "Neither end's CPU, buffer or window was the limit, as far as they tell: it was the "
+        "network, or congestion control."
+    )
+
+
+def bandwidth(groups: Sequence[Group]) -> Laid:
+    """Lay the bandwidths out."""
+    scale, unit = rate_unit([one.summary.bandwidth_bps["p50"] for one in groups])
+    rows = [
+        {
+            "name": one.name,
+            "n": one.summary.intervals,
+            **{key: value / scale for key, value in one.summary.bandwidth_bps.items()},
+            "variation": _percent(one.summary.coefficient_of_variation),
+            "change": _percent(one.summary.largest_change),
+            "retransmits": one.summary.retransmits,
+            "share": _percent(one.summary.retransmit_share),
+            "sent": format_amount(8 * one.summary.sent_bytes),
+        }
+        for one in groups
+    ]
+    columns = [
+        Column(key="name", title="what"),
+        Column(key="n", title="intervals", unit="1"),
+        *(Column(key=f"p{p}", title=f"p{p}", unit=unit) for p in PERCENTILES),
+        Column(key="variation", title="variation", unit="%"),
+        Column(key="change", title="largest change", unit="%"),
+        Column(key="retransmits", title="sent again", unit="1"),
+        Column(key="share", title="of all", unit="%"),
+        Column(key="sent", title="in all"),
+    ]
+    return _laid("Bandwidth", columns, rows)
+
+
+def latency(groups: Sequence[Group]) -> Laid:
+    """Lay the round trips out."""
+    rows = []
+    for one in groups:
+        s = one.summary
+        row: dict[str, Any] = {"name": one.name, "base": s.base_rtt_ns}
+        row["idle"] = None if s.idle is None else s.idle.p50_ns
+        for key in ("p50", "p90", "p99", "max"):
+            row[key] = None if s.loaded is None else getattr(s.loaded, f"{key}_ns")
+        row["smoothed"] = None if s.smoothed is None else s.smoothed.p50_ns
+        row["n"] = None if s.loaded is None else s.loaded.n
+        rows.append(row)
+    columns = [
+        Column(key="name", title="what"),
+        Column(key="base", title="least (kernel)", unit="ns"),
+        Column(key="idle", title="idle, median", unit="ns"),
+        Column(key="p50", title="loaded, median", unit="ns"),
+        Column(key="p90", title="p90", unit="ns"),
+        Column(key="p99", title="p99", unit="ns"),
+        Column(key="max", title="max", unit="ns"),
+        Column(key="smoothed", title="smoothed by the kernel, median", unit="ns"),
+        Column(key="n", title="round trips", unit="1"),
+    ]
+    return _laid("Round trips", columns, rows)
+
+
+def ends_at_work(groups: Sequence[Group]) -> Laid:
+    """Lay out what held the ends back."""
+    rows = [
+        {
+            "name": one.name,
+            "sender": one.summary.sender_cpus,
+            "receiver": one.summary.receiver_cpus,
+            "buffer": _percent(one.summary.buffer_limited),
+            "window": _percent(one.summary.receiver_limited),
+            "limit": one.summary.limit,
+        }
+        for one in groups
+    ]
+    columns = [
+        Column(key="name", title="what"),
+        Column(key="sender", title="CPUs of the sender", unit="1"),
+        Column(key="receiver", title="CPUs of the receiver", unit="1"),
+        Column(key="buffer", title="held by the sender's buffer", unit="%"),
+        Column(key="window", title="held by the receiver's window", unit="%"),
+        Column(key="limit", title="so"),
+    ]
+    return _laid("Ends at work", columns, rows)
+
+
+def facts(some: Sequence[Measured]) -> tuple[Laid, ...]:
+    """Lay out what the ends said of themselves."""
+    laid = []
+    for one in some:
+        here, there = one.facts["here"], one.facts["there"]
+        names = dict.fromkeys([*here, *there])
+        if names:
+            heads = (Head("fact", "", numeric=False), Head("here", "", numeric=False),
+                     Head("there", "", numeric=False))  # fmt: skip
+            rows = tuple((n, here.get(n, ABSENT), there.get(n, ABSENT)) for n in names)
+            title = "What the ends say of themselves"
+            laid.append(Laid(f"{title}: {one.name}" if len(some) > 1 else title, heads, rows))
+    return tuple(laid)
+
+
+def strip(some: Sequence[Measured]) -> tuple[tuple[str, str], ...]:
+    """Tell size and place in a few words each."""
+    first = some[0]
+    told = [("measured to", ", ".join(dict.fromkeys(one.asked.host for one in some)))]
+    if first.begun_ns is not None:
+        try:
+            moment = datetime.fromtimestamp(first.begun_ns / 1e9, UTC)
+            told.append(("begun", f"{moment:%Y-%m-%d %H:%M} UTC"))
+        except (OverflowError, ValueError, OSError):
+            # A file from elsewhere may say any number.
+            told.append(("begun", "at a time that cannot be"))
+    told.append(("intervals", f"{sum(len(c) for one in some for c in one.courses.values()):,}"))
+    told.append(("each", quantity(float(first.asked.interval_ns), "ns")))
+    told.append(("streams", f"{first.asked.streams}"))
+    for name, title in (("congestion", "congestion control"), ("mtu", "MTU")):
+        values = dict.fromkeys(f[name] for one in some for f in [one.facts["here"]] if name in f)
+        if values:
+            told.append((title, ", ".join(values)))
+    return tuple(told)
+
+
+def _laid(title: str, columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Laid:
+    return lay(Table(title=title, columns=tuple(columns), rows=tuple(rows)))
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

@@ -1,0 +1,255 @@
+"""``tare net measure`` against an agent that follows a script: options, resuming, what is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measuring import ScriptedEnds
+from typer.testing import CliRunner
+
+from tare import peering
+from tare.cli import net_measure_asked as asking
+from tare.cli.app import app
+from tare.cli.net_measure_progress import sparkline
+from tare.errors import AgentError, ExperimentError, InterruptError, StoreError, TareError
+from tare.network import carrying, ends, folder, patterns, writing
+from tare.record import Connect, Interval, Sending
+
+_S = 10**9
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "lab.key"
+    peering.make_key(path)
+    return path
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedEnds]:
+    """Agents that are started, one after another."""
+    waiting: list[ScriptedEnds] = []
+
+    def start(asked: Connect) -> ends.Ends:
+        return ends.Ends(asked, channel=waiting.pop(0) if waiting else ScriptedEnds())
+
+    monkeypatch.setattr(carrying.carry_out, "__defaults__", (start,))
+    return waiting
+
+
+def tare(*words: object) -> Any:
+    return CliRunner().invoke(app, ["net", *(str(word) for word in words)])
+
+
+def refused(*words: object) -> TareError:
+    error = tare(*words).exception
+    assert isinstance(error, TareError), error
+    return error
+
+
+def test_a_measurement_is_kept_and_told(
+    tmp_path: Path, key: Path, scripts: list[ScriptedEnds]
+) -> None:
+    out, live = tmp_path / "m", tmp_path / "live.ndjson"
+    answer = tare(
+        "measure", "192.0.2.1", "--key", key, "--for", "1min", "--out", out, "--ndjson", live,
+        "--json", tmp_path / "end.json",
+    )  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    assert "median" in answer.stdout
+    assert "base" in answer.stdout
+    assert "congestion control cubic, MTU 1500, TSO on, GRO on, qdisc fq_codel" in answer.stdout
+    assert (out / "report.html").stat().st_size > 100_000
+    assert peering.read_key(key) not in (out / writing.ASKED).read_text()
+    lines = [json.loads(line) for line in live.read_bytes().splitlines()]
+    assert [lines[0]["record"], lines[-1]["record"]] == ["connected", "summary"]
+    sent = [line for line in lines if line["record"] == "interval" and line["on_s"]]
+    assert sent[0]["bandwidth_bps"] == pytest.approx(1e9)
+    assert sent[0]["round_trip_p99_ns"] > sent[0]["round_trip_p50_ns"]
+    # A rest comes first, to see how late an idle network is.
+    assert lines[1]["pattern"] == "rest"
+    assert lines[1]["bandwidth_bps"] is None
+    end = json.loads((tmp_path / "end.json").read_text())
+    assert end["complete"]
+    assert end["summaries"][0]["bandwidth_bps"]["p50"] == pytest.approx(1e9)
+    with pytest.raises(StoreError, match="already"):
+        raise refused("measure", "192.0.2.1", "--key", key, "--out", out)
+
+
+def test_a_crash_is_gone_on_from(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
+    # The agent ends in the middle; the next one does not come to anything at all.
+    scripts += [ScriptedEnds(over=(5, "killed")), ScriptedEnds(over=(0, "nobody listens"))]
+    error = refused(
+        "measure", "192.0.2.1", "--key", key, "--for", "100s", "--interval", "10s",
+        "--out", tmp_path / "m",
+    )  # fmt: skip
+    assert isinstance(error, AgentError)
+    before = folder.read(tmp_path / "m")
+    assert sum(before.left_ns().values()) == 80 * _S
+    answer = tare("measure", "--out", tmp_path / "m", "--resume")
+    assert answer.exit_code == 0, answer.output
+    after = folder.read(tmp_path / "m")
+    assert after.left_ns() == {}
+    course = after.courses["out"]
+    assert (course.end_s - course.start_s).sum() == pytest.approx(105)
+    assert any("gone on with" in why for _, _, why in after.gaps)
+
+
+def test_ctrl_c_keeps_everything(
+    tmp_path: Path, key: Path, scripts: list[ScriptedEnds], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(ScriptedEnds):
+        def receive(self, timeout_s: float | None) -> bytes | None:
+            if self.told == 6:
+                self.told += 1
+                raise KeyboardInterrupt
+            return super().receive(timeout_s)
+
+    scripts.append(Interrupted())
+    error = refused(
+        "measure", "192.0.2.1", "--key", key, "--for", "100s", "--interval", "10s",
+        "--out", tmp_path / "m",
+    )  # fmt: skip
+    assert isinstance(error, InterruptError)
+    assert "--resume" in str(error.hint)
+    # What was seen until then was asked for once more.
+    assert len(folder.read(tmp_path / "m").courses["out"]) == 11
+    assert (tmp_path / "m" / "report.html").exists()
+
+
+def test_whoever_is_not_reached_leaves_no_folder(
+    tmp_path: Path, key: Path, scripts: list[ScriptedEnds]
+) -> None:
+    scripts.append(ScriptedEnds(over=(0, "192.0.2.1:8273 has another key\n  try: copy it")))
+    error = refused("measure", "192.0.2.1", "--key", key, "--out", tmp_path / "m")
+    assert "another key" in error.message
+    assert error.hint == "copy it"
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ((), "HOST"),
+        (("192.0.2.1",), "--key"),
+        (("192.0.2.1", "--for", "3 weeks"), "no time"),
+        (("192.0.2.1", "--for", "-1s"), "no time"),
+        (("192.0.2.1", "--for", "900000w"), "not from"),
+        (("192.0.2.1", "--for", "2w"), "--out"),
+        (("192.0.2.1", "--interval", "1ms"), "not from"),
+        (("192.0.2.1", "--pattern", "fast"), "neither"),
+        (("192.0.2.1", "--pattern", "0-30"), "neither"),
+        (("192.0.2.1", "--write-size", "0B"), "no size"),
+        (("192.0.2.1", "--write-size", "1GiB"), "no size"),
+        (("192.0.2.1", "--direction", "up"), "none of"),
+        (("192.0.2.1", "--sweep", "--write-size", "1KiB"), "all sizes"),
+        (("192.0.2.1", "--json", "-", "--ndjson", "-"), "mix"),
+        (("--resume",), "which measurement"),
+        (("--resume", "--out", "/nonexistent"), "no measurement"),
+    ],
+)
+def test_what_is_not_possible_is_said(words: Sequence[str], complaint: str) -> None:
+    error = refused("measure", *words)
+    assert complaint in error.message + str(error.hint)
+    assert error.hint
+
+
+def test_resume_takes_nothing_else(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
+    tare("measure", "192.0.2.1", "--key", key, "--for", "10s", "--out", tmp_path / "m")
+    error = refused("measure", "--out", tmp_path / "m", "--resume", "--for", "2h")
+    assert "--for" in error.message
+
+
+def options(**changes: Any) -> asking.Options:
+    plain: dict[str, Any] = {
+        "host": "192.0.2.1", "key": None, "pattern": (), "lasts": None, "streams": None,
+        "direction": None, "congestion": None, "interval": None, "write_size": None,
+        "pings": None, "sweep": False,
+    }  # fmt: skip
+    return asking.Options(**(plain | changes))
+
+
+def test_orders_of_a_sweep_go_up_and_down() -> None:
+    found = asking.asked(options(sweep=True), kept=False)
+    sizes = [order.write_bytes for order in found.phases if order.on_ns]
+    assert sizes == [*asking.SWEEP, *reversed(asking.SWEEP)]
+    assert sum(order.duration_ns for order in found.phases if order.on_ns) == 110 * _S
+    assert found.congestion == "cubic"
+
+
+def test_orders_of_patterns() -> None:
+    patterned = options(pattern=("full-speed", "10-30", "0.5-1"), lasts="1w")
+    found = asking.asked(patterned, kept=True)
+    assert found.interval_ns == 10 * _S
+    assert [(o.on_ns, o.off_ns) for o in found.phases][1:] == [
+        (_S, 0), (10 * _S, 30 * _S), (_S // 2, _S),
+    ]  # fmt: skip
+    assert [order.id for order in found.phases] == [0, 1, 2, 3]
+    assert asking.asked(options(congestion="kernel"), kept=False).congestion is None
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("10ms", 10**7), ("1.5 s", 1_500_000_000), ("2w", 2 * 604_800 * 10**9)]
+)
+def test_times_are_read(text: str, ns: int) -> None:
+    assert patterns.nanoseconds(text, "--for") == ns
+    with pytest.raises(ExperimentError):
+        patterns.nanoseconds(text.rstrip("smw"), "--for")
+
+
+def test_a_lost_end_is_told(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
+    scripts.append(ScriptedEnds(lost=((30, 50),)))
+    answer = tare(
+        "measure", "192.0.2.1", "--key", key, "--for", "80s", "--interval", "10s",
+        "--ndjson", tmp_path / "live",
+    )  # fmt: skip
+    assert answer.exit_code == 0, answer.output
+    assert "nothing was measured for" in answer.stderr
+    assert "Nothing was measured in 1 gap" in answer.stdout
+    records = [json.loads(line)["record"] for line in (tmp_path / "live").open()]
+    assert records.count("gap") == 1
+    assert records.count("connected") == 2
+
+
+def test_sparkline_goes_from_nothing_to_most() -> None:
+    assert sparkline([0, 5, 10]) == "▁▅█"
+    assert sparkline([]) == ""
+    assert sparkline([0, 0]) == ""
+
+
+class Deaf:
+    """Takes what a measurement tells."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def begins(self, orders: Sequence[Sending]) -> None:
+        self.told.append(len(orders))
+
+    def connected(self, connected: object) -> None: ...
+
+    def happened(self, order: Sending, happening: object) -> None:
+        self.told.append(happening)
+
+    def restarts(self, error: AgentError) -> None:
+        self.told.append(error)
+
+
+def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
+    waiting = [ScriptedEnds(over=(4, "killed")), ScriptedEnds()]
+    asked = asking.asked(options(lasts="60s", pings=0, interval="10s"), kept=True)
+    listener = Deaf()
+    with writing.create(tmp_path / "m", asked) as writer:
+        carrying.carry_out(
+            tmp_path / "m", writer, Connect(
+                end="192.0.2.1:1", key="00" * 16, direction="out", streams=1, pings=None,
+                interval_ns=10 * _S, sample_ns=10**7, patience_ns=1,
+            ), listener, lambda connect: ends.Ends(connect, channel=waiting.pop(0)),
+        )  # fmt: skip
+    assert sum(isinstance(one, AgentError) for one in listener.told) == 1
+    assert sum(isinstance(one, Interval) for one in listener.told) == 6
+    assert folder.read(tmp_path / "m").left_ns() == {}

@@ -1,0 +1,126 @@
+"""The page of measured networks: every chart draws what was measured, and says what it left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from measuring import ScriptedEnds, measure, sending
+
+from tare.errors import StoreError
+from tare.network import folder, writing
+from tare.network.caveats import caveats
+from tare.network.summary import summaries
+from tare.report import html, network_page
+from tare.report.network_charts.thinning import MOST_BINS, thin
+
+
+def a_bucket(path: Path) -> Path:
+    script = ScriptedEnds(rate=lambda s: 1e10 if s < 600 else 1e9, lost=((900, 1000),))
+    return measure(
+        path, script, sending(0, 30, 0), sending(1, 3600), sending(2, 1200, 10, 30),
+        sending(3, 1200, 5, 30),
+    )  # fmt: skip
+
+
+def a_sweep(path: Path, **more: object) -> Path:
+    phases = [
+        msgspec.structs.replace(sending(i, 20), write_bytes=1024 << i) for i in range(11)
+    ]  # fmt: skip
+    return measure(path, ScriptedEnds(rate=lambda s: 1e8 * (1 + s), **more), *phases)
+
+
+def test_page_of_a_bucket(tmp_path: Path) -> None:
+    page = network_page.of([folder.read(a_bucket(tmp_path / "m"))], "tare net report m")
+    names = [figure.name for figure in page.figures]
+    assert names == [
+        "bandwidth", "boxes", "round-trips", "latency-over-time", "retransmits", "total",
+    ]  # fmt: skip
+    assert all(figure.alternative for figure in page.figures)
+    spec = page.figures[0].spec
+    rows = [row for some in spec["datasets"].values() for row in some]
+    assert any(row.get("why") == "connection reset" for row in rows)
+    # No line joins what lies on both sides of the gap.
+    assert len({row["p"] for row in rows if "p" in row}) == 2
+    assert any("gap" in doubt for doubt in page.doubts)
+    text = html.render(page)
+    assert "10-30" in text
+    assert "Gbit/s" in text
+    for one in page.figures:
+        json.dumps(one.spec, allow_nan=False)
+
+
+def test_page_of_a_sweep_and_several(tmp_path: Path) -> None:
+    sweep = folder.read(a_sweep(tmp_path / "sweep", buffer=0.8))
+    page = network_page.of([sweep], "tare net report sweep")
+    assert page.sections[0].anchor == "sizes"
+    assert "1 MiB" in page.sections[0].finding.answer
+    assert any("its buffer" in doubt for doubt in page.doubts)
+    both = network_page.of([sweep, folder.read(a_bucket(tmp_path / "bucket"))], "both")
+    assert "bucket · 10-30" in str(both.sections)
+    html.render(both)
+
+
+def test_page_of_nothing(tmp_path: Path) -> None:
+    with writing.create(tmp_path / "m", folder.read(a_sweep(tmp_path / "s")).asked):
+        pass
+    with pytest.raises(StoreError, match="holds no measurement"):
+        network_page.write([tmp_path / "none"], tmp_path / "p.html", "x")
+    page = network_page.of([folder.read(tmp_path / "m")], "x")
+    assert page.headline[0] == "Nothing was measured."
+    html.render(page)
+
+
+def test_thinned_points_say_least_median_and_most() -> None:
+    n = 50_000
+    at = np.arange(n, dtype=float)
+    values = np.sin(at / 500)
+    values[::7] = np.nan
+    values[25_000] = 40.0
+    found = thin(at, at + 1, values, [(20_000.0, 20_001.0, "gap")])
+    assert len(found) <= MOST_BINS + 1
+    assert found.high.max() == 40.0
+    assert found.low.min() == np.nanmin(values)
+    assert (found.low <= found.middle).all()
+    assert (found.middle <= found.high).all()
+    assert set(found.part) == {0, 1}
+    assert found.each > 1
+    assert thin(at[:10], at[:10] + 1, at[:10]).each == 1
+
+
+def test_summary_of_a_bucket(tmp_path: Path) -> None:
+    read = folder.read(a_bucket(tmp_path / "m"))
+    by_pattern = {one.pattern: one for one in summaries(read)}
+    assert set(by_pattern) == {"full-speed", "10-30", "5-30"}
+    full = by_pattern["full-speed"]
+    assert full.bandwidth_bps["p99"] == pytest.approx(1e10, rel=1e-6)
+    assert full.bandwidth_bps["p50"] == pytest.approx(1e9, rel=1e-6)
+    assert full.largest_change == pytest.approx(0.9, rel=1e-6)
+    assert by_pattern["10-30"].coefficient_of_variation == pytest.approx(0, abs=1e-6)
+    assert full.base_rtt_ns == 90_000
+    assert full.idle is not None
+    assert full.loaded is not None
+    assert full.idle.p50_ns < full.loaded.p50_ns
+    assert full.limit is None
+    told = " ".join(caveats(read, summaries(read)))
+    assert "connection reset" in told
+    assert "bucket larger than what was sent" in told
+
+
+@pytest.mark.parametrize(("cpu", "buffer", "word"), [(0.99, 0, "its CPU"), (0.2, 0.9, "buffer")])
+def test_the_sender_was_the_limit(tmp_path: Path, cpu: float, buffer: float, word: str) -> None:
+    path = measure(tmp_path / "m", ScriptedEnds(cpu=cpu, buffer=buffer), sending(0, 60))
+    (one,) = summaries(folder.read(path))
+    assert one.limit is not None
+    assert "the sender was the limit" in one.limit
+    assert word in one.limit
+
+
+def test_a_name_is_no_script(tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    measure(path, ScriptedEnds(), sending(0, 30), host="<script>alert(1)</script>")
+    text = html.render(network_page.of([folder.read(path)], "x"))
+    assert "<script>alert" not in text
