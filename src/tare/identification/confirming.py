@@ -9,13 +9,15 @@ import numpy as np
 from tare.identification.document import Shape
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
+from tare.identification.steady import changing
 from tare.identification.telling import gbps, span, stamp
 from tare.statistics.bucket import Refilling, Stretch, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.telling import percent
 
-#: Relative difference of what was sent from what was predicted that is a match.
-_MATCH = 0.1
+#: Relative difference of what was sent from what was predicted that is a match: of one rest, and
+#: of several that agree with each other.
+_MATCH, _MATCH_AMONG = 0.06, 0.1
 #: Standard errors of what was sent by which it may differ beyond that.
 _ERRORS = 3.0
 #: Share of the rests after which a prediction must be matched.
@@ -52,6 +54,8 @@ class Verdict:
 def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
     """Say whether a fall is a bucket that ran empty."""
     fell = _fell(seen, spent)
+    if len(seen.starts) == 1 and changing(seen.rate, levels.fall[0]):
+        return Verdict("stepped", ())
     if not spent.refills:
         return _once(seen, levels, spent, fell)
     if spent.hidden:
@@ -64,12 +68,17 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
                 "longer time of sending would show it.",
             ),
         )
+    return _brought_back(seen, spent, fell)
+
+
+def _brought_back(seen: Observed, spent: Spending, fell: str) -> Verdict:
+    """Judge what rests brought back."""
     low = float(np.median(spent.low))
     short = all(one < _SEEN * seen.interval_s for one in spent.bursts_s)
     if short:
         return _nothing_back(seen, spent, low, fell)
     filling = refilling(spent.refills)
-    at_low = [_matches(one.sent, low * one.seconds, one.error) for one in spent.refills]
+    at_low = [_matches(one.sent, low * one.seconds, one.error, _MATCH) for one in spent.refills]
     agreed = filling is not None and _agree(spent.refills, filling)
     if filling is not None and (np.mean(at_low) >= _MOSTLY or agreed):
         return Verdict("bucket", (_confirmed(spent.refills, filling, low, fell),), filling)
@@ -133,8 +142,8 @@ def _nothing_back(seen: Observed, spent: Spending, low: float, fell: str) -> Ver
     )
 
 
-def _matches(sent: float, predicted: float, error: float) -> bool:
-    return abs(sent - predicted) <= _MATCH * predicted + _ERRORS * error
+def _matches(sent: float, predicted: float, error: float, within: float) -> bool:
+    return abs(sent - predicted) <= within * predicted + _ERRORS * error
 
 
 def _agree(refills: tuple[Stretch, ...], filling: Refilling) -> bool:
@@ -145,7 +154,7 @@ def _agree(refills: tuple[Stretch, ...], filling: Refilling) -> bool:
         if filling.capacity is not None and one.rest_s is not None:
             burst = one.seconds - one.rest_s
             grown = min(filling.capacity, filling.rate * one.rest_s) + filling.rate * burst
-        predicted.append(_matches(one.sent, grown, one.error))
+        predicted.append(_matches(one.sent, grown, one.error, _MATCH_AMONG))
     rests = [one.rest_s for one in refills if one.rest_s]
     varied = len(rests) >= 2 and max(rests) >= _ALIKE * min(rests)
     enough = len(refills) >= _AGREE or (varied and len(refills) >= 2)
@@ -162,7 +171,7 @@ def _always_full(spent: Spending, low: float) -> tuple[float, float] | None:
         rest = one.rest_s or 0.0
         held = one.sent - low * (one.seconds - rest)
         apart = abs(held - start)
-        allowed = _MATCH / 2 * start + _ERRORS * np.hypot(one.error, spent.first.error)
+        allowed = _MATCH * start + _ERRORS * np.hypot(one.error, spent.first.error)
         if start <= 0 or apart > allowed or held > low * rest:
             return None
     if not rests:
@@ -206,7 +215,7 @@ def _full(spent: Spending, held: tuple[float, float], fell: str) -> str:
 
 def _unexplained(spent: Spending, low: float, fell: str) -> Verdict:
     shares = [one.sent / (low * one.seconds) for one in spent.refills]
-    if len(spent.refills) == 1 and shares[0] <= 1 + _MATCH:
+    if len(spent.refills) == 1 and shares[0] <= 1 + _MATCH_AMONG:
         return Verdict(
             "drop",
             (

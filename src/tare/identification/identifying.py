@@ -49,7 +49,8 @@ def identify(
         verdict = judged(seen, levels, spent)
         if verdict.kind != "stepped":
             return _shaped(seen, spent, verdict, key)
-        return _document(seen, key, "stepped", (*verdict.reasons, *told_outages(seen)))
+        if verdict.reasons:
+            return _document(seen, key, "stepped", (*verdict.reasons, *told_outages(seen)))
     found = steady(seen, interface_bps)
     high = of_level(seen.rate) if found.one else None
     return _document(seen, key, found.kind, found.reasons, high=high)

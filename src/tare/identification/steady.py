@@ -10,6 +10,7 @@ from tare.identification.document import Shape
 from tare.identification.observed import Observed
 from tare.identification.telling import gbps, span, stamp
 from tare.statistics.changes import Changes, changes
+from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
 
 #: Relative SD up to which a rate is constant.
@@ -79,6 +80,13 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
             "Whether that is a cap is not known: nothing says what the interface can do."
         )
     return Steady("constant", tuple(reasons), True)
+
+
+def changing(rate: FloatArray, fall: int) -> bool:
+    """Whether there are steps beside one fall: before it, or after it."""
+    # What lies next to the fall may be a mixture of both levels.
+    parts = (rate[: max(0, fall - 1)], rate[fall + 2 :])
+    return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one in parts)
 
 
 def _off(n: int, found: Changes) -> float:

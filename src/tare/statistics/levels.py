@@ -167,9 +167,19 @@ def _settled(
     error = spread * math.sqrt(tau * (1 / at_high.sum() + 1 / at_low.sum()))
     if high - low < _CLEAR * max(error, 1e-12):
         return None
+    if _line_is_better(x, beside):
+        return None
     returns = _returns(x, starts, (high, low, max(sd, spread)), tau)
     found = Levels(high, low, fall, dry, (stays - falls) / tau, spread, tau, returns)
     return cost + math.log(sd) * len(x), found
+
+
+def _line_is_better(x: FloatArray, beside: FloatArray) -> bool:
+    """Whether a steady change describes values better than two levels do."""
+    time = np.arange(len(x)) - (len(x) - 1) / 2
+    y = x - x.mean()
+    line = y - time * float(time @ y) / float(time @ time)
+    return float(line @ line) < float(beside @ beside)
 
 
 def _costs(x: FloatArray, level: float, sd: float) -> FloatArray:
