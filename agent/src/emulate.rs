@@ -11,7 +11,9 @@ mod host;
 mod namespace;
 mod network;
 mod orders;
+mod rights;
 mod steps;
+pub mod taken;
 mod teller;
 
 use std::io;
@@ -20,13 +22,14 @@ use std::process::ExitCode;
 
 use crate::clock;
 use crate::netlink::Refusal;
-use crate::record::network::{EmulateOrder, EmulateRecord, HostShape, HostState};
+use crate::record::network::{EmulateOrder, EmulateRecord, HostShape};
 use crate::stream::STDIN;
 use crate::watch::{self, Signals};
 
 use host::Host;
 use network::Network;
 use orders::{Orders, Refused, HOSTS};
+use taken::Taken;
 use teller::Teller;
 
 /// Run `emulate`.
@@ -41,6 +44,7 @@ pub fn run() -> ExitCode {
     let mut emulator = Emulator {
         hosts: Vec::new(),
         network: None,
+        taken: None,
         log: None,
         orders: Orders::default(),
         teller: Teller::new(),
@@ -61,6 +65,7 @@ pub fn run() -> ExitCode {
 struct Emulator {
     hosts: Vec<Host>,
     network: Option<Network>,
+    taken: Option<Taken>,
     /// How often it tells of the hosts by itself, and when next.
     log: Option<(i64, i64)>,
     orders: Orders,
@@ -116,11 +121,13 @@ impl Emulator {
                 hosts,
                 subnet,
             } => (id, self.build(id, &name, hosts, &subnet)),
-            EmulateOrder::TakeInterface { id, .. } => {
-                (id, Err("interfaces cannot be taken yet".to_string().into()))
-            }
+            EmulateOrder::TakeInterface {
+                id,
+                name,
+                interface,
+            } => (id, self.take(id, &name, &interface)),
             EmulateOrder::ShapeHosts { id, hosts } => (id, self.shape(id, &hosts)),
-            EmulateOrder::LookAtHosts { id } => (id, self.states(Some(id)).map_err(Refused::from)),
+            EmulateOrder::LookAtHosts { id } => (id, Ok(self.states(Some(id)))),
             EmulateOrder::LogHosts { id, every_ns } => (id, self.log_every(id, every_ns)),
         }
     }
@@ -132,16 +139,26 @@ impl Emulator {
         count: u32,
         subnet: &str,
     ) -> Result<EmulateRecord, Refused> {
-        if !self.hosts.is_empty() {
-            return Err("there is a network already".to_string().into());
-        }
+        self.expect_none()?;
         orders::check_name(name)?;
         let subnet = orders::subnet(subnet)?;
         if !(1..=HOSTS).contains(&count) {
             return Err(format!("a network has 1 to {HOSTS} hosts, not {count}").into());
         }
-        let (network, hosts) = Network::build(name, count, subnet, true)?;
+        let named = rights::obtain()?;
+        namespace::probe()?;
+        let (network, hosts) = Network::build(name, count, subnet, named)?;
         (self.network, self.hosts) = (Some(network), hosts);
+        Ok(self.begin(id))
+    }
+
+    fn take(&mut self, id: u64, name: &str, interface: &str) -> Result<EmulateRecord, Refused> {
+        self.expect_none()?;
+        orders::check_name(name)?;
+        rights::require(interface)?;
+        namespace::probe()?;
+        let (taken, host) = Taken::take(name, interface)?;
+        (self.taken, self.hosts) = (Some(taken), vec![host]);
         Ok(self.begin(id))
     }
 
@@ -158,10 +175,17 @@ impl Emulator {
     fn shape(&mut self, id: u64, shapes: &[HostShape]) -> Result<EmulateRecord, Refused> {
         self.expect_hosts()?;
         orders::check_shapes(shapes, self.hosts.len())?;
+        let mut changed = Vec::new();
         for shape in shapes {
-            let host = &mut self.hosts[shape.host as usize - 1];
-            host.shape(shape)
-                .map_err(|refusal| format!("cannot shape host {}: {refusal}", shape.host))?;
+            let number = shape.host as usize - 1;
+            changed.push((number, self.hosts[number].before()));
+            if let Err(refusal) = self.hosts[number].shape(shape) {
+                for (number, before) in changed {
+                    // What cannot be undone either is told when it is looked at next.
+                    let _ = self.hosts[number].restore(before);
+                }
+                return Err(format!("cannot shape host {}: {refusal}", shape.host).into());
+            }
         }
         Ok(EmulateRecord::NetworkShaped { id })
     }
@@ -185,6 +209,13 @@ impl Emulator {
         Ok(EmulateRecord::NetworkShaped { id })
     }
 
+    fn expect_none(&self) -> Result<(), Refused> {
+        match self.hosts.is_empty() {
+            true => Ok(()),
+            false => Err("there is a network already".to_string().into()),
+        }
+    }
+
     fn expect_hosts(&self) -> Result<(), Refused> {
         match self.hosts.is_empty() {
             true => Err("there is no network yet".to_string().into()),
@@ -192,17 +223,22 @@ impl Emulator {
         }
     }
 
-    fn states(&mut self, id: Option<u64>) -> Result<EmulateRecord, String> {
+    /// How the hosts are that have not failed.
+    fn states(&mut self, id: Option<u64>) -> EmulateRecord {
         let at_ns = clock::monotonic() as u64;
         let hosts = self.hosts.iter_mut().filter(|host| !host.failed);
-        let hosts: Result<Vec<HostState>, String> = hosts
-            .map(|host| host.state().map_err(|refusal| told(host, &refusal)))
-            .collect();
-        Ok(EmulateRecord::HostStates {
+        let states = hosts.filter_map(|host| match host.state() {
+            Ok(state) => Some(state),
+            Err(refusal) => {
+                fail(host, &refusal, &mut self.teller);
+                None
+            }
+        });
+        EmulateRecord::HostStates {
             id,
             at_ns,
-            hosts: hosts?,
-        })
+            hosts: states.collect(),
+        }
     }
 
     /// Does what is due.
@@ -213,19 +249,15 @@ impl Emulator {
                 continue;
             }
             if let Err(refusal) = host.tick() {
-                host.failed = true;
-                let message = told(host, &refusal);
-                self.teller.tell(&EmulateRecord::NetworkFault { message });
+                fail(host, &refusal, &mut self.teller);
             }
         }
         if let Some((every, next)) = self.log.filter(|(_, next)| *next <= now) {
             // A moment that was missed is left out, not made up for.
             let missed = (now - next) / every;
             self.log = Some((every, next + (missed + 1) * every));
-            match self.states(None) {
-                Ok(states) => self.teller.mention(&states),
-                Err(message) => self.teller.tell(&EmulateRecord::NetworkFault { message }),
-            }
+            let states = self.states(None);
+            self.teller.mention(&states);
         }
     }
 
@@ -233,13 +265,17 @@ impl Emulator {
     fn put_back(self) -> Teller {
         drop(self.hosts);
         drop(self.network);
+        drop(self.taken);
         self.teller
     }
 }
 
-fn told(host: &Host, refusal: &Refusal) -> String {
+/// Tells that a host is not looked after any more.
+fn fail(host: &mut Host, refusal: &Refusal, teller: &mut Teller) {
+    host.failed = true;
     let (number, interface) = (host.built.host, &host.built.interface);
-    format!("host {number} ({interface}) is not shaped any more: {refusal}")
+    let message = format!("host {number} ({interface}) is not shaped any more: {refusal}");
+    teller.tell(&EmulateRecord::NetworkFault { message });
 }
 
 /// Lets the kernel wake this process before others: what it does late is sent beyond a budget. It

@@ -1,6 +1,6 @@
 //! `enter`: goes into a network namespace and becomes a command there.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -65,7 +65,43 @@ fn enter(network: &Path) -> Result<(), String> {
             format!("this user may not go into {shown}: {error}; try it with sudo")
         }
         _ => format!("cannot go into {shown}: {error}"),
-    })
+    })?;
+    // A program that looks there would otherwise take the machine's interfaces for its own. Where
+    // it cannot be, everything but that is as it should be.
+    let _ = show_own_interfaces();
+    Ok(())
+}
+
+/// Lets /sys show the interfaces of this namespace, in a mount namespace of the command's own; all
+/// else there, such as control groups, stays as it is.
+fn show_own_interfaces() -> io::Result<()> {
+    const CLASS: &str = "/sys/class/net";
+    const DEVICES: &str = "/sys/devices/virtual/net";
+    // SAFETY: a plain call of the one thread that there is.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    mount("none", "/", None, libc::MS_SLAVE | libc::MS_REC)?;
+    // The whole is needed for a moment only; what covers it afterwards is a part of it.
+    mount("sysfs", CLASS, Some("sysfs"), libc::MS_RDONLY)?;
+    mount(
+        &format!("{CLASS}/devices/virtual/net"),
+        DEVICES,
+        None,
+        libc::MS_BIND,
+    )?;
+    mount(&format!("{CLASS}/class/net"), CLASS, None, libc::MS_BIND)
+}
+
+fn mount(source: &str, target: &str, kind: Option<&str>, flags: libc::c_ulong) -> io::Result<()> {
+    let [source, target, kind] = [source, target, kind.unwrap_or("none")].map(CString::new);
+    let (source, target, kind) = (source?, target?, kind?);
+    let (from, to, kind) = (source.as_ptr(), target.as_ptr(), kind.as_ptr());
+    // SAFETY: strings that end, and no data.
+    match unsafe { libc::mount(from, to, kind, flags, std::ptr::null()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn join(file: RawFd, kind: libc::c_int) -> io::Result<()> {

@@ -62,6 +62,8 @@ tare-agent: the measuring half of tare
   tare-agent nest --name NAME --spec JSON -- COMMAND…
                                      make what a layer needs, run a command inside, undo it all
   tare-agent emulate [--name NAME]   make and shape a network by the orders of standard input
+  tare-agent release --interface NAME
+                                     take off an interface what a killed emulate left on it
   tare-agent enter --network PATH -- COMMAND…
                                      run a command in a network namespace
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
@@ -105,6 +107,7 @@ struct Arguments {
     spec: String,
     inside: Vec<String>,
     network: Option<PathBuf>,
+    interface: Option<String>,
     entering: Vec<OsString>,
 }
 
@@ -130,6 +133,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("bytes") => given.limits.bytes = parser.value()?.parse()?,
             Long("spec") => given.spec = parser.value()?.string()?,
             Long("teardown") => given.teardown = true,
+            Long("interface") => given.interface = Some(parser.value()?.string()?),
             Long("network") => given.network = Some(parser.value()?.into()),
             Long("sysfs") => given.sysfs = Some(parser.value()?.into()),
             other => return Err(other.unexpected()),
@@ -156,6 +160,10 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         }
         // Its name is for whoever looks for what a session left.
         "emulate" => return Ok(emulate::run()),
+        "release" => {
+            let interface = given.interface.ok_or("release needs --interface")?;
+            emulate::taken::run(&interface)?;
+        }
         "enter" => {
             let network = given.network.ok_or("enter needs --network")?;
             return Ok(enter::run(&network, &given.entering));

@@ -29,6 +29,7 @@ pub struct Host {
     /// When it is not shaped, a discipline of ours counts.
     counts: bool,
     shaping: Shaping,
+    queue_bytes: Option<u64>,
     /// That the kernel has, and, of steps, until when.
     rate_bps: Option<u64>,
     until_ns: i64,
@@ -38,6 +39,12 @@ pub struct Host {
     dropped_packets: u64,
     /// That it fails has been told.
     pub failed: bool,
+}
+
+/// How a host was before it was shaped anew.
+pub struct Before {
+    shaping: Shaping,
+    queue_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -58,25 +65,59 @@ impl Host {
         address: Ipv4Addr,
     ) -> Result<Self, Refusal> {
         traffic::count(&mut socket, index, UNSHAPED_BYTES)?;
-        Ok(Self {
-            built: BuiltHost {
-                host: number,
-                namespace: Some(namespace),
-                address: Some(address.to_string()),
-                interface: interface.to_string(),
-            },
+        let built = BuiltHost {
+            host: number,
+            namespace: Some(namespace),
+            address: Some(address.to_string()),
+            interface: interface.to_string(),
+        };
+        Ok(Self::new(built, socket, index, Some(COUNTING)))
+    }
+
+    /// This machine, as far as one interface goes.
+    pub fn taken(socket: Socket, index: u32, interface: &str) -> Result<Self, Refusal> {
+        let built = BuiltHost {
+            host: 1,
+            namespace: None,
+            address: None,
+            interface: interface.to_string(),
+        };
+        let mut host = Self::new(built, socket, index, None);
+        host.read()?;
+        // What left before is nobody's.
+        (host.sent_bytes, host.dropped_packets) = (0, 0);
+        Ok(host)
+    }
+
+    fn new(built: BuiltHost, socket: Socket, index: u32, root: Option<u32>) -> Self {
+        Self {
+            built,
             socket,
             index,
-            root: Some(COUNTING),
-            counts: true,
+            root,
+            counts: root.is_some(),
             shaping: Shaping::Unshaped,
+            queue_bytes: None,
             rate_bps: None,
             until_ns: i64::MAX,
             last: Counted::default(),
             sent_bytes: 0,
             dropped_packets: 0,
             failed: false,
-        })
+        }
+    }
+
+    /// How it is shaped now, to come back to.
+    pub fn before(&self) -> Before {
+        Before {
+            shaping: self.shaping.clone(),
+            queue_bytes: self.queue_bytes,
+        }
+    }
+
+    /// Shapes it as it was.
+    pub fn restore(&mut self, before: Before) -> Result<(), Refusal> {
+        self.take(before.shaping, before.queue_bytes)
     }
 
     /// Shapes it as is asked.
@@ -130,7 +171,7 @@ impl Host {
         for rate in [lowest.max(8), highest.max(8)] {
             traffic::set_rate(&mut self.socket, self.index, rate)?;
         }
-        self.shaping = shaping;
+        (self.shaping, self.queue_bytes) = (shaping, queue_bytes);
         self.rate_bps = None;
         self.follow(clock::monotonic())
     }
@@ -223,10 +264,12 @@ impl Host {
 
     /// Reads what was counted; returns when that was, and what was sent since the last time.
     fn read(&mut self) -> Result<(i64, u64), Refusal> {
-        let Some(root) = self.root else {
-            return Ok((clock::monotonic(), 0));
+        let root = self.root.unwrap_or(0);
+        let counted = match traffic::counted(&mut self.socket, self.index, root) {
+            // An interface that has no discipline at all counts nothing.
+            Err(refusal) if root == 0 && refusal.errno == libc::EINVAL => Counted::default(),
+            outcome => outcome?,
         };
-        let counted = traffic::counted(&mut self.socket, self.index, root)?;
         let now = clock::monotonic();
         let sent = counted.sent_bytes.wrapping_sub(self.last.sent_bytes);
         let dropped = counted.dropped.wrapping_sub(self.last.dropped);

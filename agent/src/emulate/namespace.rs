@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::netlink::{links, Socket};
+use crate::netlink::{links, traffic, Socket};
 
 use super::orders::Refused;
 
@@ -71,6 +71,27 @@ impl Drop for Namespace {
             eprintln!("tare-agent: cannot remove {}: {error}", self.path.display());
         }
     }
+}
+
+/// Finds out, in a namespace that is gone afterwards, whether the kernel shapes at all.
+pub fn probe() -> Result<(), Refused> {
+    const LOOPBACK: u32 = 1;
+    const GBIT: u64 = 1_000_000_000;
+    let probed = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let (_file, mut socket) = enter_new(None)?;
+            Ok(traffic::shape(&mut socket, LOOPBACK, GBIT, 1 << 20))
+        });
+        thread.join().expect("nothing in it panics")
+    });
+    probed
+        .map_err(|error| forbidden(&error))?
+        .map_err(|refusal| {
+            Refused::new(
+                format!("this kernel does not shape by htb and bfifo: {refusal}"),
+                "sudo modprobe sch_htb   (CONFIG_NET_SCH_HTB, CONFIG_NET_SCH_FIFO)",
+            )
+        })
 }
 
 fn enter_new(path: Option<&PathBuf>) -> io::Result<(File, Socket)> {

@@ -4,7 +4,7 @@
 //! that is bounded in bytes (bfifo). htb wraps its `burst` silently at 2^32 ticks, so no budget is
 //! ever put into it: it gets a few milliseconds' worth, and whoever keeps a budget changes the rate.
 
-use super::message::{attribute, u32_at, u64_at, Message};
+use super::message::{attribute, text, u32_at, u64_at, Message};
 use super::{Refusal, Socket};
 
 /// Handles that nobody else would choose: of the discipline that only counts, of the one that
@@ -97,12 +97,28 @@ pub fn remove(socket: &mut Socket, index: u32, handle: u32) -> Result<(), Refusa
     ))
 }
 
-/// What a root of ours has counted.
+/// The root of an interface: kind and handle, which is 0 for what the kernel put there by itself;
+/// None: there is nothing that the kernel would show.
+pub fn root_of(socket: &mut Socket, index: u32) -> Result<Option<(String, u32)>, Refusal> {
+    match socket.ask(Message::new(libc::RTM_GETQDISC, 0, &fixed(index, 0, ROOT))) {
+        Ok(reply) => {
+            let kind = attribute(reply.after(FIXED), TCA_KIND).ok_or_else(strange)?;
+            Ok(Some((
+                text(kind),
+                u32_at(&reply.body, 8).ok_or_else(strange)?,
+            )))
+        }
+        Err(refusal) if matches!(refusal.errno, libc::EINVAL | libc::ENOENT) => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// What the root has counted, if it still has this handle; 0: whatever it has.
 pub fn counted(socket: &mut Socket, index: u32, handle: u32) -> Result<Counted, Refusal> {
     let reply = socket.ask(Message::new(
         libc::RTM_GETQDISC,
         0,
-        &fixed(index, handle, 0),
+        &fixed(index, handle, ROOT),
     ))?;
     counts(reply.after(FIXED)).ok_or_else(strange)
 }
