@@ -209,6 +209,8 @@ def _hint(command: list[str], capture: bool, platform: str, why: str) -> str | N
 
     if len(command) == 1 and set(" |;&<>$") & set(command[0]):
         return f"a line for the shell needs a shell: tare run -- sh -c '{command[0]}'"
+    if why.startswith("the server ") or ": the server " in why:
+        return "--serve: a command that stays until it is ended"
     # What did not start has said nothing.
     spoke = any(words in why for words in (" ended with ", " ended by ", " exceeded "))
     if not spoke or not platforms.shares_memory(platform):

@@ -50,16 +50,28 @@ class Servers:
             for host in hosts:
                 for number, words in enumerate(commands, 1):
                     own = f"{name}-serve-{host.host}-{number}"
-                    started = _Server(own, words, host, folder / own, levels, user)
-                    self._running.append(started)
-                    if not started.listens(LISTENS_S):
-                        note(
-                            f"serve: {words[0]} waits for nobody on host {host.host} after "
-                            f"{LISTENS_S:g} s; the trials begin all the same."
-                        )
+                    self._running.append(_Server(own, words, host, folder / own, levels, user))
+            silent = self._silent(len(commands))
         except BaseException:
             self.close()
             raise
+        if silent:
+            note(
+                f"serve: after {LISTENS_S:g} s not every command waits for somebody on host "
+                f"{', '.join(map(str, silent))}; the trials begin all the same."
+            )
+
+    def _silent(self, each: int) -> list[int]:
+        """Wait until every server listens; return the hosts where that is not so after a while."""
+        deadline = time.monotonic() + LISTENS_S
+        wanting = {server.host: server for server in self._running}
+        while True:
+            # A host has no network but this, so that whatever waits there is one of them.
+            wanting = {host: one for host, one in wanting.items() if len(one.waiting()) < each}
+            self.check()
+            if not wanting or time.monotonic() > deadline:
+                return sorted(wanting)
+            time.sleep(0.01)
 
     def check(self) -> None:
         """Raise TrialError, with its last words, where one has ended."""
@@ -83,32 +95,21 @@ class _Server:
         levels: Mapping[str, str],
         user: record.User | None,
     ) -> None:
+        self.host = host.host
         self._called = f"{words[0]} on host {host.host}"
         #: How it ended, with its last words; None: it runs.
         self._end: str | None = None
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)
-        self._before: set[str] = set()
         argv = [str(agent.binary()), "enter", "--network", str(host.namespace), "--"]
         self._channel = agent.ProcessChannel([*argv, str(agent.binary()), "serve", "--name", name])
         try:
             speaking = agent.Agent(self._channel)
-            self._before = self._waiting()
             levels = {**levels, placeholders.HOST: str(host.address)}
             speaking.submit(_job(speaking.next_id(), words, folder, levels, user))
         except BaseException:
             self._channel.close()
             raise
-
-    def listens(self, patience_s: float) -> bool:
-        """Wait until it has a socket that waits for somebody; tell whether it has."""
-        deadline = time.monotonic() + patience_s
-        while not self._waiting() - self._before:
-            self.check()
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.01)
-        return True
 
     def check(self) -> None:
         """Raise TrialError where it has ended: its agent speaks only then."""
@@ -140,7 +141,7 @@ class _Server:
             said.append(str(error))
         return "; ".join(said) or self._channel.last_words()
 
-    def _waiting(self) -> set[str]:
+    def waiting(self) -> set[str]:
         """Return the sockets of its host that wait for somebody."""
         found = set()
         for table, state in _WAITING.items():
