@@ -23,7 +23,8 @@ from tare.network.commands import Commands
 from tare.network.emulation import Emulation, summaries
 from tare.network.emulator import Emulator
 from tare.network.tokens import EVERY_S, Log, Moment
-from tare.network.verifying import Check, verify
+from tare.network.verifying import TRIES, Check, carries, verify
+from tare.shaping.rates import format_rate
 from tare.shaping.specification import Replay
 from tare.shaping.telling import describe
 
@@ -94,12 +95,21 @@ def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
     checks = verify(emulator, asked.shapes, folder)
     show_checks(checks)
     if bad := [one for one in checks if not one.good]:
-        raise PlatformError(
-            f"the network does not deliver what was asked of host {bad[0].host}: its {bad[0].what} "
-            f"is off by more than {100 * bad[0].within:g} %, in each of several tries",
-            "ask for less, on a machine that is less busy; or add --no-check",
-        )
+        raise _not_delivered(bad[0], carries(emulator, folder))
     return checks
+
+
+def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
+    delivered = "nothing" if check.delivered is None else check.told(check.delivered)
+    message = (
+        f"the network does not deliver what was asked of host {check.host}, in any of {TRIES} "
+        f"tries: {check.what} {check.told(check.asked)}, but {delivered}"
+    )
+    if unshaped is not None:
+        message += f"; unshaped, this machine now carries {format_rate(unshaped)}"
+        if check.what != "budget" and unshaped < (1 + check.within) * check.asked:
+            return PlatformError(message, "ask for less, or on a machine that is less busy")
+    return PlatformError(message, "queue=2.5MB, as a longer queue keeps it busy; or --no-check")
 
 
 def _introduce(asked: Asked, unverified: str | None) -> None:
