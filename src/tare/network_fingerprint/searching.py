@@ -226,7 +226,7 @@ class _Search:
             if what.action == "rest" and what.seconds >= left_s:
                 return f"a rest of {what.seconds:.0f} s would be next, and {left_s:.0f} s are left"
             self._teller.phase(what, left_s)
-            if self._phase(what.action == "send", min(what.seconds, left_s)):
+            if self._phase(what.action == "send", _whole(min(what.seconds, left_s))):
                 return f"{format_amount(bounds.bits or 0)} were sent, as many as it may"
 
     def _phase(self, send: bool, seconds: float) -> bool:
@@ -246,6 +246,11 @@ class _Search:
                 self._ends.skip()
                 return True
         return False
+
+
+def _whole(seconds: float) -> float:
+    """Return whole intervals: the rate of what is left of one would be noise."""
+    return max(1, round(seconds / INTERVAL_S)) * INTERVAL_S
 
 
 def _rate(one: Interval) -> float | None:
