@@ -31,6 +31,7 @@ from tare.errors import ExperimentError, StoreError
 from tare.execute.past import Past
 from tare.execute.past import past as count
 from tare.experiment import Cell, Experiment
+from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
 
 if TYPE_CHECKING:
@@ -59,8 +60,10 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
 
 
-def prepare(file: Path, *, skip_missing: bool = False) -> Prepared:
+def prepare(file: Path, *, skip_missing: bool = False, network: Path | None = None) -> Prepared:
     """Read an experiment file and check what it needs.
+
+    ``network`` is a fingerprint of the network that the session is about, to be stored with it.
 
     Raises
     ------
@@ -71,13 +74,18 @@ def prepare(file: Path, *, skip_missing: bool = False) -> Prepared:
     """
     text = experiment_file.read(file)
     experiment = experiment_file.parse(text, str(file), catalogue())
-    return check(experiment, text=text, skip_missing=skip_missing)
+    return check(experiment, text=text, skip_missing=skip_missing, network=network)
 
 
 def check(
-    experiment: Experiment, *, text: str | None = None, skip_missing: bool = False
+    experiment: Experiment,
+    *,
+    text: str | None = None,
+    skip_missing: bool = False,
+    network: Path | None = None,
 ) -> Prepared:
     """Look whether the machine has what an experiment needs; leave out what may be."""
+    named = None if network is None else networks.given(network)
     found = machine.topology()
     here = Machine.parse(found)
     experiment, notes = fitting.fitted(
@@ -87,6 +95,7 @@ def check(
     notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
     facts = machine.facts(found)
     facts += remembered.facts(facts, experiment.factors.get("platform", ("bare",)))
+    facts += networks.facts() if named is None else named
     return Prepared(experiment, here, facts, made, notes, text)
 
 

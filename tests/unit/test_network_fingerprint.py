@@ -224,8 +224,8 @@ def test_state_remembers_the_newest_of_each_end(
     remembered.remember(msgspec.structs.replace(first, end="192.0.2.2"))
     assert len(remembered.kept()) == 2
     told = {fact.name: fact.value for fact in remembered.facts()}
-    assert told["network_date"] == "2031-01-01 00:00"
-    assert told["network_origin"] == remembered.REMEMBERED
+    assert told["network_fingerprint_date"] == "2031-01-01 00:00"
+    assert told["network_fingerprint_origin"] == remembered.REMEMBERED
     (tmp_path / remembered.NAME).write_text('{"fingerprints": [{"version": 1}]}')
     assert remembered.facts() == []
 

@@ -7,7 +7,7 @@ by a CI. It is compared only where the facts agree; see :mod:`tare.statistics.se
 
 from __future__ import annotations
 
-from tare.baseline.agreement import check, disagreements, lasting, settings
+from tare.baseline.agreement import check, disagreements, lasting, networked, settings
 from tare.baseline.comparison import compare
 from tare.baseline.file import read, save
 from tare.baseline.stored import Baseline, Probed, Session, of
@@ -20,6 +20,7 @@ __all__ = [
     "compare",
     "disagreements",
     "lasting",
+    "networked",
     "of",
     "read",
     "save",

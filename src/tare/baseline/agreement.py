@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from tare.errors import StoreError
 from tare.experiment import Experiment
 from tare.findings.same_machine import named
+from tare.findings.same_network import apart
 from tare.fingerprint.difference import Change, differences
+from tare.network_fingerprint import remembered as networks
 
 if TYPE_CHECKING:
     from tare.baseline.stored import Baseline, Session
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 _PASSING = frozenset({"load_average"})
 _MEASURED = ("_ns",)
 #: What `tare selftest` and `tare calibrate` found at last is found anew each time.
-_FOUND_ANEW = ("selftest_", "calibration_")
+_FOUND_ANEW = ("selftest_", "calibration_", networks.PREFIX)
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
 #: What decides about a trial beside its command, and what it is called.
@@ -48,6 +50,15 @@ def lasting(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
         if name not in _PASSING
         and not name.endswith(_MEASURED)
         and not name.startswith(_FOUND_ANEW)
+    }
+
+
+def networked(facts: Iterable[tuple[str, Any, Any]]) -> dict[str, Any]:
+    """Choose of facts those of a network's fingerprint; otherwise as :func:`lasting`."""
+    return {
+        name: value
+        for name, platform, value in facts
+        if name.startswith(networks.PREFIX) and not isinstance(platform, str)
     }
 
 
@@ -92,6 +103,10 @@ def disagreements(stored: Baseline, now: Session) -> list[str]:
         for name, (was, value) in pairs.items():
             if not _agree(name, was, value):
                 found.setdefault(name, f"{name} was {_shown(was)} and is {_shown(value)}")
+    for session in stored.sessions:
+        told = apart(session.network, now.network)
+        if told is not None:
+            found.setdefault("network", f"the network was another: {told}")
     changed = machine_changes(stored.sessions, now)
     return [*found.values(), *([f"the machine changed: {named(changed)}"] if changed else [])]
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tare.baseline.agreement import LEVELS, lasting, settings
+from tare.baseline.agreement import LEVELS, lasting, networked, settings
 from tare.errors import StoreError
 from tare.findings.phrasing import listing
 from tare.findings.same_machine import rules, takes
@@ -37,6 +37,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     values: dict[str, tuple[float, ...]]
     #: What probes found of the machine before and after, by metric.
     machine: dict[str, Probed] = {}
+    #: What a fingerprint said of the network, by name of the fact.
+    network: dict[str, bool | int | float | str] = {}
 
 
 class Baseline(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +137,7 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
     if not by_source:
         return None
     facts = results.facts[results.facts["session"] == number]
-    told = zip(facts["name"], facts["platform"], facts["value"], strict=True)
+    told = list(zip(facts["name"], facts["platform"], facts["value"], strict=True))
     return Session(
         started=str(row["started"]),
         tare=str(row.get("tare", "")),
@@ -143,6 +145,7 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
         facts=lasting(told),
         values=by_source,
         machine=_machine(results, int(number)),
+        network=networked(told),
     )
 
 

@@ -33,14 +33,14 @@ def against(
     from tare import baseline, plan, store
     from tare.baseline.comparison import FEWEST_TRIALS
 
-    prepared = prepare(_with_trials(table, trials or 1))
+    prepared = prepare(_with_trials(table, trials or 1), execution.network)
     asked = baseline.settings(prepared.experiment, prepared.cells[0].levels())
     metric = plan.metric(prepared.experiment)
     found = baseline.read(stored.path, metric, stored.name, asked)
     baseline.check(stored.path, found, _before(prepared), asked)
     if trials is None:
         # A new session is like the stored ones if it is as long as they are, but for an interval.
-        prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)))
+        prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
         results = store.load(folder)
@@ -60,7 +60,12 @@ def _before(prepared: Prepared) -> Session:
     import tare
     from tare import agent, baseline
 
-    facts = baseline.lasting((f.name, f.platform, f.value) for f in prepared.facts)
+    told = [(f.name, f.platform, f.value) for f in prepared.facts]
     return baseline.Session(
-        started="", tare=tare.__version__, agent=agent.digest(), facts=facts, values={}
+        started="",
+        tare=tare.__version__,
+        agent=agent.digest(),
+        facts=baseline.lasting(told),
+        values={},
+        network=baseline.networked(told),
     )

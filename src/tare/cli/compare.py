@@ -115,6 +115,7 @@ def compare(
             help="Where results are kept, probe the machine for 5 s before and after the trials."
         ),
     ] = True,
+    network_fingerprint: where.NetworkFingerprint = None,
     json: Annotated[
         str | None,
         typer.Option("--json", metavar="FILE", help="Verdicts and values; `-`: standard output."),
@@ -183,7 +184,10 @@ def compare(
         ],
         **factors(platform, workers, pinning, image, size),
     }
-    execution = Execution(resume=resume, as_root=as_root, capture=capture, kept=out is not None)
+    execution = Execution(
+        resume=resume, as_root=as_root, capture=capture, kept=out is not None,
+        network=network_fingerprint,
+    )  # fmt: skip
     if baseline is not None:
         stored = Stored(baseline, baseline_name)
         raise typer.Exit(against(table, stored, trials, execution, wanted))
@@ -199,7 +203,7 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
-    prepared = prepare(table)
+    prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
         results, found = _differences(folder, execution)

@@ -27,6 +27,8 @@ class Execution:
     capture: bool
     #: Whether the folder of the results stays.
     kept: bool
+    #: Fingerprint of the network that it is about.
+    network: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Wanted:
             yield folder
 
 
-def prepare(table: dict[str, Any]) -> Prepared:
+def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
     """Read the question, complaining of options rather than of keys."""
     from tare import conclude, experiment_file
     from tare.catalogue import catalogue
@@ -59,7 +61,8 @@ def prepare(table: dict[str, Any]) -> Prepared:
     asked = table["experiment"]
     asked["metric"] = metric_name(asked["metric"], known.metrics)
     try:
-        return conclude.check(experiment_file.from_table(table, COMMAND_LINE, known))
+        question = experiment_file.from_table(table, COMMAND_LINE, known)
+        return conclude.check(question, network=network)
     except ExperimentError as error:
         raise ExperimentError(as_option(error.message), error.hint) from error
 

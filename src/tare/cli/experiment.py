@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tare.cli import output
+from tare.cli.where import NetworkFingerprint
 from tare.errors import InterruptError, StoreError
 
 app = typer.Typer(no_args_is_help=True, help="Ask a question that is written as a file.")
@@ -84,6 +85,7 @@ def run(
     as_root: Annotated[
         bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
     ] = False,
+    network_fingerprint: NetworkFingerprint = None,
     json: Json = None,
 ) -> None:
     """Execute an experiment and write its report.
@@ -94,7 +96,7 @@ def run(
     from tare.cli.progress import Bar
 
     folder = out or file.with_suffix("")
-    prepared = conclude.prepare(file, skip_missing=skip_missing)
+    prepared = conclude.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
     for note in prepared.notes:
         output.err.print(f"Note: {note.message}")
     try:

@@ -104,6 +104,7 @@ def run(
             help="Where results are kept, probe the machine for 5 s before and after the trials."
         ),
     ] = True,
+    network_fingerprint: where.NetworkFingerprint = None,
     json: Annotated[
         str | None,
         typer.Option(
@@ -155,7 +156,7 @@ def run(
         asked = experiment_file.from_table(table, COMMAND_LINE, known)
     except ExperimentError as error:
         raise ExperimentError(as_option(error.message), error.hint) from error
-    prepared = conclude.check(asked)
+    prepared = conclude.check(asked, network=network_fingerprint)
     with ExitStack() as stack:
         folder = out or stack.enter_context(folder_in_memory())
         failure: TrialError | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -35,5 +36,14 @@ Serve = Annotated[
     list[str] | None,
     typer.Option(
         "--serve", metavar="COMMAND", help="Runs on every other host meanwhile; may be repeated."
+    ),
+]
+NetworkFingerprint = Annotated[
+    Path | None,
+    typer.Option(
+        "--network-fingerprint",
+        metavar="FILE",
+        help="What `tare net fingerprint --out` wrote of the network that this is about: stored "
+        "with the results, which are then compared with none of another network.",
     ),
 ]

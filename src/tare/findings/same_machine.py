@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.errors import StoreError
+from tare.findings import same_network
 from tare.findings.finding import Column, Finding, FindingUnit, Table
 from tare.findings.phrasing import change, counted, listing, quantity
 from tare.fingerprint.difference import Change, Rule, Take, differences
@@ -88,6 +89,7 @@ def chosen(results: Results, numbers: Sequence[int], folder: Path) -> Results:
 
 
 def _refuse(results: Results, folder: Path) -> None:
+    same_network.refuse(results, folder)
     sessions, known = takes(results), rules(results)
     pairs = list(combinations(sorted(sessions), 2))
     for one, other in pairs:

@@ -1,8 +1,8 @@
 """The network's fingerprint in short: kept for later sessions, and stored with their results.
 
 Each session stores the last fingerprint that was taken from this machine, or the one that it was
-given, as facts ``network_…``: figures with their intervals, so that sessions can be compared by
-them long after the file is gone.
+given, as facts ``network_fingerprint_…``: figures with their intervals, so that sessions can be
+compared by them long after the file is gone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tare.network_fingerprint.telling import shaping_told
 
 NAME = "networks.json"
 SOURCE = "tare net fingerprint"
-PREFIX = "network_"
+PREFIX = "network_fingerprint_"
 #: Other ends that are kept, the newest.
 _MOST = 16
 #: How the fingerprint came to the session: only what somebody gave is about its results for sure.

@@ -1,0 +1,120 @@
+"""Sessions on the same network, and on one that is another by its fingerprint."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import synthetic
+
+from tare.baseline import Session, networked
+from tare.baseline.agreement import lasting
+from tare.errors import StoreError
+from tare.findings.same_machine import chosen
+from tare.findings.same_network import UNIT, apart
+from tare.network_fingerprint import remembered
+from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
+from tare.report import network_fingerprint_page
+from tare.results import Results
+
+
+def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:
+    rate = 1e9 * gbps
+    figures = {
+        "bandwidth.fresh": Figure(
+            value=rate, ci=(rate * (1 - width), rate * (1 + width)), unit="bits/s", n=12
+        ),
+        "latency.idle.p50": Figure(value=50e3, ci=(49e3, 51e3), unit="ns", n=12),
+    }
+    return NetworkFingerprint(
+        tare="0.1.0", agent="0" * 64, started="2030-01-01T00:00:00Z", seconds=10.0, effort="brief",
+        end="192.0.2.1", direction="out", streams=1, figures=figures, writes=(), shaping=None,
+        searched=None, here={"mtu": mtu}, there={"mtu": mtu},
+    )  # fmt: skip
+
+
+def sessions(*told: tuple[NetworkFingerprint, str]) -> Results:
+    made = synthetic.make(trials=20)
+    rows = [
+        (number, None, None, fact.name, fact.value, fact.unit, fact.source)
+        for number, (one, origin) in enumerate(told, 1)
+        for fact in remembered.of(one, origin)
+    ]
+    facts = pd.DataFrame(
+        rows, columns=["session", "instance", "platform", "name", "value", "unit", "source"]
+    )
+    return dataclasses.replace(made, facts=facts)
+
+
+def test_one_session_says_what_its_network_was() -> None:
+    found = UNIT.find(sessions((fingerprint(9.4), GIVEN)))
+    assert found is not None
+    assert found.verdict == "told"
+    assert "192.0.2.1" in found.answer
+    assert any("9.4 Gbit/s" in row["value"] for row in found.tables[0].rows)
+
+
+def test_what_is_only_remembered_is_not_a_question() -> None:
+    assert UNIT.find(sessions((fingerprint(9.4), REMEMBERED))) is None
+    assert UNIT.find(synthetic.make(trials=20)) is None
+
+
+def test_the_same_network_twice() -> None:
+    same = sessions((fingerprint(9.4), GIVEN), (fingerprint(9.42), GIVEN))
+    found = UNIT.find(same)
+    assert found is not None
+    assert found.verdict == "yes"
+    assert chosen(same, (), Path("here")) is same
+
+
+def test_another_network_is_refused_where_both_were_given() -> None:
+    other = sessions((fingerprint(9.4), GIVEN), (fingerprint(4.7), GIVEN))
+    found = UNIT.find(other)
+    assert found is not None
+    assert found.verdict == "no"
+    with pytest.raises(StoreError, match="network was not the same") as error:
+        chosen(other, (), Path("here"))
+    assert error.value.hint is not None
+    assert "--session 2" in error.value.hint
+
+
+def test_another_network_is_told_where_it_is_only_remembered() -> None:
+    other = sessions((fingerprint(9.4), REMEMBERED), (fingerprint(4.7), GIVEN))
+    found = UNIT.find(other)
+    assert found is not None
+    assert found.summary is not None
+    assert chosen(other, (), Path("here")) is other
+
+
+def test_wide_intervals_decide_nothing() -> None:
+    found = UNIT.find(sessions((fingerprint(9.4, width=0.3), GIVEN), (fingerprint(9.0), GIVEN)))
+    assert found is not None
+    assert found.verdict == "undecided"
+
+
+def test_baselines_of_another_network_do_not_agree() -> None:
+    def facts(one: NetworkFingerprint) -> list[tuple[str, None, object]]:
+        return [(fact.name, None, fact.value) for fact in remembered.of(one, GIVEN)]
+
+    assert lasting(facts(fingerprint(9.4))) == {}
+    a, b, c = (networked(facts(one)) for one in (
+        fingerprint(9.4), fingerprint(9.41), fingerprint(9.4, mtu="9000")))  # fmt: skip
+    assert apart(a, b) is None
+    told = apart(a, c)
+    assert told is not None
+    assert "mtu" in told
+    assert apart(a, {}) is None
+    old = Session(started="", tare="", agent="", facts={}, values={})
+    assert apart(old.network, a) is None
+
+
+def test_page_of_a_fingerprint(tmp_path: Path) -> None:
+    (page,) = network_fingerprint_page.write(
+        fingerprint(9.4), tmp_path / "network.html", "tare net fingerprint 192.0.2.1"
+    )
+    text = page.read_text()
+    assert "9.4 Gbit/s" in text
+    assert "not looked for" in text
