@@ -225,3 +225,16 @@ def test_lines_are_read_as_they_were_written() -> None:
         for one in (ends.connected, *ends.phase(20)):
             assert lines.decode(lines.encode(one)) == one
     assert msgspec.json.decode(lines.encode(ends.connected))["record"] == "connected"
+
+
+@pytest.mark.parametrize("bins", ['[["a",1]]', "[[1,2],[],[3,4]]", "[[1.5,2]]", "7", "[[1,2,3]]"])
+def test_bins_that_are_none_are_left_out(tmp_path: Path, bins: str) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    path = tmp_path / "m" / writing.TRACE
+    text = path.read_text()
+    start = text.index('"bins":', text.index('"round_trips"')) + len('"bins":')
+    path.write_text(text[:start] + bins + text[text.index("]]", start) + 2 :])
+    course = folder.read(tmp_path / "m").courses["out"]
+    assert len(course) == 3
+    assert np.isnan(course.round_trip_ns[0, :3]).all()
+    assert len(course.round_trips[0]) == 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,8 @@ _PLAIN = (
     "window_segments", "busy_ns", "receiver_limited_ns", "buffer_limited_ns", "sender_cpu_ns",
     "receiver_cpu_ns",
 )  # fmt: skip
+_plain_of = attrgetter(*_PLAIN)
+_NAN = float("nan")
 
 
 class Columns:
@@ -83,26 +86,24 @@ class Columns:
 
     def __init__(self, direction: Direction) -> None:
         self._direction = direction
-        self._plain = {name: array("d") for name in (*_PLAIN, "start_s", "end_s", "on_s")}
+        # Row by row: one call appends them all.
+        self._plain = array("d")
         self._phase = array("q")
         self._smoothed = Rows(QUANTILES)
         self._round_trips = Rows(QUANTILES)
 
     def add(self, start_s: float, end_s: float, one: Interval) -> None:
         """Take the next."""
-        plain = self._plain
-        for name in _PLAIN:
-            value = getattr(one, name)
-            plain[name].append(float("nan") if value is None else value)
-        plain["start_s"].append(start_s)
-        plain["end_s"].append(end_s)
-        plain["on_s"].append(one.on_ns / 1e9)
+        self._plain.extend([_NAN if value is None else value for value in _plain_of(one)])
+        self._plain.extend((start_s, end_s, one.on_ns / 1e9))
         self._phase.append(one.id)
         self._smoothed.add(one.smoothed_rtt, (one.id, True))
         self._round_trips.add(one.round_trips, (one.id, _is_loaded(one)))
 
     def course(self) -> Course:
         """Return all of them."""
+        names = (*_PLAIN, "start_s", "end_s", "on_s")
+        rows = np.array(self._plain).reshape(-1, len(names))
         smoothed, round_trips = self._smoothed.quantiles(), self._round_trips.quantiles()
         return Course(
             direction=self._direction,
@@ -112,7 +113,7 @@ class Columns:
             smoothed=_of(self._smoothed, loaded=True),
             round_trips=_of(self._round_trips, loaded=True),
             idle=_of(self._round_trips, loaded=False),
-            **{name: np.array(values) for name, values in self._plain.items()},
+            **{name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(names)},
         )
 
 

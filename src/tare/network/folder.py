@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import StoreError
-from tare.network import writing
+from tare.network import lines, writing
 from tare.network.course import Columns, Course
 from tare.network.lines import Phase
 from tare.network.placing import Reader
@@ -100,7 +100,7 @@ def read(folder: Path) -> Measured:
         If it holds none, or one of another version.
     """
     asked = writing.read_asked(folder)
-    reader = Reader(folder)
+    reader = Reader(folder, lines.decode_quickly)
     columns: dict[Direction, Columns] = {}
     for start_s, end_s, interval in reader.intervals():
         if interval.direction not in columns:

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from tare.network.lines import UnreadHistogram
 from tare.record import Histogram
 
 #: Bins of each power of two; a time beyond the last bin (some 500 years) is none.
@@ -84,7 +85,7 @@ class Times:
         if len(bins):
             self.reach(some)
 
-    def reach(self, some: Histogram) -> None:
+    def reach(self, some: Histogram | UnreadHistogram) -> None:
         """Take the ends and the sum of a histogram, whose bins are counted otherwise."""
         self._reach(some.min_ns, some.max_ns, some.sum_ns)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,6 +48,8 @@ class Reader:
     """
 
     folder: Path
+    #: How a line is read.
+    decode: Callable[[bytes], lines.Line] = lines.decode
     begun_ns: int | None = None
     phases: dict[int, Phase] = field(default_factory=dict)
     phases_over: set[int] = field(default_factory=set)
@@ -119,7 +121,7 @@ class Reader:
 
     def _read(self, data: bytes) -> lines.Line | None:
         try:
-            return lines.decode(data)
+            return self.decode(data)
         except msgspec.DecodeError as error:
             self._damaged += 1
             if self._damaged > _MOST_DAMAGED:

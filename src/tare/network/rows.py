@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
 from array import array
 from collections.abc import Sequence
-from itertools import chain
 
+import msgspec
 import numpy as np
 
 from tare.network.histogram import BINS, EDGES_NS, Counts, Floats, Times
+from tare.network.lines import UnreadHistogram
 from tare.record import Histogram
 
-#: Numbers that wait to be worked off together.
-_BATCH = 1 << 17
+#: Bytes that wait to be worked off together.
+_BATCH = 1 << 20
+_NAN = float("nan")
 #: More times of one bin than any interval has.
 _MOST = 1 << 40
 
@@ -35,23 +39,27 @@ class Rows:
         self._qs = qs
         self.together: dict[tuple[int, bool | None], Times] = {}
         self._of: list[tuple[int, bool | None]] = []
-        self._flat = array("q")
-        self._lengths = array("q")
+        self._texts: list[bytes] = []
+        self._size = 0
         self._ends = array("d")
         self._done: list[Floats] = []
 
-    def add(self, some: Histogram, of: tuple[int, bool | None]) -> None:
+    def add(self, some: Histogram | UnreadHistogram, of: tuple[int, bool | None]) -> None:
         """Take the histogram of the next interval."""
-        self._flat.extend(chain.from_iterable(some.bins))
-        self._lengths.append(len(some.bins))
-        nan = float("nan")
-        self._ends.append(nan if some.min_ns is None else some.min_ns)
-        self._ends.append(nan if some.max_ns is None else some.max_ns)
+        bins = some.bins
+        # A raw text would keep the whole line that it is of.
+        text = bytes(bins) if isinstance(bins, msgspec.Raw) else msgspec.json.encode(bins)
+        self._texts.append(text.translate(None, b"[] "))
+        self._size += len(text)
+        self._ends.append(_NAN if some.min_ns is None else some.min_ns)
+        self._ends.append(_NAN if some.max_ns is None else some.max_ns)
         self._of.append(of)
-        if some.bins:
-            times = self.together.setdefault(of, Times())
+        if some.min_ns is not None:
+            times = self.together.get(of)
+            if times is None:
+                times = self.together[of] = Times()
             times.reach(some)
-        if len(self._flat) >= _BATCH:
+        if self._size >= _BATCH:
             self._work_off()
 
     def quantiles(self) -> Floats:
@@ -61,19 +69,19 @@ class Rows:
         return np.concatenate(self._done) if self._done else np.empty((0, width))
 
     def _work_off(self) -> None:
-        if not self._lengths:
+        if not self._texts:
             return
-        flat = np.array(self._flat, dtype=np.int64).reshape(-1, 2)
+        flat, lengths = _numbers(self._texts)
         bins = np.clip(flat[:, 0], 0, BINS - 1)
         possible = (flat[:, 0] == bins) & (flat[:, 1] > 0)
         counts = np.where(possible, np.minimum(flat[:, 1], _MOST), 0)
-        lengths = np.array(self._lengths, dtype=np.int64)
         self._count(bins, counts, lengths)
         ends = np.array(self._ends).reshape(-1, 2)
         self._done.append(_quantiles(bins, counts, lengths, ends, self._qs))
         self._of.clear()
-        for some in (self._flat, self._lengths, self._ends):
-            del some[:]
+        self._texts.clear()
+        self._size = 0
+        del self._ends[:]
 
     def _count(self, bins: Counts, counts: Counts, lengths: Counts) -> None:
         numbers = {of: i for i, of in enumerate(dict.fromkeys(self._of))}
@@ -82,7 +90,25 @@ class Rows:
             mine = owner == number
             if mine.any():
                 added = np.bincount(bins[mine], counts[mine], BINS)
-                self.together[of].counts += added.astype(np.int64)
+                self.together.setdefault(of, Times()).counts += added.astype(np.int64)
+
+
+def _numbers(texts: Sequence[bytes]) -> tuple[Counts, Counts]:
+    """Read bins and counts of some rows, a pair a line, and how many each row has."""
+    lengths = np.array([(text.count(b",") + 1) // 2 if text else 0 for text in texts])
+    together = b",".join(text for text in texts if text)
+    if not together.translate(None, b"0123456789,"):
+        with warnings.catch_warnings(), contextlib.suppress(ValueError):
+            # Of what is no list of numbers it returns fewer.
+            warnings.simplefilter("ignore")
+            flat = np.fromstring(together, dtype=np.int64, sep=",")
+            if len(flat) == 2 * lengths.sum():
+                return flat.reshape(-1, 2), lengths
+    if len(texts) == 1:
+        # One that no agent would write is none.
+        return np.empty((0, 2), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    parts = [_numbers([text]) for text in texts]
+    return np.concatenate([part[0] for part in parts]), np.concatenate([p[1] for p in parts])
 
 
 def _quantiles(
