@@ -62,6 +62,8 @@ class Commands:
             hosts, enter = folder / "hosts", folder / "enter"
             hosts.write_text("".join(f"{address}\n" for address in self.addresses))
             enter.write_text(self._script())
+            # Whoever called sudo reads them as himself.
+            hosts.chmod(0o644)
             enter.chmod(0o755)
             self._told |= {"host_file": str(hosts), "enter": str(enter)}
             self._told |= {f"host{n}": address for n, address in enumerate(self.addresses, 1)}

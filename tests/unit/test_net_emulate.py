@@ -1,0 +1,203 @@
+"""What ``tare net emulate`` makes of what is typed, and what it says."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tare import record
+from tare.cli import net_emulate_screen as screen
+from tare.cli.app import enter
+from tare.cli.net_emulate_asked import Options, asked, placed
+from tare.errors import ExperimentError, InputError, PlatformError
+from tare.network.commands import Commands
+from tare.network.emulation import summaries
+from tare.network.emulator import Emulator
+from tare.network.tokens import MOST_MOMENTS, Log, Moment
+from tare.report.network_charts import tokens as picture
+from tare.shaping.specification import Bucket, Rate, parse
+
+GBIT = 10**9
+AGENT = [sys.executable, str(Path(__file__).with_name("emulating.py"))]
+
+
+def _options(
+    *spec: str,
+    hosts: int | None = None,
+    host: tuple[str, ...] = (),
+    on: str = "1",
+    serve: tuple[str, ...] = (),
+    interface: str | None = None,
+    lasts: str | None = None,
+    clouds: Path | None = None,
+) -> Options:
+    return Options(spec, ("true",), hosts, host, on, serve, interface, lasts, clouds)
+
+
+def test_words_of_a_specification_need_no_quotes() -> None:
+    found = asked(_options("bucket", "high=2Gbit", "low=200Mbit", "budget=10Gbit"))
+    assert len(found.shapes) == 2
+    assert (
+        found.shapes[0] == found.shapes[1] == parse("bucket high=2Gbit low=200Mbit budget=10Gbit")
+    )
+
+
+def test_a_host_can_be_shaped_by_itself() -> None:
+    found = asked(_options("none", host=("3=rate 10Mbit",), on="all"))
+    assert found.shapes == (None, None, Rate(rate_bps=10_000_000))
+    assert found.on == (1, 2, 3)
+    assert asked(_options(host=("2=rate 10Mbit",))).shapes == (None, Rate(rate_bps=10_000_000))
+
+
+def test_servers_are_where_the_command_is_not() -> None:
+    found = asked(_options("none", hosts=4, on="2", serve=("iperf3 -s",)))
+    assert placed(found) == [1, 3, 4]
+    assert found.serve == (("iperf3", "-s"),)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (_options(), "how shall the network be shaped"),
+        (_options("rate", "fast"), "a number"),
+        (_options("none", hosts=2, host=("3=none",)), "2 hosts"),
+        (_options("none", host=("three=none",)), "from 1"),
+        (_options("none", host=("rate 3Gbit",)), "from 1"),
+        (_options("none", on="3"), "no host"),
+        (_options("none", on="first"), "no host"),
+        (_options("none", lasts="soon"), "no time"),
+        (_options("none", lasts="0s"), "no time"),
+        (_options("none", interface="eth0", hosts=3), "leave out|--hosts"),
+        (_options("none", interface="eth0", serve=("true",)), "--serve"),
+        (_options("none", serve=("a | b",)), "needs a shell"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(options: Options, said: str) -> None:
+    with pytest.raises(ExperimentError, match=said):
+        asked(options)
+
+
+def test_clouds_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "clouds.toml"
+    file.write_text('[A]\n"1%" = "1Gbit"\n"99%" = "2Gbit"\n')
+    assert asked(_options("cloud:A", clouds=file)).shapes[0] is not None
+    with pytest.raises(InputError, match="cannot read"):
+        asked(_options("cloud:A", clouds=tmp_path / "none.toml"))
+
+
+def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+
+    def take(options: Options) -> None:
+        seen.append((options.spec, options.command))
+        raise ExperimentError("enough")
+
+    monkeypatch.setattr("tare.cli.net_emulate_asked.asked", take)
+    words = ["tare", "net", "emulate", "rate", "1Gbit", "--hosts", "3", "--", "a", "--hosts", "--"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert enter() == ExperimentError.exit_code
+    assert seen == [(("rate", "1Gbit"), ("a", "--hosts", "--"))]
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Iterator[Commands]:
+    with Emulator("tare-0f0f0f", 3, argv=AGENT) as emulator, Commands(emulator, tmp_path) as told:
+        yield told
+
+
+def test_addresses_are_put_into_commands(commands: Commands, tmp_path: Path) -> None:
+    words = ["{host}", "{host3}:80", "-H{hosts}", "{host_file}", "{print $1} {}", "{enter}"]
+    assert commands.fill(words, 2) == [
+        "10.77.0.2", "10.77.0.3:80", "-H10.77.0.1,10.77.0.2,10.77.0.3", str(tmp_path / "hosts"),
+        "{print $1} {}", str(tmp_path / "enter"),
+    ]  # fmt: skip
+    assert (tmp_path / "hosts").read_text() == "10.77.0.1\n10.77.0.2\n10.77.0.3\n"
+    assert os.access(tmp_path / "enter", os.X_OK)
+    assert commands.environment(2)["TARE_HOST"] == "10.77.0.2"
+    assert commands.environment(2)["TARE_HOSTS"] == "10.77.0.1,10.77.0.2,10.77.0.3"
+
+
+def test_a_host_that_is_not_there_is_refused(commands: Commands) -> None:
+    with pytest.raises(ExperimentError, match=r"\{host4\} stands for nothing here"):
+        commands.fill(["{host4}"], 1)
+
+
+def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with (
+        Emulator("tare-0f0f0f", interface="eth0", argv=AGENT) as emulator,
+        Commands(emulator, tmp_path) as told,
+        pytest.raises(PlatformError, match="cannot start"),
+    ):
+        told.start(["/nonexistent"], 1)
+
+
+def _states(at_ns: int, tokens: int, sent: int, dry: int | None = None) -> record.HostStates:
+    host = record.HostState(
+        host=1, tokens_bits=tokens, rate_bps=GBIT, sent_bytes=sent, dropped_packets=0,
+        waiting_bytes=0, times_dry=0 if dry is None else 1, dry_ns=0 if dry is None else GBIT,
+        first_dry_ns=dry,
+    )  # fmt: skip
+    return record.HostStates(id=None, at_ns=at_ns, hosts=(host,))
+
+
+def test_a_long_log_is_kept_in_short_and_written_whole(tmp_path: Path) -> None:
+    log = Log(100, tmp_path / "tokens.ndjson")
+    count = 5 * MOST_MOMENTS
+    for number in range(count):
+        log.take(_states(100 + number, number, number))
+    log.close()
+    kept = log.moments()
+    assert MOST_MOMENTS // 4 < len(kept) <= MOST_MOMENTS
+    assert kept[0].at_ns == 0
+    assert len({b.at_ns - a.at_ns for a, b in itertools.pairwise(kept)}) == 1
+    assert len((tmp_path / "tokens.ndjson").read_text().splitlines()) == count
+
+
+def test_what_became_of_a_host_counts_from_the_start() -> None:
+    built = (record.BuiltHost(host=1, namespace=None, address=None, interface="eth0"),)
+    shapes = (parse("bucket high=2Gbit low=200Mbit budget=10Gbit"),)
+    first, last = _states(0, 10 * GBIT, 500), _states(9 * GBIT, 0, 1500, dry=7 * GBIT)
+    (host,) = summaries(built, shapes, first, last, 2 * GBIT, {1: 3})
+    assert (host.sent_bytes, host.first_dry_s, host.dry_s) == (1000, 5.0, 1.0)
+    assert (host.capacity_bits, host.exit_code) == (10 * GBIT, 3)
+
+
+def test_tokens_over_time_are_drawn() -> None:
+    assert screen.sparkline([8, 8, 4, 0], 8) == "│██▄ │"
+    assert screen.sparkline([1e-6], 8) == "│▁│"
+    assert screen.sparkline([], 8) == ""
+    assert len(screen.sparkline(list(range(1000)), 1000, width=10)) == 12
+
+
+def test_the_line_at_the_bottom_says_what_is_left() -> None:
+    moment = Moment(
+        at_ns=3 * GBIT, tokens_bits=(5 * GBIT, None), rate_bps=(2 * GBIT, None), sent_bytes=(0, 0)
+    )
+    told = screen.live(moment, (10 * GBIT, None))
+    assert "1: ▕████░░░░▏ 5 Gbit left, 2 Gbit/s" in told
+    assert "2: not shaped" in told
+
+
+def test_a_picture_is_drawn_of_buckets_and_of_rates() -> None:
+    built = (record.BuiltHost(host=1, namespace=None, address=None, interface="eth0"),)
+    bucket = parse("bucket high=2Gbit low=200Mbit budget=10Gbit")
+    assert isinstance(bucket, Bucket)
+    log = Log(0)
+    for number in range(50):
+        log.take(_states(number * GBIT, max(0, 10 - number) * GBIT, number * 10**8))
+    first = _states(0, 10 * GBIT, 0)
+    from tare.network.emulation import Emulation
+
+    emulation = Emulation(
+        command=("true",), started="2020-01-01T00:00:00+00:00", seconds=50.0,
+        hosts=summaries(built, (bucket,), first, first, 0, {}), checks=(),
+    )  # fmt: skip
+    chart = picture.draw(emulation, log.moments())
+    assert chart is not None
+    assert picture.as_svg(chart).startswith("<svg")
+    assert picture.draw(emulation, log.moments()[:1]) is None
