@@ -86,6 +86,8 @@ class Channel:
         self.interval_ns = 100_000_000
         self.origin = network.clock.now
         self.dies_after = dies_after
+        self.skipped = -1
+        self.done_ns = 0
         self.closed = False
 
     def send(self, line: bytes) -> None:
@@ -93,7 +95,7 @@ class Channel:
         if isinstance(order, Sending):
             self.waiting.append(order)
         elif isinstance(order, Skip):
-            self.lines = [one for one in self.lines if b"phase_over" in one]
+            self.skipped = order.id
         else:
             self.interval_ns = order.interval_ns
             facts = tuple(EndFact(name=n, value=v) for n, v in self.network.facts.items())
@@ -101,7 +103,7 @@ class Channel:
 
     def receive(self, timeout_s: float | None) -> bytes | None:
         if not self.lines and self.waiting:
-            self._carry_out(self.waiting.pop(0))
+            self._go_on(self.waiting[0])
         if not self.lines:
             return None
         if self.dies_after is not None:
@@ -119,27 +121,30 @@ class Channel:
     def _tell(self, record: MeasureRecord) -> None:
         self.lines.append(msgspec.json.encode(record))
 
-    def _carry_out(self, order: Sending) -> None:
-        left, network = order.duration_ns, self.network
-        while left > 0:
-            length = min(left, self.interval_ns)
-            left -= length
-            start = round(1e9 * (network.clock.now - self.origin))
-            send = order.on_ns > 0
-            sent = network.pass_time(length / 1e9, send)
-            dry = network.capacity is not None and network.tokens < 1e6
-            segments = round(sent / WIRE / 8 / SEGMENT)
-            self._tell(
-                Interval(
-                    id=order.id, direction="out", start_ns=start, end_ns=start + length,
-                    on_ns=length if send else 0, acked_bytes=round(sent / WIRE / 8),
-                    received_bytes=None, segments=segments if send else None,
-                    retransmits=segments // 500, segment_bytes=SEGMENT, min_rtt_ns=50_000,
-                    smoothed_rtt=of_times(network.round_trips(send, dry) if send else []),
-                    rtt_variation_ns=None, window_segments=None, busy_ns=None,
-                    receiver_limited_ns=None, buffer_limited_ns=None,
-                    round_trips=of_times(network.round_trips(send, dry)),
-                    sender_cpu_ns=None, receiver_cpu_ns=None,
-                )
-            )  # fmt: skip
-        self._tell(PhaseOver(id=order.id, skipped=False))
+    def _go_on(self, order: Sending) -> None:
+        network = self.network
+        if order.id < self.skipped or self.done_ns >= order.duration_ns:
+            self.waiting.pop(0)
+            self.done_ns = 0
+            self._tell(PhaseOver(id=order.id, skipped=order.id < self.skipped))
+            return
+        length = min(order.duration_ns - self.done_ns, self.interval_ns)
+        self.done_ns += length
+        start = round(1e9 * (network.clock.now - self.origin))
+        send = order.on_ns > 0
+        sent = network.pass_time(length / 1e9, send)
+        dry = network.capacity is not None and network.tokens < 1e6
+        segments = round(sent / WIRE / 8 / SEGMENT)
+        self._tell(
+            Interval(
+                id=order.id, direction="out", start_ns=start, end_ns=start + length,
+                on_ns=length if send else 0, acked_bytes=round(sent / WIRE / 8),
+                received_bytes=None, segments=segments if send else None,
+                retransmits=segments // 500, segment_bytes=SEGMENT, min_rtt_ns=50_000,
+                smoothed_rtt=of_times(network.round_trips(send, dry) if send else []),
+                rtt_variation_ns=None, window_segments=None, busy_ns=None,
+                receiver_limited_ns=None, buffer_limited_ns=None,
+                round_trips=of_times(network.round_trips(send, dry)),
+                sender_cpu_ns=None, receiver_cpu_ns=None,
+            )
+        )  # fmt: skip

@@ -8,7 +8,7 @@ decides). One drop is not called a bucket: contention looks like it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,6 +29,8 @@ from tare.shaping.trace import Trace
 INTERVAL_S = 0.1
 #: Half the width of the intervals that is aimed at, relative.
 PRECISION = 0.05
+#: While it sends, what to do next is asked at least so often: sent beyond need is wasted.
+_LOOK_S = 5.0
 #: A phase that would be shorter than this says nothing.
 _LEAST_S = 0.2
 
@@ -91,6 +93,8 @@ class Course:
     direction: str = "out"
     intervals: list[Interval] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    _acked_bytes: int = 0
+    _segment_bytes: int = 0
 
     def add(self, happening: Happening) -> Interval | None:
         """Take what was told; returns it where it is an interval of this direction."""
@@ -98,6 +102,8 @@ class Course:
             self.gaps.append(happening)
         if isinstance(happening, Interval) and happening.direction == self.direction:
             self.intervals.append(happening)
+            self._acked_bytes += happening.acked_bytes
+            self._segment_bytes = happening.segment_bytes or self._segment_bytes
             return happening
         return None
 
@@ -110,7 +116,7 @@ class Course:
     @property
     def spent_bits(self) -> float:
         """All that was sent, on the wire."""
-        return 8 * self.wire * sum(one.acked_bytes for one in self.intervals)
+        return 8 * wire_bits(self._segment_bytes, ip6=False) * self._acked_bytes
 
     def trace(self) -> Trace:
         """Return what was carried so far; seconds count from the first interval."""
@@ -215,22 +221,54 @@ class _Search:
 
     def run(self) -> str:
         """Go from phase to phase; returns why it ended."""
-        bounds = self._bounds
+        what: Next | None = None
         while True:
-            left_s = bounds.seconds - self.elapsed_s
+            left_s = self._bounds.seconds - self.elapsed_s
             if left_s < _LEAST_S:
-                return f"its {bounds.seconds:g} s were over"
-            what = next_phase(self.course.trace(), bounds.seconds, bounds.precision)
+                return f"its {self._bounds.seconds:g} s were over"
+            what = what or self._next()
             if what.action == "done":
                 return what.why
             if what.action == "rest" and what.seconds >= left_s:
                 return f"a rest of {what.seconds:.0f} s would be next, and {left_s:.0f} s are left"
             self._teller.phase(what, left_s)
-            if self._phase(what.action == "send", _whole(min(what.seconds, left_s))):
-                return f"{format_amount(bounds.bits or 0)} were sent, as many as it may"
+            if what.action == "rest":
+                for _ in self._told(_whole(what.seconds), send=False):
+                    pass
+                what = None
+            else:
+                what = self._send(what, _whole(left_s))
+            if self._spent:
+                return f"{format_amount(self._bounds.bits or 0)} were sent, as many as it may"
 
-    def _phase(self, send: bool, seconds: float) -> bool:
-        """Carry one phase out; returns whether everything is spent that may be."""
+    @property
+    def _spent(self) -> bool:
+        return self._bounds.bits is not None and self.course.spent_bits >= self._bounds.bits
+
+    def _next(self) -> Next:
+        return next_phase(self.course.trace(), self._bounds.seconds, self._bounds.precision)
+
+    def _send(self, what: Next, most_s: float) -> Next | None:
+        """Send until something else is to be done, which is returned, without any pause.
+
+        A pause would be a rest, however short: a bucket is fuller after it.
+        """
+        due_s, sent_s = min(what.seconds, _LOOK_S), 0.0
+        then: Next | None = None
+        for one in self._told(most_s, send=True):
+            sent_s += (one.end_ns - one.start_ns) / 1e9
+            if then is not None or (not self._spent and sent_s < due_s):
+                continue
+            then = self._next()
+            if self._spent or then.action != "send":
+                self._ends.skip()
+                continue
+            self._teller.phase(then, self._bounds.seconds - self.elapsed_s)
+            due_s, then = sent_s + min(then.seconds, _LOOK_S), None
+        return then
+
+    def _told(self, seconds: float, *, send: bool) -> Iterator[Interval]:
+        """Carry one phase out, and yield its intervals."""
         order = self._ends.order(seconds, None if send else 0.0, 0.0, WRITE_BYTES)
         if self._keeper is not None:
             self._keeper.phase(order)
@@ -238,14 +276,10 @@ class _Search:
             if self._keeper is not None:
                 self._keeper.write(happening)
             one = self.course.add(happening)
-            if one is None:
-                continue
-            spent_bits = self.course.spent_bits
-            self._teller.seen(_rate(one), spent_bits, self._bounds.seconds - self.elapsed_s)
-            if send and self._bounds.bits is not None and spent_bits >= self._bounds.bits:
-                self._ends.skip()
-                return True
-        return False
+            if one is not None:
+                left_s = self._bounds.seconds - self.elapsed_s
+                self._teller.seen(_rate(one), self.course.spent_bits, left_s)
+                yield one
 
 
 def _whole(seconds: float) -> float:
