@@ -9,6 +9,7 @@ from pathlib import Path
 
 import journals
 import msgspec
+import networked
 import pytest
 import sweeps
 import synthetic
@@ -111,8 +112,14 @@ def _swept(folder, results):
 
 
 @pytest.fixture(scope="module")
-def every(made, compared, swept, swept_twice, sized):
-    return (made, compared, swept, swept_twice, sized)
+def shaped(folder):
+    """Make the page of a program under several budgets of its network."""
+    return _swept(folder, networked.make(networked.budgets(4, 1), trials=13, budget="carry"))
+
+
+@pytest.fixture(scope="module")
+def every(made, compared, swept, swept_twice, sized, shaped):
+    return (made, compared, swept, swept_twice, sized, shaped)
 
 
 @pytest.fixture(scope="module")

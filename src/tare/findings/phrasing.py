@@ -16,8 +16,12 @@ __all__ = [
 _TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
 _RATE_UNITS = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
+_BIT_UNITS = (("Gbit", 1e9), ("Mbit", 1e6), ("kbit", 1e3), ("bit", 1.0))
 _FREQUENCY_UNITS = (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0))
-_SCALES = {"ns": _TIME_UNITS, "bytes": _SIZE_UNITS, "B/s": _RATE_UNITS, "Hz": _FREQUENCY_UNITS}
+_SCALES = {
+    "ns": _TIME_UNITS, "bytes": _SIZE_UNITS, "bits": _BIT_UNITS, "B/s": _RATE_UNITS,
+    "Hz": _FREQUENCY_UNITS,
+}  # fmt: skip
 _QUANTITIES = {
     "kernel_cpu_ns": "CPU time of the kernel",
     "kernel_wall_ns": "wall time of the kernel",

@@ -246,7 +246,8 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="told",
-        summary=answer,
+        # Of the network's levels there is more to say elsewhere.
+        summary=None if "network" in cells.factors else answer,
         basis=str(basis),
         tables=(table,),
         charts=_CHARTS,

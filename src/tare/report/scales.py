@@ -12,6 +12,7 @@ SCALES = {
     "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
     "bytes": (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0)),
     "B/s": (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)),
+    "bits": (("Gbit", 1e9), ("Mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)),
     "Hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
     "hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
 }
@@ -25,7 +26,8 @@ def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
     values : iterable of float
         As stored.
     unit : str
-        Unit as stored: ``s``, ``ns``, ``bytes``, ``B/s``, ``Hz``, ``%``, or ``1`` for none.
+        Unit as stored: ``s``, ``ns``, ``bytes``, ``bits``, ``B/s``, ``Hz``, ``%``, or ``1`` for
+        none.
 
     Returns
     -------

@@ -1,0 +1,253 @@
+"""Which budgets matter to a program, who holds it up, and how to repeat it: advice in few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.network_cells import Networks, applies, carried, networks_of
+from tare.findings.network_course import courses
+from tare.findings.network_dry import droughts
+from tare.findings.network_need import Need, needs
+from tare.findings.network_repetitions import remedy
+from tare.findings.network_slowdown import Slowed, nothing, slowdowns, too_few
+from tare.findings.network_spending import CAVEATS
+from tare.findings.network_spread import unknown
+from tare.findings.phrasing import (
+    change_interval,
+    counted,
+    listing,
+    metric_name,
+    percent,
+    quantity,
+)
+from tare.findings.telling import further
+from tare.registry import Description
+from tare.results import Results
+from tare.statistics.depletion import BOUND
+
+_DESCRIPTION = Description(
+    name="network_advice",
+    title="Budgets that matter, who runs dry first, and how to repeat the experiment",
+    question="Which network does it need, and how is it repeated?",
+    source="CLOUDNET, sections 4 and 5",
+)
+#: Lines of advice that are given, and those of them that one thing may take.
+MOST_LINES = 6
+_MOST_OF_ONE = 2
+
+
+@dataclass(frozen=True)
+class Line:
+    """One piece of advice: what it is about, what to do or to know, and why."""
+
+    about: str
+    advice: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{self.advice}: {self.evidence}."
+
+
+def find(results: Results) -> Finding | None:
+    """Advise on the budgets that were tried."""
+    if not applies(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, str):
+        return uncompared(_DESCRIPTION, networks)
+    lines = advise(networks)
+    if not lines:
+        return uncompared(_DESCRIPTION, nothing(networks))
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join(str(line) for line in lines),
+        advice=tuple(str(line) for line in lines),
+        verdict="undecided" if all("ot decided" in x.advice for x in lines) else "told",
+        basis=str(networks.basis),
+        tables=(_table(lines, networks),),
+        caveats=CAVEATS if needs(networks) else (),
+    )
+
+
+def advise(networks: Networks) -> list[Line]:
+    """Return at most six pieces of advice, the most important first."""
+    parts = (
+        _budgets(networks),
+        _rates(networks),
+        _stragglers(networks),
+        _repetitions(networks),
+        _unknown(networks),
+        _open(networks),
+    )
+    return [line for part in parts for line in list(part)[:_MOST_OF_ONE]][:MOST_LINES]
+
+
+def _budgets(networks: Networks) -> Iterable[Line]:
+    """Say which budgets matter, of those that ran dry first."""
+    for need in sorted(needs(networks), key=lambda n: n.short is None):
+        sent = f"it sends {quantity(need.busiest.sent.estimate, 'bits')} a trial"
+        if len(need.spendings[0].hosts) > 1:
+            sent += f" from host {need.busiest.host}"
+        if need.bits is not None and need.bits > 0:
+            sent += f" and takes {quantity(need.bits, 'bits')} at most out of its bucket"
+        where = f"For {need.ladder.where}, " if need.ladder.where else ""
+        advice, evidence = _budget(need, networks)
+        yield Line("budget", _begun(where + advice), f"{sent}{evidence}")
+
+
+def _budget(need: Need, networks: Networks) -> tuple[str, str]:
+    if carried(networks.results):
+        return _shared(need)
+    if need.short is None:
+        least = need.spendings[-1].rung.level.name
+        return f"no budget that was tried matters, {least} the least of them", ", which none lacked"
+    short = need.short.rung.level
+    beside = next((s for s in _beside_largest(networks, need) if s.level == short), None)
+    shown = ""
+    if beside is not None:
+        shown = f"; {short.name} runs dry and "
+        if beside.slower:
+            shown += f"takes {beside.change}"
+        else:
+            word = "costs little" if beside.harmless else "its cost is not decided"
+            shown += f"{word}, {beside.change}"
+        shown += f" beside {beside.beside.name}"
+    if need.enough is None or need.bits is None:
+        return f"a larger budget than {short.name} is needed", f", and every budget ran dry{shown}"
+    return f"budgets above {quantity(need.bits, 'bits')} do not matter", shown
+
+
+def _shared(need: Need) -> tuple[str, str]:
+    first = need.spendings[0]
+    dry = (first.rung.use["times_dry"] > 0).groupby(first.rung.use["trial"]).any()
+    before = int(dry.to_numpy().argmax()) if dry.any() else len(dry)
+    lasted = f"{first.rung.level.name} lasts for {counted(before, 'trial')} in a row"
+    return lasted, "" if dry.any() else ", and there were no more"
+
+
+def _beside_largest(networks: Networks, need: Need) -> list[Slowed]:
+    return [
+        s
+        for s in slowdowns(networks)
+        if s.beside == networks.largest and s.pair.levels == need.ladder.levels
+    ]
+
+
+def _rates(networks: Networks) -> Iterable[Line]:
+    """Say what the high rate costs, where a bucket that never ran dry is slower than none."""
+    if carried(networks.results):
+        return
+    full = {(id(n.ladder), n.enough.rung.level) for n in needs(networks) if n.enough is not None}
+    for ladder in networks.ladders:
+        here = [
+            s
+            for s in slowdowns(networks)
+            if s.slower
+            and s.beside == networks.reference
+            and s.pair.levels == ladder.levels
+            and (id(ladder), s.level) in full
+        ]
+        for s in here:
+            where = f" for {ladder.where}" if ladder.where else ""
+            yield Line(
+                "rate",
+                f"Its high rate alone slows it down{where}, however large the budget",
+                f"{s.level.name} never ran dry, and takes {s.change} beside {s.beside.name}",
+            )
+
+
+def _stragglers(networks: Networks) -> Iterable[Line]:
+    """Name the host that runs dry while the others do not."""
+    some = [d for d in droughts(networks) if d.alone and len(d.hosts) > 1]
+    for d in some[:1]:
+        host = max(d.hosts, key=lambda h: h.times)
+        when = "" if host.first_ns is None else f", {quantity(host.first_ns, 'ns')} after its start"
+        others = listing(f"host {h.host}" for h in d.hosts if h is not host)
+        yield Line(
+            "straggler",
+            f"Host {host.host} runs dry, and {others} {'do' if len(d.hosts) > 2 else 'does'} not: "
+            "to share what it sends, or to give it a larger budget, would help",
+            f"at {d.name} it alone is dry in {d.alone} of {counted(d.rung.n, 'trial')}{when}",
+        )
+
+
+def _repetitions(networks: Networks) -> Iterable[Line]:
+    """Say whether more trials help."""
+    found = courses(networks)
+    drained = [c for c in found if c.state == "drained"]
+    if drained:
+        told = listing(f"{c.name} {c.ratio}" for c in drained)
+        text = remedy(drained).rstrip(".")
+        yield Line(
+            "repetitions",
+            text.replace(": rest", "; rest", 1).replace(": let", "; let", 1),
+            f"trials that began with least take, beside those with most, {told}",
+        )
+    steady = [c for c in found if c.state == "steady" and c.rung.level.bucket is not None]
+    if steady:
+        names = listing(c.name for c in steady)
+        yield Line(
+            "repetitions",
+            f"More trials help at {names}",
+            f"those that began with least differ from the others by less than {percent(BOUND)}",
+        )
+    open_ = [c for c in found if c.state == "not decided" and c.rung.level.bucket is not None]
+    if open_ and not drained:
+        names = listing(c.name for c in open_)
+        yield Line(
+            "repetitions",
+            f"Whether more trials help at {names} is not decided",
+            f"{counted(min(c.rung.n for c in open_), 'trial')} in a row do not tell",
+        )
+
+
+def _unknown(networks: Networks) -> Iterable[Line]:
+    """Warn of results without their budget, where the budget matters more than anything."""
+    if carried(networks.results):
+        return
+    for x in map(unknown, networks.ladders):
+        if x is not None and (x.range.low or 0) > max(BOUND, 2 * x.within):
+            where = f" for {x.ladder.where}" if x.ladder.where else ""
+            yield Line(
+                "spread",
+                f"Tell the budget with every result{where}",
+                f"over those tried, times spread over {percent(x.range.estimate)} of their median, "
+                f"at one budget over {percent(x.within)} at most",
+            )
+
+
+def _open(networks: Networks) -> Iterable[Line]:
+    """Say what the times do not decide, and what would."""
+    some = slowdowns(networks)
+    waiting = [s for s in some if s.comparison.verdict == "not decided"]
+    if not waiting:
+        return
+    if missing := too_few(some):
+        yield Line("open", "By its times nothing is decided", missing.rstrip(".").lower())
+        return
+    told = listing(
+        f"{s.level.name} beside {s.beside.name} "
+        f"{change_interval(s.comparison.ratio, s.comparison.low, s.comparison.high)}"
+        for s in waiting[:3]
+    )
+    more = further([(s.pair, s.comparison) for s in waiting])
+    yield Line("open", f"Not decided in {len(waiting)} of {len(some)} comparisons", told + more)
+
+
+def _begun(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _table(lines: list[Line], networks: Networks) -> Table:
+    titles = {"about": "about", "advice": "advice", "evidence": "what it rests on"}
+    return Table(
+        title=f"Advice, by {metric_name(networks.basis.metric)}",
+        columns=tuple(Column(key=key, title=title) for key, title in titles.items()),
+        rows=tuple(asdict(line) for line in lines),
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=6, find=find)

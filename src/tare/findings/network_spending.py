@@ -1,0 +1,200 @@
+"""What a trial sends, and which budgets that makes matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.findings.network_cells import Networks, applies, carried, networks_of
+from tare.findings.network_need import Need, needs
+from tare.findings.network_slowdown import slowdowns
+from tare.findings.phrasing import counted, listing, quantity
+from tare.registry import Description
+from tare.results import Results
+
+_DESCRIPTION = Description(
+    name="network_spending",
+    title="What each host sends in a trial and takes from its bucket, beside the budgets",
+    question="What does a trial send, and which budgets matter?",
+    source="CLOUDNET, Figures 15 and 18",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Tell what trials send, from where, and which budgets are enough."""
+    if not applies(results):
+        return None
+    networks = networks_of(results)
+    if isinstance(networks, str):
+        return uncompared(_DESCRIPTION, networks)
+    found = needs(networks)
+    if not found:
+        return uncompared(
+            _DESCRIPTION,
+            "Nothing was counted, since no level has a bucket: one such as "
+            '"bucket high=2Gbit low=200Mbit budget=10Gbit" would show what a trial takes of it.',
+        )
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=" ".join(sentence(need, networks) for need in found),
+        verdict="told",
+        basis="bytes that the queueing discipline of each host sent",
+        estimates=tuple(e for need in found for e in _estimates(need)),
+        tables=(_table(found),),
+        caveats=CAVEATS,
+        charts=("network_tokens",),
+    )
+
+
+CAVEATS = (
+    "The network is emulated on this machine: no other traffic, and no latency but that of queues.",
+    "Budgets and what is sent count every byte on the wire, headers included (some 4 to 5 % more "
+    "than a program writes in large pieces), and only what leaves a host: what it receives is the "
+    "sender's.",
+)
+
+
+def sentence(need: Need, networks: Networks) -> str:
+    """Tell what a trial sends and which budgets matter, of one ladder."""
+    one = need.busiest
+    where = f" for {need.ladder.where}" if need.ladder.where else ""
+    bounds = ""
+    if one.sent.low is not None and one.sent.high is not None:
+        low, high = (quantity(x, "bits") for x in (one.sent.low, one.sent.high))
+        bounds = f" [{low}, {high}]" if low != high else ""
+    most = ", which sends most" if len(need.spendings[0].hosts) > 1 else ""
+    told = (
+        f"A trial{where} sends {quantity(one.sent.estimate, 'bits')}{bounds} from host {one.host}"
+    )
+    if carried(networks.results):
+        return " ".join([f"{told}{most}.", *_in_a_row(need)])
+    return " ".join([f"{told}{most}.", *_enough(need), *_short(need), *_shown(need, networks)])
+
+
+def _in_a_row(need: Need) -> Iterator[str]:
+    """Tell how many trials a budget lasted, where they share it."""
+    if need.bits is not None:
+        yield (
+            f"While its bucket is not empty, it takes {quantity(need.bits, 'bits')} out of it at "
+            "most."
+        )
+    for s in need.spendings:
+        dry = sum((s.rung.use["times_dry"] > 0).groupby(s.rung.use["trial"]).any())
+        if dry:
+            yield f"{s.rung.level.name} ran dry in {dry} of {counted(s.rung.n, 'trial')} in a row."
+        else:
+            yield f"{s.rung.level.name} lasted for all {counted(s.rung.n, 'trial')}."
+
+
+def _enough(need: Need) -> Iterator[str]:
+    if need.enough is None or need.bits is None:
+        lasting = quantity(need.busiest.sent.estimate, "bits")
+        yield (
+            "Every budget that was tried ran dry, so that how much would be enough is not "
+            f"decided; {lasting} surely is."
+        )
+        return
+    level = need.enough.rung.level
+    times = (level.budget_bits or 0) / need.bits if need.bits > 0 else float("inf")
+    yield (
+        f"It takes {quantity(need.bits, 'bits')} out of the bucket at most, since the rest comes "
+        f"back meanwhile: budgets above that do not run dry, such as {level.name}, which "
+        f"{_lasts(times)}."
+    )
+
+
+def _lasts(times: float) -> str:
+    if times >= 1000:
+        return "a trial hardly touches"
+    if times < 2:
+        return f"is {times:.2g} times that, enough for one trial without rest"
+    return f"is enough for {int(times)} trials without rest"
+
+
+def _short(need: Need) -> Iterator[str]:
+    if need.short is None:
+        yield "No budget that was tried ran dry: what a smaller one costs is not decided."
+        return
+    dry = max(h.dry for h in need.short.hosts)
+    rung = need.short.rung
+    yield f"{rung.level.name} ran dry, in {dry} of {counted(rung.n, 'trial')}."
+
+
+def _shown(need: Need, networks: Networks) -> Iterator[str]:
+    """Tell what the times say of it, beside the largest budget."""
+    beside = [
+        s
+        for s in slowdowns(networks)
+        if s.beside == networks.largest
+        and s.pair.levels == need.ladder.levels
+        and s.level.bucket is not None
+    ]
+    slow = [s for s in beside if s.slower]
+    open_ = [s for s in beside if s.comparison.verdict == "not decided"]
+    if slow:
+        most = max(slow, key=lambda s: s.level.budget_bits or 0)
+        yield f"Its times show that {most.level.name} slows it down ({most.change})."
+    if open_:
+        yield f"By its times, not decided: {listing(s.level.name for s in open_)}."
+
+
+def _estimates(need: Need) -> Iterator[Estimate]:
+    for s in need.spendings:
+        trials = tuple(int(t) for t in s.rung.trials["trial"])
+        for h in s.hosts:
+            yield Estimate(
+                name="sent in a trial",
+                levels={**s.rung.cell.levels, "host": str(h.host)},
+                value=h.sent.estimate,
+                unit="bits",
+                low=h.sent.low,
+                high=h.sent.high,
+                confidence=0.95,
+                method=f"median, {h.sent.method}",
+                n=h.sent.n,
+                trials=trials,
+            )
+
+
+def _table(found: Sequence[Need]) -> Table:
+    several = any(need.ladder.where for need in found)
+    columns = (
+        *((Column(key="where", title="where"),) if several else ()),
+        Column(key="level", title="network"),
+        Column(key="host", title="host"),
+        Column(key="n", title="trials"),
+        Column(key="sent", title="sent in a trial", unit="bits"),
+        Column(key="sent_low", title="from", unit="bits"),
+        Column(key="sent_high", title="to", unit="bits"),
+        Column(key="taken", title="most taken from the bucket", unit="bits"),
+        Column(key="budget", title="initial budget", unit="bits"),
+        Column(key="dry", title="trials in which it ran dry"),
+    )
+    rows = tuple(
+        {
+            "where": need.ladder.where,
+            "level": s.rung.level.name,
+            "host": str(h.host),
+            "n": s.rung.n,
+            "sent": h.sent.estimate,
+            "sent_low": h.sent.low,
+            "sent_high": h.sent.high,
+            "taken": h.taken,
+            "budget": s.rung.level.budget_bits,
+            "dry": h.dry,
+        }
+        for need in found
+        for s in need.spendings
+        for h in s.hosts
+    )
+    return Table(
+        title="What each host sends in a trial",
+        columns=columns,
+        rows=rows,
+        note="Medians over trials, headers included. Taken: what was in the bucket when a trial "
+        "began less the least that was in it later.",
+    )
+
+
+UNIT = FindingUnit(description=_DESCRIPTION, order=8, find=find)

@@ -1,0 +1,138 @@
+"""Slowdown over initial budgets, a ladder: CLOUDNET's Figures 16(a) and 17(a)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
+from tare.findings.finding import Finding
+from tare.findings.network_cells import Networks
+from tare.findings.network_need import needs
+from tare.findings.network_slowdown import Slowed, slowdowns
+from tare.findings.phrasing import listing, quantity
+from tare.registry import Description
+from tare.report.charts.chart import ChartUnit
+from tare.report.charts.network_values import networks
+from tare.report.charts.platform_lines import logarithmic, sizes_axis
+from tare.results import Results
+
+_GUTTER, _HEIGHT = 64, 230
+#: Lines of one chart.
+_MOST = 8
+_GBIT = 1e9
+
+
+def _shown(found: Networks) -> list[tuple[str, Slowed]]:
+    """Give the comparisons of buckets with the reference, each with its line's name."""
+    where = {tuple(x.levels.items()): x.where or "all trials" for x in found.ladders[:_MOST]}
+    return [
+        (where[tuple(s.pair.levels.items())], s)
+        for s in slowdowns(found)
+        if s.beside == found.reference
+        and s.level.budget_bits
+        and tuple(s.pair.levels.items()) in where
+    ]
+
+
+def draw(results: Results, findings: Sequence[Finding]) -> Any:
+    """Draw ratios to the reference over the initial budget, both logarithmic."""
+    import altair as alt
+
+    found = networks(results)
+    shown = [] if found is None else _shown(found)
+    if found is None or len({s.level.budget_bits for _, s in shown}) < 2:
+        return None
+    names = list(dict.fromkeys(name for name, _ in shown))
+    records = [_record(name, s) for name, s in shown]
+    margin = results.experiment.margin
+    bounds = [r[k] for r in records for k in ("middle", "low", "high")]
+    y = logarithmic([*bounds, 1 / (1 + margin), 1 + margin], f"ratio to {found.reference.name}")
+    x = sizes_axis([r["budget"] for r in records], "initial budget (Gbit)")
+    legend = alt.Legend(title=None) if len(names) > 1 else None
+    base = alt.Chart(data(records)).encode(
+        x=alt.X("budget:Q", **x),
+        color=alt.Color(
+            "name:N", scale=alt.Scale(domain=names, range=list(SERIES[: len(names)])), legend=legend
+        ),
+        tooltip=[alt.Tooltip("name:N", title="where"), alt.Tooltip("told:N", title="ratio")],
+    )
+    shape = alt.Shape(
+        "name:N", scale=alt.Scale(domain=names, range=list(SHAPES[: len(names)])), legend=legend
+    )
+    band = alt.Chart(data([{"low": 1 / (1 + margin), "high": 1 + margin}])).mark_rect(
+        color=colour("band"), opacity=0.9
+    )
+    layers = [
+        band.encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        *_needed(found, x),
+        base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", **y), y2="high:Q"),
+        base.mark_line(strokeWidth=1.3, opacity=0.7).encode(y=alt.Y("middle:Q", **y)),
+        base.mark_point(filled=True, size=62, opacity=1).encode(
+            y=alt.Y("middle:Q", **y), shape=shape
+        ),
+    ]
+    chart = alt.layer(*layers).properties(width=panel_width(1, _GUTTER), height=_HEIGHT)
+    return styled(chart, columns=1, gutter=_GUTTER)
+
+
+def _needed(found: Networks, x: dict[str, Any]) -> list[Any]:
+    """Draw a rule where trials no longer run dry."""
+    import altair as alt
+
+    low, high = x["scale"]["domain"]
+    wanted = [
+        {"budget": n.bits / _GBIT}
+        for n in needs(found)
+        if n.bits and n.short is not None and low < n.bits / _GBIT < high
+    ]
+    if not wanted:
+        return []
+    rule = alt.Chart(data(wanted)).mark_rule(strokeDash=[4, 3], color=colour("mark"))
+    tip = alt.Tooltip("budget:Q", title="most that a trial takes (Gbit)", format=".3~g")
+    return [rule.encode(x=alt.X("budget:Q", **x), tooltip=[tip])]
+
+
+def _record(name: str, s: Slowed) -> dict[str, Any]:
+    c = s.comparison
+    return {
+        "name": name,
+        "budget": (s.level.budget_bits or 0) / _GBIT,
+        "middle": float(f"{c.ratio:.6g}"),
+        "low": None if c.low is None else float(f"{c.low:.6g}"),
+        "high": None if c.high is None else float(f"{c.high:.6g}"),
+        "told": f"{s.level.name}: {s.change}, n = {c.n}",
+    }
+
+
+def alternative(results: Results, findings: Sequence[Finding]) -> str:
+    """Tell each line's ratios."""
+    found = networks(results)
+    if found is None:
+        return "No values can be shown."
+    shown = _shown(found)
+    names = dict.fromkeys(name for name, _ in shown)
+    told = [
+        (f"{name}: " if len(names) > 1 else "")
+        + "; ".join(f"{s.level.name} {s.change}" for n, s in shown if n == name)
+        for name in names
+    ]
+    wanted = [quantity(n.bits, "bits") for n in needs(found) if n.bits and n.short is not None]
+    rule = f" Dashed: what trials take out of their bucket, {listing(wanted)}." if wanted else ""
+    return (
+        f"Ratio of the times at each initial budget to those of {found.reference.name}, with 95 % "
+        f"intervals, both axes logarithmic; the band is what counts as the same. "
+        f"{'. '.join(told)}.{rule}"
+    )
+
+
+UNIT = ChartUnit(
+    description=Description(
+        name="network_slowdown",
+        title="Slowdown by initial budget",
+        question="How much does the network slow it down?",
+        source="CLOUDNET, Figures 16 and 17",
+    ),
+    draw=draw,
+    alternative=alternative,
+)

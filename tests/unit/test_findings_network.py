@@ -1,0 +1,230 @@
+"""Budgets of a network: what they cost, who runs dry, whether trials use their network up."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+import pytest
+from networked import RATES, Program, budgets, make
+from scipy import stats
+
+from tare.findings import all_findings, headline
+from tare.findings.finding import Finding
+from tare.findings.network_cells import Networks, levels_of, networks_of
+from tare.findings.network_course import courses
+from tare.findings.network_slowdown import slowdowns
+from tare.findings.network_spread import spreads
+from tare.registry import scan
+from tare.results import Results
+
+NAMES = (
+    "network_advice", "network_repetitions", "network_slowdown", "network_spending",
+    "network_spread", "network_stragglers",
+)  # fmt: skip
+#: Sends little from host 1 and 3, much from host 2, not always as much.
+PROGRAM = Program(sends={1: 1e8, 2: 3e9, 3: 1e8}, uneven=0.05, noise=0.02)
+
+
+@pytest.fixture(scope="module")
+def reset() -> Results:
+    return make(program=PROGRAM)
+
+
+@pytest.fixture(scope="module")
+def carried() -> Results:
+    return make(budgets(40, 400), PROGRAM, trials=30, budget="carry")
+
+
+def ask(name: str, results: Results) -> Finding:
+    found = scan("findings")[name].find(results)
+    assert isinstance(found, Finding)
+    return found
+
+
+def networks(results: Results) -> Networks:
+    found = networks_of(results)
+    assert isinstance(found, Networks)
+    return found
+
+
+def test_levels_are_called_by_their_budget_where_that_says_all() -> None:
+    names = {text: x.name for text, x in levels_of(budgets(8, 0.5)).items()}
+    assert list(names.values()) == ["unshaped", "8 Gbit", "500 Mbit"]
+    other = "bucket high=1Gbit low=200Mbit budget=8Gbit"
+    assert levels_of([*budgets(8), other])[other].name == other
+    assert levels_of(["a network of another version"])["a network of another version"].name
+
+
+def test_the_ladder_goes_down_from_the_reference(reset: Results) -> None:
+    names = [r.level.name for _, r in networks(reset).rungs]
+    assert names == ["unshaped", "8 Gbit", "4 Gbit", "2 Gbit", "1 Gbit"]
+
+
+def test_without_an_unshaped_level_the_largest_budget_is_the_reference() -> None:
+    results = make((f"{RATES} budget=1Gbit", f"{RATES} budget=8Gbit"), PROGRAM)
+    found = ask("network_slowdown", results)
+    assert found.answer.startswith("Beside 8 Gbit: 1 Gbit is slower")
+    assert len(found.estimates) == 1
+
+
+def test_slowdown_is_what_the_program_makes_of_the_budget(reset: Results) -> None:
+    found = ask("network_slowdown", reset)
+    by = {(e.levels["network"], e.name): e for e in found.estimates}
+    largest = f"slowdown beside {RATES} budget=8Gbit"
+    same, slow = (by[f"{RATES} budget={g}Gbit", largest] for g in (4, 1))
+    assert same.low is not None
+    assert same.high is not None
+    assert same.low < 1 < same.high
+    # 1 Gbit lasts for 1 / 1.8 seconds at 2 Gbit/s, since 0.2 Gbit/s come back; the rest takes long.
+    assert slow.value == pytest.approx((1 + 1 / 1.8 + (3 - 2 / 1.8) / 0.2) / 2.5, rel=0.05)
+    assert "4 Gbit is the same" in found.answer or "4 Gbit is not decided" in found.answer
+
+
+def test_what_a_trial_takes_says_which_budgets_matter(reset: Results) -> None:
+    found = ask("network_spending", reset)
+    assert found.answer.startswith("A trial sends 3")
+    assert "from host 2, which sends most" in found.answer
+    assert "such as 4 Gbit" in found.answer
+    assert "2 Gbit ran dry, in 20 of 20 trials" in found.answer
+    assert "2 Gbit slows it down" in found.answer
+    assert any("headers included" in caveat for caveat in found.caveats)
+
+
+def test_the_host_that_ran_dry_is_named_with_when_and_for_how_long(reset: Results) -> None:
+    found = ask("network_stragglers", reset)
+    assert "At 1 Gbit host 2 ran dry in 20 of 20 trials [83 %, 100 %]" in found.answer
+    assert "hosts 1 and 3 never did" in found.answer
+    # What is sent varies, so that dry times do, and the trials with them.
+    assert "longer for each second that it was dry" in found.answer
+    assert "No host ran dry" not in found.answer
+    assert "None ran dry at 8 Gbit and 4 Gbit" in found.answer
+
+
+def test_a_budget_that_varies_is_to_be_told_with_the_result(reset: Results) -> None:
+    assert "Tell the budget with every result" in " ".join(ask("network_advice", reset).advice)
+    assert "Who does not know which of these 4 budgets" in ask("network_spread", reset).answer
+
+
+def test_trials_that_begin_alike_take_nothing_from_another(reset: Results) -> None:
+    found = ask("network_repetitions", reset)
+    assert found.verdict == "no"
+    assert 'budget = "carry"' in found.answer
+
+
+def test_an_experiment_that_drains_its_network_is_told_to_rest(carried: Results) -> None:
+    found = ask("network_repetitions", carried)
+    states = {c.rung.level.name: c.state for c in courses(networks(carried))}
+    assert states == {"unshaped": "steady", "40 Gbit": "drained", "400 Gbit": "steady"}
+    assert found.verdict == "yes"
+    assert "At 40 Gbit the experiment drains its own network" in found.answer
+    assert 'rest = "refill"' in found.answer
+    assert "At 400 Gbit more trials help" in found.answer
+    assert "will be empty after some" in found.answer
+    rest = next(c.rest_s for c in courses(networks(carried)) if c.state == "drained")
+    assert rest == pytest.approx(2.7e9 / 0.2e9, rel=0.2)
+
+
+def test_a_machine_that_drifts_is_not_taken_for_a_network(carried: Results) -> None:
+    drifting = make(budgets(400), dataclasses.replace(PROGRAM, drift=0.3), trials=30,
+                    budget="carry")  # fmt: skip
+    states = {c.rung.level.name: c.state for c in courses(networks(drifting))}
+    assert states["400 Gbit"] != "drained"
+    assert states["unshaped"] == "changing"
+
+
+def test_few_trials_are_told_what_is_missing() -> None:
+    few = make(trials=3)
+    assert "9 are needed at least" in ask("network_slowdown", few).answer
+    assert ask("network_slowdown", few).verdict == "undecided"
+    assert "17 more of each level" in ask("network_spread", few).answer
+    assert "too few" in ask("network_stragglers", few).answer
+    carry = make(budgets(4), trials=3, budget="carry")
+    assert "6 are needed at least" in ask("network_repetitions", carry).answer
+
+
+@pytest.mark.parametrize("trials", [1, 2, 5, 6, 7, 12])
+@pytest.mark.parametrize("budget", ["reset", "carry"])
+def test_every_number_of_trials_has_an_answer(trials: int, budget: str) -> None:
+    found = all_findings(make(trials=trials, budget=budget))
+    assert {f.name for f in found} >= set(NAMES)
+    assert all(f.answer.strip() for f in found)
+
+
+def test_what_was_not_logged_is_not_needed(reset: Results) -> None:
+    bare = dataclasses.replace(
+        reset, network_use=reset.network_use.iloc[:0], network_log=reset.network_log.iloc[:0]
+    )
+    for name in NAMES:
+        assert ask(name, bare).answer
+    assert ask("network_spending", bare).verdict == "nothing to compare"
+
+
+def test_one_level_has_nothing_to_compare() -> None:
+    for levels in (("none",), budgets(4)[1:]):
+        found = ask("network_slowdown", make(levels))
+        assert found.verdict == "nothing to compare"
+        assert "network = [" in found.answer
+
+
+def test_failed_trials_are_left_out(reset: Results) -> None:
+    trials = reset.trial_table.copy()
+    trials.loc[trials["network"].str.contains("=8Gbit"), "status"] = "failed"
+    found = [ask(name, dataclasses.replace(reset, trial_table=trials)) for name in NAMES]
+    assert all("8 Gbit" not in f.answer for f in found)
+
+
+def test_workloads_are_told_apart() -> None:
+    results = make(budgets(4, 1), workloads={"wordcount": PROGRAM, "grep": Program(sends={2: 1e7})})
+    advice = ask("network_advice", results).advice
+    assert advice[0].startswith("For wordcount, budgets above")
+    assert "For grep, no budget that was tried matters" in advice[1]
+    assert "for wordcount" in ask("network_slowdown", results).answer
+
+
+def test_advice_is_short_and_stands_at_the_head(reset: Results, carried: Results) -> None:
+    for results in (reset, carried):
+        found = all_findings(results)
+        assert headline(results, found)[0].startswith(ask("network_advice", results).advice[0])
+        assert 0 < len(ask("network_advice", results).advice) <= 6
+
+
+def test_experiments_without_the_factor_are_not_asked() -> None:
+    from synthetic import make as plain
+
+    results = plain(trials=6)
+    assert all(scan("findings")[name].find(results) is None for name in NAMES)
+
+
+def test_findings_are_data(carried: Results) -> None:
+    for name in NAMES:
+        found = ask(name, carried)
+        assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
+
+
+def test_levels_that_differ_in_nothing_are_seldom_called_different() -> None:
+    """A program that sends nothing, at four budgets: location and spread, 5 % each."""
+    experiments = 40
+    located = spread = 0
+    for seed in range(experiments):
+        found = networks(make(budgets(8, 4, 2)[1:], Program(sends={}), seed=seed, logged=False))
+        located += any(
+            s.comparison.verdict not in ("same", "not decided") for s in slowdowns(found)
+        )
+        spread += any(c.verdict not in ("as stable", "not decided") for *_, c in spreads(found))
+    most = stats.binom.ppf(0.99, experiments, 0.05)
+    assert located <= most
+    assert spread <= most
+
+
+@pytest.mark.parametrize("machine", [{}, {"drift": 0.05}, {"memory": 0.8}], ids=str)
+def test_a_budget_that_falls_unnoticed_is_seldom_said_to_matter(machine: dict[str, float]) -> None:
+    """Tokens fall from trial to trial, but never run out."""
+    experiments, alarms = 40, 0
+    program = Program(sends={2: 1e9}, **machine)
+    for seed in range(experiments):
+        found = networks(
+            make(budgets(400, 300), program, budget="carry", gap_s=0, seed=seed, logged=False)
+        )
+        alarms += any(c.state == "drained" for c in courses(found))
+    assert alarms <= stats.binom.ppf(0.99, experiments, 0.05)
