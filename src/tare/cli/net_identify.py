@@ -61,6 +61,7 @@ def identify(
     from tare.identification.document import Document
     from tare.identification.identifying import identify as find
     from tare.identification.reading import Asked, read
+    from tare.shaping.rates import parse_rate
 
     output.check_writable(json)
     asked = Asked(
@@ -70,7 +71,7 @@ def identify(
         unit=None if unit is None else _unit(unit),
         pattern=None if pattern is None else _pattern(pattern),
     )
-    rate = None if interface is None else _rate(interface)
+    rate = None if interface is None else float(parse_rate(interface, "--interface"))
     found = []
     for source in sources:
         for one in read(source, asked):
@@ -101,11 +102,3 @@ def _pattern(text: str) -> tuple[float, float]:
             f"--pattern: {text!r} is not seconds of sending and of rest", "--pattern 10-30"
         )
     return float(found[1]), float(found[2])
-
-
-def _rate(text: str) -> float:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+(?:/s)?)\s*", text)
-    if found is None or float(found[1]) <= 0:
-        raise InputError(f"--interface: {text!r} is no rate", "--interface 10Gbit")
-    unit = _unit(found[2])
-    return float(found[1]) * unit.factor * (8 if unit.base == "bytes/s" else 1)

@@ -13,6 +13,7 @@ from tare.cli.calibrate_screen import aligned
 from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
 from tare.identification.telling import span
+from tare.shaping.rates import format_rate
 from tare.shaping.trace import Trace
 from tare.statistics.telling import significant
 
@@ -51,15 +52,22 @@ def show(found: Sequence[tuple[Reading, Identification]], sources: Sequence[Path
 def _show_one(reading: Reading, one: Identification) -> None:
     out = output.out
     name = f"{_named(one)}: " if one.key else ""
-    out.print(f"{name}{_WORDS[one.kind]}.", style="bold", soft_wrap=True)
+    words = "not known: too little was measured" if _unknown(one) else _WORDS[one.kind]
+    out.print(f"{name}{words}.", style="bold", soft_wrap=True)
     for text in one.reasons:
         out.print(f"  {text}", soft_wrap=True)
     out.print()
     for line in sparkline(reading.trace, one):
         out.print(line, soft_wrap=True)
+    if one.high_gbps is None:
+        return
     out.print()
     for line in aligned(_figures(one), left=1):
         out.print(line, soft_wrap=True)
+
+
+def _unknown(one: Identification) -> bool:
+    return one.kind == "noisy" and one.high_gbps is None
 
 
 def _figures(one: Identification) -> list[tuple[str, ...]]:
@@ -115,7 +123,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
         (_BARS[h] if o > 0 else "·") if f else " "
         for h, o, f in zip(height, on, filled, strict=True)
     )
-    label = f"{significant(top / 1e9)} Gbit/s"
+    label = format_rate(top) if rate.any() else "nothing"
     axis = f"0{span(end).rjust(_WIDTH - 1)}"
     lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]
     if one.time_to_empty_s is not None:

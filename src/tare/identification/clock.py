@@ -13,8 +13,9 @@ from tare.interop.series import FloatArray, IntArray
 #: Share of an interval by which rows must at least be apart, and by which the next may be late
 #: without a gap.
 _APART, _LATE = 0.2, 0.5
-#: Steps back of a clock that are put right; more is no order of time.
-_STEPS = 3
+#: Steps back of a clock that are put right, and how far each may go, as a share of what has passed;
+#: more is no order of time.
+_STEPS, _MOST_BACK = 3, 0.25
 #: Times since 1970 are at least so many where they count smaller units than seconds.
 _SMALLER = ((1e17, 1e-9, "nanoseconds"), (1e14, 1e-6, "microseconds"), (1e11, 1e-3, "milliseconds"))
 
@@ -65,7 +66,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     order = np.arange(len(times))
     back = np.flatnonzero(np.diff(times) < 0)
     if len(back):
-        times, order, told = _put_right(times, order, back, lines, place)
+        times, order, told = _put_right(file, times, order, back, lines, place)
         notes.append(told)
     usual = float(np.median(np.diff(times)))
     near = np.flatnonzero(np.diff(times) <= _APART * usual)
@@ -93,14 +94,23 @@ def _in_seconds(times: FloatArray) -> tuple[FloatArray, list[str]]:
 
 
 def _put_right(
-    times: FloatArray, order: IntArray, back: IntArray, lines: IntArray, place: str
+    file: Path, times: FloatArray, order: IntArray, back: IntArray, lines: IntArray, place: str
 ) -> tuple[FloatArray, IntArray, str]:
     """Sort rows, or, where sorting would mix them, take it that the clock stepped back."""
     by_time = np.argsort(times, kind="stable")
-    usual = float(np.median(np.abs(np.diff(times))))
     line = int(lines[back[0] + 1])
-    mixes = bool((np.diff(times[by_time]) <= _APART * usual).any())
-    if not mixes or len(back) > _STEPS:
+    between = np.diff(times[by_time])
+    usual = float(np.median(between))
+    mixes = bool((between <= _APART * usual).any())
+    elapsed = times[back] - times[0]
+    steps_back = times[back] - times[back + 1]
+    if mixes and (len(back) > _STEPS or np.any(steps_back > _MOST_BACK * elapsed)):
+        raise InputError(
+            f"{file}, {place} {line:,}: time goes back from {times[back[0]]:g} s to "
+            f"{times[back[0] + 1]:g} s, as where another series begins",
+            "--series names the columns that tell series apart",
+        )
+    if not mixes:
         return times[by_time], by_time, f"Rows were not in order of time (from {place} {line:,})."
     steps = np.diff(times)
     shift = np.zeros(len(times))

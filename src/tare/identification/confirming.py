@@ -10,7 +10,8 @@ from tare.identification.document import Shape
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.steady import changing
-from tare.identification.telling import gbps, span, stamp
+from tare.identification.telling import span, stamp
+from tare.shaping.rates import format_rate
 from tare.statistics.bucket import Refilling, Stretch, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.telling import percent
@@ -90,10 +91,10 @@ def _brought_back(seen: Observed, spent: Spending, fell: str) -> Verdict:
 
 def _fell(seen: Observed, spent: Spending) -> str:
     after = stamp(spent.falls_s - spent.begin_s)
-    rates = f"from {gbps(float(np.median(spent.high)))}"
+    rates = f"from {format_rate(float(np.median(spent.high)))}"
     if not spent.hidden:
-        rates += f" to {gbps(float(np.median(spent.low)))}"
-    return f"After {after} the rate fell {rates} Gbit/s"
+        rates += f" to {format_rate(float(np.median(spent.low)))}"
+    return f"After {after} the rate fell {rates}"
 
 
 def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict:
@@ -187,7 +188,7 @@ def _confirmed(refills: tuple[Stretch, ...], filling: Refilling, low: float, fel
     rests = f"{n} rests" if n > 1 else f"a rest of {span(refills[0].rest_s or 0.0)}"
     apart = [abs(one.sent / _grown(one, filling, n, low) - 1) for one in refills]
     off = percent(max(0.001, float(np.median(apart))))
-    by = "refilling at the low rate" if n == 1 else f"refilling at {gbps(filling.rate)} Gbit/s"
+    by = "refilling at the low rate" if n == 1 else f"refilling at {format_rate(filling.rate)}"
     return (
         f"{fell}, and after {rests} it was back for as long as a bucket {by} predicts, within "
         f"{off}{' in the middle' if n > 1 else ''}: a token bucket."
@@ -209,7 +210,7 @@ def _full(spent: Spending, held: tuple[float, float], fell: str) -> str:
     return (
         f"{fell}, and after a rest of {span(rest)} as much was sent again before it fell: a token "
         f"bucket that the rest had filled. Its refill is not identifiable from that: at least "
-        f"{gbps(least)} Gbit/s, at most the low rate; a shorter rest would show it."
+        f"{format_rate(least)}, at most the low rate; a shorter rest would show it."
     )
 
 

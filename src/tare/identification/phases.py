@@ -12,7 +12,8 @@ from tare.identification.document import Estimate, Identification
 from tare.identification.identifying import identify
 from tare.identification.observed import Observed, observe
 from tare.identification.spending import Spending, spending
-from tare.identification.telling import gbps, span
+from tare.identification.telling import span
+from tare.shaping.rates import format_amount
 from tare.shaping.trace import Trace
 from tare.statistics.levels import two_levels
 
@@ -128,7 +129,7 @@ def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: fl
         return _done("The rate changes in ways that no bucket explains.")
     if sent_s >= most_s:
         total = float(seen.sent[-1])
-        return _done(f"No bucket was seen within {gbps(total)} Gbit, sent in {span(sent_s)}.")
+        return _done(f"No bucket was seen within {format_amount(total)}, sent in {span(sent_s)}.")
     return _more(seen, sent_s, most_s, "No fall so far: a bucket would not be empty yet.")
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from tare.identification.document import Shape
 from tare.identification.observed import Observed
-from tare.identification.telling import gbps, span, stamp
+from tare.identification.telling import span, stamp
+from tare.shaping.rates import format_rate
 from tare.statistics.changes import Changes, changes
 from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
@@ -59,7 +60,7 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
     if dips >= _DIPS and 4 * usual < _STEP:
         lasted = span(dips * seen.interval_s)
         reasons.append(f"For {lasted} in all it is more than {percent(_STEP)} slower.")
-    spread = f"It stays at {gbps(middle)} Gbit/s with a standard deviation of {percent(sd)}"
+    spread = f"It stays at {format_rate(middle)} with a standard deviation of {percent(sd)}"
     if seen.outages and not drifts:
         reasons.append(f"{spread}; there is no other change of rate.")
         return Steady("interrupted", tuple(reasons), True)
@@ -71,7 +72,7 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
     if interface_bps is not None and wire < _CAPPED * interface_bps:
         share = percent(wire / interface_bps)
         reasons.append(
-            f"That is {share} of the {gbps(interface_bps)} Gbit/s that the interface can do: it is "
+            f"That is {share} of the {format_rate(interface_bps)} that the interface can do: it is "
             "held there from the start."
         )
         return Steady("capped", tuple(reasons), True)
@@ -119,11 +120,11 @@ def told_outages(seen: Observed) -> tuple[str, ...]:
 
 def _stepped(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) -> tuple[str, ...]:
     at = [stamp(float(seen.trace.start_s[seen.index[p]])) for p in points]
-    listed = ", ".join(gbps(one) for one in levels[:6]) + (", …" if len(levels) > 6 else "")
+    listed = ", ".join(format_rate(one) for one in levels[:6]) + (", …" if len(levels) > 6 else "")
     when = ", ".join(at[:5]) + (", …" if len(at) > 5 else "")
     return (
         f"The rate changes {len(points)} time{'s' * (len(points) != 1)} (at {when}), between "
-        f"{listed} Gbit/s, in ways that one bucket does not explain: others share the network, or "
+        f"{listed}, in ways that one bucket does not explain: others share the network, or "
         "its limit was changed.",
         *told_outages(seen),
     )

@@ -22,6 +22,7 @@ from tare.interop.rows import Chunk, Rows
 from tare.interop.series import Columns, FloatArray, IntArray
 from tare.interop.text_file import label
 from tare.interop.units import Unit
+from tare.shaping.rates import format_rate
 from tare.shaping.trace import Trace
 
 #: Rows that are read; a week of intervals of 10 ms is 60 million.
@@ -171,12 +172,12 @@ class _Table:
                     "leave out what was not measured",
                 ),
                 (np.isinf(bps), "is infinite", "leave out what was not measured"),
-                (bps > _MOST, "would be {:.3g} Tbit/s, which no network carries", _OTHER_UNIT),
+                (bps > _MOST, "would be {}, which no network carries", _OTHER_UNIT),
             ):
                 if those.any():
                     at = int(np.flatnonzero(those)[0])
                     where = f"{self._file}, {self._rows.place} {lines[at]:,}"
-                    told = why.format(bps[at] / 1e12)
+                    told = why.format(format_rate(bps[at]))
                     raise InputError(f"{where}: a bandwidth of {values[at]:g} {told}", hint)
 
     def _trace(
@@ -208,21 +209,21 @@ class _Table:
         middle = float(np.median(some))
         if middle < _LEAST:
             raise InputError(
-                f"{self._file}: half of the bandwidths are below {middle:.3g} bit/s: are they in "
-                "another unit than the column says?",
+                f"{self._file}: half of the bandwidths are below {format_rate(middle)}: are they "
+                "in another unit than the column says?",
                 "--unit Gbit/s",
             )
         absurd = np.flatnonzero((bps > _ABSURD) & (bps > _TIMES * middle))
         if len(absurd):
             at = int(absurd[0])
             raise InputError(
-                f"{self._file}, {self._rows.place} {lines[at]:,}: {bps[at] / 1e12:.3g} Tbit/s "
-                f"among bandwidths of {middle / 1e9:.3g} Gbit/s: is it in another unit?",
+                f"{self._file}, {self._rows.place} {lines[at]:,}: {format_rate(bps[at])} "
+                f"among bandwidths of {format_rate(middle)}: is it in another unit?",
                 "write all of them in one unit",
             )
 
 
-_OTHER_UNIT = "are they in bit/s? --unit bit/s says so"
+_OTHER_UNIT = "--unit bit/s, if they are in bits a second"
 
 
 def _bits(unit: Unit, file: Path) -> float:

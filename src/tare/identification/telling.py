@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from tare.statistics.telling import significant
 
-GIGA = 1e9
-
-
-def gbps(bits: float) -> str:
-    """Write a rate in Gbit/s, or an amount in Gbit, with three or four digits."""
-    value = bits / GIGA
-    return significant(value, 4 if value < 100 else 3)
-
 
 def stamp(seconds: float) -> str:
     """Write a moment of a trace as it would be looked up there: "2,993 s"."""

@@ -11,7 +11,8 @@ from tare.identification.document import Estimate
 from tare.identification.estimates import DRAWS, estimate, normal, of_draws
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
-from tare.identification.telling import gbps, span
+from tare.identification.telling import span
+from tare.shaping.rates import format_amount, format_rate
 from tare.statistics.bucket import Refilling
 from tare.statistics.statistic import FloatArray
 
@@ -56,16 +57,16 @@ def _conditional(seen: Observed, spent: Spending) -> tuple[str, ...]:
         held = first.sent - rate * first.seconds
         return (
             "Budget and refill are not identifiable from this pattern, since a lower rate would "
-            f"look the same; if it is a bucket whose low rate is its refill, {gbps(rate)} Gbit/s "
-            f"came back and it held {gbps(held)} Gbit.",
+            f"look the same; if it is a bucket whose low rate is its refill, {format_rate(rate)} "
+            f"came back and it held {format_amount(held)}.",
         )
     low = float(np.median(spent.low))
     held = first.sent - low * first.seconds
     return (
-        f"Budget and refill are not identifiable from one drop: {gbps(first.sent)} Gbit had been "
-        f"sent by then. If what comes back is the low rate, as CLOUDNET found on "
-        f"EC2, the bucket held {gbps(held)} Gbit and is full again after {span(held / low)} of "
-        f"rest; if nothing came back meanwhile, it held {gbps(first.sent)} Gbit.",
+        f"Budget and refill are not identifiable from one drop: {format_amount(first.sent)} had "
+        f"been sent by then. If what comes back is the low rate, as CLOUDNET found on "
+        f"EC2, the bucket held {format_amount(held)} and is full again after {span(held / low)} of "
+        f"rest; if nothing came back meanwhile, it held {format_amount(first.sent)}.",
     )
 
 
@@ -150,13 +151,13 @@ def _capacity(
     spent: Spending, filling: Refilling, start: float | None, budget: float
 ) -> tuple[str, ...]:
     if filling.capacity is not None:
-        return (f"It holds {gbps(budget)} Gbit: longer rests brought back no more than that.",)
+        return (f"It holds {format_amount(budget)}: longer rests brought back no more than that.",)
     if start is not None and budget == start:
         return (
-            f"It held {gbps(budget)} Gbit when the trace began, which is all that it holds if it "
-            "was full then: no rest was long enough to show that.",
+            f"It held {format_amount(budget)} when the trace began, which is all that it holds if "
+            "it was full then: no rest was long enough to show that.",
         )
     return (
         f"It was not full when the trace began, and no rest was long enough to fill it: it holds "
-        f"at least {gbps(budget)} Gbit.",
+        f"at least {format_amount(budget)}.",
     )
