@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -289,8 +290,9 @@ def _between(emulator: Emulator, host: int, other: int, key: Path) -> Iterator[E
 
 def _congestion() -> str | None:
     """Return a congestion control that fills the queue, and so follows a rate at once."""
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    which = "available" if os.geteuid() == 0 else "allowed"
     try:
-        return "cubic" if "cubic" in known.read_text().split() else None
+        known = Path(f"/proc/sys/net/ipv4/tcp_{which}_congestion_control").read_text().split()
     except OSError:
         return None
+    return next((name for name in ("cubic", "reno") if name in known), None)
