@@ -49,7 +49,10 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
         planning_network.show(experiment)
     for note in prepared.notes:
         output.out.print(f"Note: {note.message}")
-    output.out.print(_sentence(len(cells), trials, per_block, experiment.stopping.budget_s))
+    told = _sentence(len(cells), trials, per_block, experiment.stopping.budget_s)
+    if experiment.networked and experiment.network.rest == "refill":
+        told += " Rests until buckets are full come on top; they count into the budget."
+    output.out.print(told)
 
 
 def _sentence(cells: int, trials: int | None, block_s: float, budget_s: float | None) -> str:

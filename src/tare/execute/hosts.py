@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -102,7 +103,7 @@ class Hosts:
         began = time.monotonic()
         while (left := began + seconds - time.monotonic()) > 0:
             full = " until every bucket is full" * (self._experiment.network.rest == "refill")
-            self._tell(f"network {level} rests{full}: {left:.0f} s left")
+            self._tell(f"network {level} rests{full}: {math.ceil(left)} s left")
             time.sleep(min(left, TOLD_S))
         self._budgets.keep(level, self._emulator.look().hosts)
         return time.monotonic() - began
