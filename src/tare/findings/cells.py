@@ -18,7 +18,9 @@ from tare.statistics.repetitions import interval_at_stop
 from tare.statistics.statistic import FloatArray
 
 #: A level that other levels of the factor are compared with.
-REFERENCES = {"platform": "bare", "workers": "1", "pinning": "none", "load": "none"}
+REFERENCES = {
+    "platform": "bare", "workers": "1", "pinning": "none", "load": "none", "network": "none",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
