@@ -67,6 +67,22 @@ def measure(
     sweep: Annotated[
         bool, typer.Option("--sweep", help="Writes of 1 KiB to 1 MiB; --for: each.  [10s]")
     ] = False,
+    identify: Annotated[
+        bool,
+        typer.Option(
+            "--identify",
+            help="Send and rest just as it takes to say what shapes it; ends when that is known, "
+            "or after --for.  [15min]",
+        ),
+    ] = False,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="With --identify: how narrow intervals are to be.  [default: 5%]"),
+    ] = None,
+    most: Annotated[
+        str | None,
+        typer.Option(metavar="AMOUNT", help="With --identify: send no more than 500GB, 4Tbit …"),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep everything there; needed beyond an hour."),
@@ -95,6 +111,24 @@ def measure(
     if json == "-" and ndjson == "-":
         raise ExperimentError("--json - and --ndjson - would mix", "--json FILE --ndjson -")
     output.check_writable(json)
+    if identify:
+        from tare.cli import net_measure_identify as identifying
+
+        others = {
+            "--pattern": pattern, "--interval": interval, "--write-size": write_size,
+            "--sweep": sweep, "--resume": resume, "--ndjson": ndjson,
+        }  # fmt: skip
+        identifying.identify(
+            identifying.Options(
+                host, key, lasts, most, precision, streams, direction, congestion, pings, out,
+                json, others,
+            )
+        )  # fmt: skip
+        return
+    if precision or most:
+        raise ExperimentError(
+            "--precision and --most belong to --identify", "tare net measure --identify HOST"
+        )
     options = asking.Options(
         host, key, tuple(pattern or ()), lasts, streams, direction, congestion, interval,
         write_size, pings, sweep,

@@ -91,5 +91,21 @@ def bucket_told(shaping: Identification) -> str:
     return f"{what}: {', '.join(parts)}" if parts else what
 
 
+def estimates(shaping: Identification) -> list[tuple[str, str]]:
+    """Return what is known of a bucket by name, each with its interval."""
+    rows = []
+    for name, known, rate in (
+        ("high", shaping.high_gbps, True),
+        ("low", shaping.low_gbps, True),
+        ("budget", shaping.budget_gbit, False),
+        ("refill", shaping.refill_gbps, True),
+    ):
+        if known is not None:
+            form = format_rate if rate else format_amount
+            value, low, high = (form(1e9 * max(0.0, x)) for x in (known.value, *known.ci))
+            rows.append((name, f"{value} [{low}, {high}]"))
+    return rows
+
+
 def _estimate(value: Estimate, *, rate: bool) -> str:
     return (format_rate if rate else format_amount)(1e9 * value.value)

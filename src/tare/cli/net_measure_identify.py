@@ -1,0 +1,196 @@
+"""``tare net measure --identify``: just the phases that telling a token bucket takes."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tare.cli import output
+from tare.errors import AgentError, ExperimentError, InterruptError
+
+if TYPE_CHECKING:
+    from tare.network.writing import Asked
+    from tare.network_fingerprint.searching import Bounds, Found
+
+_LONGEST = "15min"
+#: What the schedule decides by itself.
+_DECIDED = ("--pattern", "--interval", "--write-size", "--sweep", "--resume", "--ndjson")
+
+
+@dataclass(frozen=True)
+class Options:
+    """As they were typed; None: not at all."""
+
+    host: str | None
+    key: Path | None
+    lasts: str | None
+    most: str | None
+    precision: str | None
+    streams: int | None
+    direction: str | None
+    congestion: str | None
+    pings: int | None
+    out: Path | None
+    json: str | None
+    #: Whether others were given, by name.
+    others: dict[str, Any]
+
+
+def identify(options: Options) -> None:
+    """Measure what it takes to say what shapes a network, say it, and what is left in its bucket.
+
+    Raises
+    ------
+    ExperimentError
+        If an option is not possible, or decided by the schedule.
+    AgentError
+        If the other end is not reached.
+    InterruptError
+        After everything that was found has been told.
+    """
+    from tare import peering
+    from tare.cli.net_fingerprint_progress import Bar
+    from tare.network.ends import PINGS, Ends, connection
+    from tare.network_fingerprint.searching import INTERVAL_S, search
+
+    bounds = _check(options)
+    host, key = str(options.host), Path(str(options.key))
+    pings = PINGS if options.pings is None else options.pings
+    congestion = options.congestion or "cubic"
+    asked = connection(
+        host, peering.read_key(key), direction="in" if options.direction == "in" else "out",
+        streams=options.streams or 1, congestion=None if congestion == "kernel" else congestion,
+        pings=pings, interval_s=INTERVAL_S,
+    )  # fmt: skip
+    with _kept(options, pings) as writer, Bar() as bar, Ends(asked) as ends:
+        if writer is not None:
+            writer.stretch()
+            writer.write(ends.connected)
+        found = search(
+            ends, bounds, bar, key={"end": host}, direction=asked.direction, keeper=writer
+        )
+    if options.json is not None:
+        output.write_json(_document(found), options.json)
+    if options.json != "-":
+        _show(found, options.out)
+    if found.cut_short:
+        if found.ended == "it was interrupted":
+            raise InterruptError("interrupted; what was found is told above")
+        raise AgentError(found.ended, "tare net serve --bind ADDRESS --key FILE   (there)")
+
+
+def _check(options: Options) -> Bounds:
+    from tare.experiment_file import kinds
+    from tare.network_fingerprint.searching import PRECISION, Bounds
+    from tare.shaping.rates import parse_amount
+
+    if options.host is None or options.key is None:
+        raise ExperimentError(
+            "identify what, with which secret? HOST or --key is missing",
+            "tare net measure --identify HOST --key FILE",
+        )
+    for name in _DECIDED:
+        if options.others.get(name):
+            raise ExperimentError(
+                f"--identify decides itself what to send and when, so {name} says nothing",
+                f"leave {name} out",
+            )
+    if options.direction == "both":
+        raise ExperimentError("--identify looks at one direction", "--direction out")
+
+    def read(kind: Any, name: str, text: str) -> float:
+        try:
+            return float(kind.read(text))
+        except ValueError:
+            raise ExperimentError(
+                f"{name}: {text!r} is not possible; expected {kind.expected}"
+            ) from None
+
+    precision = PRECISION
+    if options.precision is not None:
+        precision = read(kinds.share(0, 1), "--precision", options.precision)
+    return Bounds(
+        seconds=read(kinds.seconds(positive=True), "--for", options.lasts or _LONGEST),
+        bits=None if options.most is None else float(parse_amount(options.most, "most")),
+        precision=precision,
+    )
+
+
+@contextlib.contextmanager
+def _kept(options: Options, pings: int) -> Iterator[Any]:
+    """Give what writes the measurement down; None: it is not to be kept."""
+    if options.out is None:
+        yield None
+        return
+    from tare.network import writing
+
+    with writing.create(options.out, _asked(options, pings)) as writer:
+        try:
+            yield writer
+        except AgentError:
+            from tare.network import carrying
+
+            if not carrying.has_measured(options.out):
+                # Whoever mistyped a host is not to clean up first.
+                writing.discard(options.out)
+            raise
+
+
+def _asked(options: Options, pings: int) -> Asked:
+    from tare.network.writing import Asked
+    from tare.network_fingerprint.searching import INTERVAL_S
+
+    return Asked(
+        host=str(options.host),
+        direction="in" if options.direction == "in" else "out",
+        streams=options.streams or 1,
+        congestion=options.congestion or "cubic",
+        pings=pings,
+        interval_ns=round(1e9 * INTERVAL_S),
+        # Decided while it is measured.
+        phases=(),
+        begun_ns=time.time_ns(),
+        argv=tuple(sys.argv),
+        key_file=None if options.key is None else str(options.key.resolve()),
+    )
+
+
+def _document(found: Found) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "series": [] if found.shaping is None else [found.shaping],
+        "ended": found.ended,
+        "spent_bits": found.spent_bits,
+        "seconds": found.seconds,
+    }
+
+
+def _show(found: Found, out: Path | None) -> None:
+    from tare.network_fingerprint.searching import account
+    from tare.network_fingerprint.telling import bucket_told, estimates
+    from tare.shaping.rates import format_amount
+
+    say = output.out
+    shaping = found.shaping
+    if shaping is None:
+        say.print("Nothing was sent, so nothing is known.", style="bold")
+        return
+    told = bucket_told(shaping) if shaping.kind in ("bucket", "drop") else shaping.kind
+    say.print(f"{told[:1].upper()}{told[1:]}.", style="bold", soft_wrap=True)
+    for name, value in estimates(shaping):
+        say.print(f"{name:<16}{value}", soft_wrap=True)
+    for reason in (*shaping.reasons, *account(shaping)):
+        say.print(reason, soft_wrap=True)
+    ended = f"{found.ended[:1].lower()}{found.ended[1:]}".removesuffix(".")
+    say.print(
+        f"It ended since {ended}: {output.seconds(found.seconds)}, "
+        f"{format_amount(found.spent_bits)} on the wire.",
+        soft_wrap=True,
+    )
+    if out is not None:
+        say.print(f"Next    tare net identify {out}   (the same from what is kept)", soft_wrap=True)
