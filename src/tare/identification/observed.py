@@ -82,8 +82,9 @@ def observe(trace: Trace) -> Observed:
         rate=rate[index],
         starts=_starts(trace, index, gaps),
         outages=_outages(trace, out),
-        sent=_before(np.where(known, trace.bits, 0.0)),
-        squares=_before(np.where(known, trace.bits, 0.0) ** 2),
+        # What had been waiting in buffers still goes through while a rest begins.
+        sent=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0)),
+        squares=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0) ** 2),
         unknown=_before(np.where(on & ~known, usual * trace.on_s, 0.0) + usual * gaps),
     )
 
