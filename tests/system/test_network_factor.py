@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tare import conclude, lease, remnants, store
-from tare.errors import TareError
+from tare.errors import TareError, TrialError
 from tare.network.emulator import Emulator
 from tare.results import Results
 
@@ -148,6 +148,17 @@ def test_a_carried_budget_falls_until_it_is_dry(tmp_path: Path) -> None:
 def test_with_a_rest_every_trial_begins_with_full_buckets(tmp_path: Path) -> None:
     results = run(tmp_path, 'budget = "carry"\nrest = "refill"', trials=2, refill="40Mbit")
     assert uses(results, "small")["tokens_start_bits"].min() > 0.99 * BUDGET
+
+
+def test_a_server_that_ends_fails_the_trials_with_its_last_words(tmp_path: Path) -> None:
+    file = written(tmp_path, "", trials=2)
+    once = SERVER.replace("while True:", "for _ in range(1):") + "sys.exit('that was enough')\n"
+    (tmp_path / "server.py").write_text(once)
+    with pytest.raises(TrialError, match="on host 2 has ended.*that was enough"):
+        conclude.execute(conclude.prepare(file), tmp_path / "out", Quiet())
+    trials = store.load(tmp_path / "out").trials()
+    assert trials["reason"].iloc[-1].startswith("the server ")
+    assert not left(tmp_path / "out")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="looks for what root's sessions leave")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from tare import record
 from tare.journal import HostTokens, HostUse
 
-#: Moments of one trial that are kept: enough for a curve, few enough for thousands of trials.
-MOST_MOMENTS = 500
+#: Moments of one trial that are kept, and hosts at moments: enough for curves, few enough for
+#: thousands of trials of many hosts.
+MOST_MOMENTS, MOST_STATES = 500, 4000
 
 
 class Course:
@@ -18,6 +19,7 @@ class Course:
         self._began_ns = began_ns
         self._first = first
         self._moments = [first]
+        self._most = min(MOST_MOMENTS, max(2, MOST_STATES // max(1, len(first.hosts))))
         #: Of the moments that are told, one in so many is kept.
         self._stride = 1
         self._told = 0
@@ -30,7 +32,7 @@ class Course:
         if self._told % self._stride:
             return
         self._moments.append(states)
-        if len(self._moments) > MOST_MOMENTS:
+        if len(self._moments) > self._most:
             self._moments = self._moments[::2]
             self._stride *= 2
 
