@@ -74,7 +74,7 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
         return _not_fallen(seen, found, sent_s, most_s)
     spent = spending(seen, levels)
     if _resting(trace):
-        return _send(seen, "The rest is over: how much came back?")
+        return _send(seen, "The rest is over; what came back is seen by sending.")
     if spent.empty_s < float(trace.end_s[-1]) - 1e-6:
         return _back(seen, sent_s, most_s)
     return _after_low(seen, spent, found, precision)

@@ -137,7 +137,7 @@ def _iperf3(source: Path, asked: Asked) -> list[Reading]:
         between = np.flatnonzero(np.diff(run) > 0)
         if len(between):
             trace = rests.between(trace, between)
-            notes = (*notes, f"{len(between) + 1} runs follow each other; between them it rested.")
+            notes = (*notes, f"{len(between) + 1} runs follow each other: it rested in between.")
         readings.append(_rested(Reading(one.key, trace, notes), asked.pattern, source))
     return readings
 

@@ -16,7 +16,7 @@ _NOTHING = 0.01
 #: A rest is between these times as long as the pattern's: scripts do not keep time.
 _SHORTEST, _LONGEST = 0.5, 1.5
 #: Rests from which on they are a pattern, and how far most of them may be from the middle one.
-_REGULAR, _NEAR = 5, 0.1
+_REGULAR, _NEAR = 4, 0.1
 
 
 def between(trace: Trace, after: NDArray[np.int64]) -> Trace:

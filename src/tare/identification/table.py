@@ -55,7 +55,7 @@ def table(
         If a column is missing, a bandwidth is none, or time does not go on; names the line.
     """
     rows = _open(file, [name for name in (time, value, *series) if name is not None])
-    time = time or next((name for name in _TIME_NAMES if name in rows.names), None)
+    time = time or _time_of(rows.names)
     if time is None:
         raise InputError(
             f"{file} has no column of time that is known by its name",
@@ -64,6 +64,17 @@ def table(
     roles = column_roles.find(file, rows, Columns(value, tuple(series), order=time))
     whole = _Table(file, rows, roles, unit)
     return whole.traces()
+
+
+def _time_of(names: Sequence[str]) -> str | None:
+    """Return the column that is called as times are, with a unit or without."""
+    stems = {}
+    for name in names:
+        stem, unit = units.of_column(name)
+        timed = unit is None or unit.base == "s"
+        stems.setdefault(stem.lower() if timed else "", name)
+        stems.setdefault(name.lower(), name)
+    return next((stems[name] for name in _TIME_NAMES if name in stems), None)
 
 
 def _open(file: Path, named: list[str]) -> Rows:

@@ -1,0 +1,220 @@
+"""What is said of traces whose truth was made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from noisy_traces import bucket, flat, noisy
+
+from tare.identification import identify, next_phase
+from tare.identification.document import Estimate, Identification
+from tare.identification.tokens_left import tokens_left
+from tare.shaping.carried import Phase, carried, pattern
+from tare.shaping.specification import Bucket
+from tare.shaping.trace import Trace
+
+EMPTY = Trace(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
+IDLE: list[Phase] = [(True, 120.0), (False, 200.0), (True, 90.0)]
+
+
+def near(found: Estimate | None, truth: float, within: float = 0.04) -> bool:
+    if found is None:
+        return False
+    slack = 0.5 * (found.ci[1] - found.ci[0])
+    inside = found.ci[0] - slack <= truth <= found.ci[1] + slack
+    return inside and abs(found.value / truth - 1) <= within
+
+
+def said(found: Identification) -> str:
+    return " ".join(found.reasons)
+
+
+@pytest.mark.parametrize("sd", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize(
+    ("phases", "interval_s"),
+    [(IDLE, 1.0), (IDLE, 0.1), (pattern(10, 30, 4000), 1.0), (pattern(5, 30, 6000), 1.0)],
+    ids=["idle", "idle at 0.1 s", "10-30", "5-30"],
+)
+def test_a_bucket_is_found_with_its_figures(
+    sd: float, phases: list[Phase], interval_s: float
+) -> None:
+    found = identify(noisy(carried(bucket(), phases, interval_s), sd), {"host": "a"})
+    assert found.kind == "bucket", said(found)
+    assert found.key == {"host": "a"}
+    assert near(found.high_gbps, 10)
+    assert near(found.low_gbps, 1)
+    assert near(found.budget_gbit, 500, 0.08)
+    assert near(found.refill_gbps, 1, 0.06)
+    assert found.capacity_shown is False
+    assert "if it was full then" in said(found)
+
+
+def test_one_drop_is_never_a_bucket() -> None:
+    found = identify(noisy(carried(bucket(), [(True, 200.0)], 1.0)), {})
+    assert found.kind == "drop"
+    assert "consistent with a bucket, not confirmed" in said(found)
+    assert near(found.time_to_empty_s, 500 / 9)
+    assert found.budget_gbit is None
+    assert found.refill_gbps is None
+    assert "the bucket held" in said(found)
+
+
+def test_intervals_as_long_as_bursts_hide_the_low_rate() -> None:
+    found = identify(noisy(carried(bucket(), pattern(10, 30, 6000), 10.0)), {})
+    assert found.kind == "drop"
+    assert found.low_gbps is None
+    assert found.budget_gbit is None
+    assert "low rate is not identifiable from this pattern" in said(found)
+    assert near(found.high_gbps, 10)
+
+
+def test_a_refill_other_than_the_low_rate_takes_two_rests() -> None:
+    shape = bucket(refill=0.5)
+    once = identify(noisy(carried(shape, IDLE, 0.1)), {})
+    assert once.kind == "drop"
+    assert "not confirmed" in said(once)
+    more: list[Phase] = [*IDLE, (False, 100.0), (True, 40.0)]
+    twice = identify(noisy(carried(shape, more, 0.1)), {})
+    assert twice.kind == "bucket", said(twice)
+    assert near(twice.refill_gbps, 0.5)
+    assert near(twice.budget_gbit, 500)
+
+
+def test_a_bucket_that_was_not_full_is_told_by_a_longer_rest() -> None:
+    shape = bucket(initial=200.0)
+    phases: list[Phase] = [*IDLE, (False, 900.0), (True, 120.0)]
+    found = identify(noisy(carried(shape, phases, 0.5)), {})
+    assert found.kind == "bucket"
+    assert found.capacity_shown is True
+    assert near(found.budget_gbit, 500)
+    assert near(found.start_gbit, 200)
+
+
+def test_a_rest_that_fills_it_says_nothing_of_the_refill() -> None:
+    phases: list[Phase] = [(True, 120.0), (False, 5000.0), (True, 120.0)]
+    found = identify(noisy(carried(bucket(), phases, 0.5)), {})
+    assert found.kind == "bucket"
+    assert found.refill_gbps is None
+    assert "not identifiable" in said(found)
+
+
+def test_what_is_left_and_how_long_to_rest() -> None:
+    phases: list[Phase] = [*IDLE, (False, 100.0)]
+    trace = noisy(carried(bucket(), phases, 0.5))
+    found = identify(trace, {})
+    assert near(found.left_gbit, 100)
+    assert near(found.full_after_s, 400)
+    left = tokens_left(trace, found)
+    assert left is not None
+    assert left[-1] / 1e9 == pytest.approx(100, rel=0.1)
+    assert left.max() <= 1e9 * found.budget_gbit.value  # type: ignore[union-attr]
+
+
+def one_step(n: int = 900, at: int = 300) -> np.ndarray:
+    return np.where(np.arange(n) < at, 10.0, 5.0)
+
+
+@pytest.mark.parametrize("sd", [0.03, 0.1])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_no_bucket_is_not_called_one(sd: float, seed: int) -> None:
+    at = np.arange(900)
+    rest, burst = (at < 400) | (at >= 600), at % 40 < 10
+    some = {
+        "one rate": (flat(np.full(900, 10.0)), {"constant", "noisy"}),
+        "drift": (flat(np.linspace(10, 7, 900)), {"noisy"}),
+        "step": (flat(one_step()), {"drop"}),
+        "step with a rest": (flat(one_step(), rest), {"stepped"}),
+        "step in bursts": (flat(one_step(), burst), {"stepped"}),
+        "up": (flat(one_step()[::-1].copy()), {"stepped"}),
+        "several": (flat(np.repeat([10.0, 4.0, 8.0], 300)), {"stepped"}),
+    }
+    for name, (trace, kinds) in some.items():
+        found = identify(noisy(trace, sd, seed), {})
+        assert found.kind in kinds, f"{name}: {said(found)}"
+        assert found.budget_gbit is None
+        assert found.reasons
+
+
+def test_a_cap_needs_to_know_the_interface() -> None:
+    trace = noisy(flat(np.full(300, 5.0)), 0.01)
+    assert identify(trace, {}).kind == "constant"
+    assert identify(trace, {}, 10e9).kind == "capped"
+    assert identify(trace, {}, 5.2e9).kind == "constant"
+
+
+def test_outages_are_told_and_are_no_low_rate() -> None:
+    rates = np.full(600, 5.0)
+    rates[100:103] = 0
+    rates[590:] = 0
+    found = identify(noisy(flat(rates), 0.01), {})
+    assert found.kind == "interrupted"
+    assert found.outages == 2
+    assert "2 times" in said(found)
+    assert near(found.high_gbps, 5)
+
+
+def test_too_little_is_said_to_be() -> None:
+    for trace in (EMPTY, flat(np.full(3, 5.0))):
+        found = identify(trace, {})
+        assert found.high_gbps is None
+        assert "say nothing" in said(found)
+    silent = identify(flat(np.zeros(50)), {})
+    assert silent.kind == "interrupted"
+
+
+def test_gaps_make_a_budget_uncertain_and_many_of_them_unknown() -> None:
+    whole = noisy(carried(bucket(), IDLE, 0.5))
+    keep = np.ones(len(whole), dtype=bool)
+    keep[20:22] = False
+    few = replace(
+        whole, **{name: getattr(whole, name)[keep] for name in ("start_s", "end_s", "bits", "on_s")}
+    )
+    known, found = identify(whole, {}).budget_gbit, identify(few, {}).budget_gbit
+    assert known is not None
+    assert found is not None
+    assert found.ci[1] - found.ci[0] > known.ci[1] - known.ci[0]
+    keep[20:60] = False
+    many = replace(
+        whole, **{name: getattr(whole, name)[keep] for name in ("start_s", "end_s", "bits", "on_s")}
+    )
+    lacking = identify(many, {})
+    assert lacking.start_gbit is None
+
+
+def adapt(shape: Bucket, interval_s: float, **asked: float) -> tuple[Identification, list[Phase]]:
+    """Measure a bucket as is asked for, phase by phase."""
+    phases: list[Phase] = []
+    trace = EMPTY
+    for _ in range(200):
+        what = next_phase(trace, **asked)
+        assert what.why.endswith(".")
+        if what.action == "done":
+            return identify(trace, {}), phases
+        seconds = max(1, round(what.seconds / interval_s)) * interval_s
+        phases.append((what.action == "send", seconds))
+        trace = noisy(carried(shape, phases, interval_s))
+    raise AssertionError("it never ends")
+
+
+def test_phases_make_a_bucket_known() -> None:
+    found, phases = adapt(bucket(2, 0.2, 10), 0.1)
+    assert found.kind == "bucket"
+    assert near(found.budget_gbit, 10)
+    assert near(found.refill_gbps, 0.2)
+    assert sum(not sending for sending, _ in phases) == 1
+
+
+def test_phases_tell_a_refill_from_the_low_rate() -> None:
+    found, phases = adapt(bucket(2, 0.2, 10, refill=0.1), 0.1)
+    assert found.kind == "bucket"
+    assert near(found.refill_gbps, 0.1)
+    assert 2 <= sum(not sending for sending, _ in phases) <= 4
+
+
+def test_phases_end_where_no_bucket_is_seen() -> None:
+    found, phases = adapt(bucket(2, 2, 10), 0.1, most_s=60.0)
+    assert found.kind == "constant"
+    assert all(sending for sending, _ in phases)
+    assert sum(seconds for _, seconds in phases) == pytest.approx(60, rel=0.1)

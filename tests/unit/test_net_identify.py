@@ -1,0 +1,104 @@
+"""``tare net identify`` on real traces of EC2, and what it prints."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from noisy_traces import bucket, noisy
+from typer.testing import CliRunner
+
+from tare.cli.app import app
+from tare.errors import InputError
+from tare.shaping.carried import carried
+
+DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
+WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--series", "instance,region,epoch"]
+
+
+def called(*words: str) -> str:
+    result = CliRunner().invoke(app, ["net", "identify", *words], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def series() -> list[dict[str, Any]]:
+    document: dict[str, Any] = json.loads(called(str(DATA / "series.csv"), *WORDS, "--json", "-"))
+    return list(document["series"])
+
+
+@pytest.fixture(scope="module")
+def authors() -> dict[str, dict[str, str]]:
+    with (DATA / "authors.csv").open() as file:
+        return {row["epoch"]: row for row in csv.DictReader(file)}
+
+
+def test_what_the_authors_of_the_traces_found(
+    series: list[dict[str, Any]], authors: dict[str, dict[str, str]]
+) -> None:
+    assert len(series) == 11
+    drops = 0
+    for one in series:
+        theirs = {k: float(authors[one["key"]["epoch"]][k]) for k in
+                  ("time_to_empty_s", "high_gbps", "low_gbps")}  # fmt: skip
+        assert one["high_gbps"]["value"] == pytest.approx(theirs["high_gbps"], rel=0.01)
+        if theirs["low_gbps"] > 0.9 * theirs["high_gbps"]:
+            assert one["kind"] == "interrupted"
+            assert one["outages"] == 1
+            assert "Nothing got through" in " ".join(one["reasons"])
+            continue
+        drops += 1
+        assert one["kind"] == "drop"
+        assert one["low_gbps"]["value"] == pytest.approx(theirs["low_gbps"], rel=0.01)
+        # Their script waited for ten seconds before it called the bucket empty.
+        truth = theirs["time_to_empty_s"] - 10
+        assert one["time_to_empty_s"]["value"] == pytest.approx(truth, abs=2)
+        assert "consistent with a bucket, not confirmed" in " ".join(one["reasons"])
+        assert one["budget_gbit"] is None
+        assert one["refill_gbps"] is None
+    assert drops == 9
+
+
+def test_every_figure_has_an_interval_that_holds_it(series: list[dict[str, Any]]) -> None:
+    for one in series:
+        assert one["reasons"]
+        for name in ("high_gbps", "low_gbps", "time_to_empty_s", "budget_gbit", "refill_gbps"):
+            assert name in one
+            if one[name] is not None:
+                low, high = one[name]["ci"]
+                assert low < one[name]["value"] < high
+
+
+def test_many_series_are_a_table() -> None:
+    text = called(str(DATA / "series.csv"), *WORDS)
+    assert "9 × a drop" in text
+    assert "2 × interrupted" in text
+    assert text.count("us-east-1") >= 11
+
+
+def test_a_bucket_in_words_with_the_next_command(tmp_path: Path) -> None:
+    trace = noisy(carried(bucket(), [(True, 120.0), (False, 200.0), (True, 90.0)], 1.0))
+    file = tmp_path / "trace.csv"
+    rows = [f"{s:g},{b / 1e9:.4f}" for s, b in zip(trace.start_s, trace.bits, strict=True)]
+    file.write_text("\n".join(["second,bandwidth_gbps", *rows]) + "\n")
+    text = called(str(file), "--pattern", "120-200")
+    assert text.startswith("a token bucket")
+    assert "empty after" in text
+    assert "· rest" in text
+    assert "tare net emulate 'bucket high=" in text
+    both = called(str(file), str(file), "--json", str(tmp_path / "out.json"))
+    assert "trace.csv" in both
+    assert len(json.loads((tmp_path / "out.json").read_text())["series"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words", [["--pattern", "x"], ["--pattern", "0-5"], ["--unit", "furlong"], ["--value", "nope"]]
+)
+def test_slips_are_told(words: list[str]) -> None:
+    with pytest.raises(InputError) as refused:
+        called(str(DATA / "series.csv"), *words)
+    assert refused.value.hint
