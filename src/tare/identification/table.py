@@ -68,7 +68,7 @@ def table(
 
 def _time_of(names: Sequence[str]) -> str | None:
     """Return the column that is called as times are, with a unit or without."""
-    stems = {}
+    stems: dict[str, str] = {}
     for name in names:
         stem, unit = units.of_column(name)
         timed = unit is None or unit.base == "s"
