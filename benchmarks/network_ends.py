@@ -45,7 +45,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--congestion", default="cubic")
-    parser.add_argument("--only", default="", help="names that hold this text: veth, loopback, 1 KiB")
+    parser.add_argument(
+        "--only", default="", help="names that hold this text: veth, loopback, 1 KiB"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         stack.enter_context(namespaces())
@@ -175,7 +177,8 @@ class Bench:
         )
         words = self.here(str(binary()), "measure")
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            assert process.stdin and process.stdout
+            assert process.stdin
+            assert process.stdout
             for order in orders:
                 process.stdin.write(msgspec.json.encode(order) + b"\n")
             process.stdin.flush()
@@ -244,9 +247,7 @@ def quantile(histogram: record.Histogram, part: float) -> float:
     return float(m) if e == 0 else (64 + m + 0.5) * 2 ** (e - 1)
 
 
-def tell(
-    label: str, found: dict[str, list[tuple[float, ...]]], other: str, number: int
-) -> None:
+def tell(label: str, found: dict[str, list[tuple[float, ...]]], other: str, number: int) -> None:
     ours = np.array([value[number] for value in found["tare"]])
     theirs = np.array([value[number] for value in found[other]])
     ratios = np.sort(ours / theirs)

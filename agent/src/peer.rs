@@ -1,7 +1,7 @@
-//! The remote end of network probes: `tare-agent peer` on another machine, and how a probe
-//! speaks with it.
+//! The remote end of network probes and of measurements: `tare-agent peer` on another machine, and
+//! how a probe speaks with it.
 //!
-//! # Wire format, version 1
+//! # Wire format, version 2
 //! One TCP connection is one session. Numbers are big-endian. Both ends know a key; nobody is
 //! told it.
 //!
@@ -26,13 +26,25 @@
 //! | 2 take | messages are read; one byte comes back after the last |
 //! | 3 datagrams | UDP datagrams to the port of the answer come back to whoever sent the token first: 16 bytes, HMAC-SHA256 by the session's key of "datagrams" |
 //! | 4 connects | the next connections from this address to the listening port are accepted and closed |
+//! | 5 measure | this connection controls a measurement: frames both ways until it is over |
+//! | 6 join | this connection is part of one: in place of a size and a count stand its place and the measurement's number. Place 0 returns 64 bytes at a time, the next ones are read, the last ones written to |
+//!
+//! A frame is a length (4), so many bytes of JSON (`frames.rs`), and their seal: HMAC-SHA256, by a
+//! key that is the session's HMAC-SHA256 of "frames of probe" or "frames of end", of the frame's
+//! number in its direction, from 0, and the bytes.
 //!
 //! # Bounds
 //! The end listens on the one address that it was given, by TCP and, while a task needs it, by
-//! UDP under the same port. It holds at most `CONNECTIONS` connections; a newer one that has not
-//! proved the key yet takes the place of the oldest such. A connection has `HANDSHAKE_NS` to prove
-//! it, `SESSION_NS` in all, and `IDLE` of silence; an order at most `MESSAGE_LIMIT` bytes a message
-//! and `ORDER_LIMIT` bytes. It sends no more than it was sent.
+//! UDP under the same port. It holds at most `CONNECTIONS` connections beside measurements; a newer
+//! one that has not proved the key yet takes the place of the oldest such. A connection has
+//! `HANDSHAKE_NS` to prove it, `SESSION_NS` in all, and `IDLE` of silence; an order at most
+//! `MESSAGE_LIMIT` bytes a message and `ORDER_LIMIT` bytes. For these it sends no more than it was
+//! sent.
+//!
+//! Of measurements there are `MEASUREMENTS` at once, with so many data streams in all, so many bytes
+//! and so much time each as the end was told when it was started (`measuring::Limits`). A frame has
+//! at most `FRAME_MOST` bytes; who does not read its own is let go, and so is who says nothing for
+//! `SILENCE_NS`.
 
 pub mod door;
 pub mod frames;

@@ -1,5 +1,7 @@
 //! What is known of an end that a measurement may depend on. What cannot be read is left out.
 
+mod interface;
+
 use std::fs;
 use std::io;
 use std::net::TcpStream;
@@ -22,10 +24,22 @@ pub fn of(stream: &TcpStream) -> Vec<EndFact> {
         let text = fs::read_to_string(path).ok()?;
         Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
     };
+    add("agent", Some(env!("CARGO_PKG_VERSION").to_string()));
     add("kernel", line("/proc/sys/kernel/osrelease"));
+    let cpus = std::thread::available_parallelism();
+    add("cpus", cpus.ok().map(|cpus| cpus.to_string()));
     add("congestion", tcp::control_congestion(stream, None).ok());
     for name in ["tcp_wmem", "tcp_rmem"] {
         add(name, line(&format!("/proc/sys/net/ipv4/{name}")));
+    }
+    if let Some(interface) = stream
+        .peer_addr()
+        .ok()
+        .and_then(|to| interface::towards(to.ip()))
+    {
+        for (name, value) in interface.facts() {
+            add(name, value);
+        }
     }
     facts
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::measure::gate::Gate;
+use crate::measure::tcp;
 use crate::peer::wire::MESSAGE_LIMIT;
 
 /// Longest that a write waits before it looks whether it is still to be sent.
@@ -38,17 +39,73 @@ pub fn send(mut stream: &TcpStream, gate: &Gate) -> io::Result<()> {
 pub fn receive(mut stream: &TcpStream, received: &AtomicU64) -> io::Result<()> {
     let mut buffer = vec![0; READ];
     let mut total = 0;
+    let mut waking = Waking::default();
+    waking.apply(stream)?;
     loop {
-        match stream.read(&mut buffer) {
+        let changed = match stream.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(got) => {
                 total += got as u64;
                 // Nobody else writes it.
                 received.store(total, Relaxed);
+                waking.read(got)
             }
-            Err(error) if is_delay(&error) => {}
+            Err(error) if is_delay(&error) => waking.pause(),
             Err(error) => return Err(error),
+        };
+        if changed {
+            waking.apply(stream)?;
         }
+    }
+}
+
+/// When the kernel wakes a reader: for every byte, unless what comes is so little at a time that
+/// being woken costs more than reading; then for more at once, or when it has waited.
+#[derive(Default)]
+struct Waking {
+    is_seldom: bool,
+    reads: usize,
+    bytes: usize,
+}
+
+impl Waking {
+    /// Of so many reads, it is less on average than so many bytes.
+    const LOOK: usize = 64;
+    const LITTLE: usize = 8 << 10;
+    const MORE: libc::c_int = 64 << 10;
+    const WAIT: Duration = Duration::from_millis(4);
+    /// After so many reads of more, it is looked at again.
+    const LOOK_AGAIN: usize = 4096;
+
+    /// Whether it is to be different from now on.
+    fn read(&mut self, got: usize) -> bool {
+        self.reads += 1;
+        self.bytes += got;
+        let (enough, is_seldom) = if self.is_seldom {
+            (Self::LOOK_AGAIN, false)
+        } else {
+            (Self::LOOK, self.bytes < Self::LOOK * Self::LITTLE)
+        };
+        self.reads >= enough && self.turn(is_seldom)
+    }
+
+    /// Nothing has come for a while.
+    fn pause(&mut self) -> bool {
+        self.turn(false)
+    }
+
+    fn turn(&mut self, is_seldom: bool) -> bool {
+        let is_new = self.is_seldom != is_seldom;
+        *self = Self {
+            is_seldom,
+            ..Self::default()
+        };
+        is_new
+    }
+
+    fn apply(&self, stream: &TcpStream) -> io::Result<()> {
+        stream.set_read_timeout(self.is_seldom.then_some(Self::WAIT))?;
+        tcp::wake_for(stream, if self.is_seldom { Self::MORE } else { 1 })
     }
 }
 
@@ -57,4 +114,54 @@ fn is_delay(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::Arc;
+
+    /// How often it turns.
+    fn turns(waking: &mut Waking, reads: usize, got: usize) -> usize {
+        (0..reads).filter(|_| waking.read(got)).count()
+    }
+
+    #[test]
+    fn who_reads_little_is_woken_seldom_and_looks_again() {
+        let mut waking = Waking::default();
+        assert_eq!(turns(&mut waking, 200, 64 << 10), 0);
+        assert_eq!(turns(&mut waking, 128, 1000), 1);
+        assert!(waking.is_seldom);
+        assert_eq!(turns(&mut waking, 4096, 64 << 10), 1);
+        assert!(!waking.is_seldom);
+        turns(&mut waking, 128, 1000);
+        assert!(waking.is_seldom && waking.pause());
+        assert!(!waking.pause());
+    }
+
+    #[test]
+    fn all_that_is_sent_is_received_whatever_comes_last() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        ours.set_nodelay(true).unwrap();
+        let theirs = listener.accept().unwrap().0;
+        let received = Arc::<AtomicU64>::default();
+        let thread = {
+            let received = Arc::clone(&received);
+            std::thread::spawn(move || receive(&theirs, &received))
+        };
+        let mut sent = 0;
+        for size in (0..400).map(|number| number % 7 * 100 + 1) {
+            ours.write_all(&vec![1; size]).unwrap();
+            sent += size as u64;
+        }
+        // Less than a reader is woken for.
+        while received.load(Relaxed) < sent {
+            std::thread::yield_now();
+        }
+        drop(ours);
+        thread.join().unwrap().unwrap();
+        assert_eq!(received.load(Relaxed), sent);
+    }
 }

@@ -63,7 +63,9 @@ pub fn connect(asked: &Connect) -> Result<Link, Failure> {
     let mut joined = Vec::new();
     let first = u32::from(asked.pings == Some(0));
     for place in first..=out + back {
-        joined.push(join(&peer, number, place, congestion)?);
+        let stream = join(&peer, number, place, congestion);
+        // Where it was over by then, the other end has said why.
+        joined.push(stream.map_err(|failure| said_before(&mut frames).unwrap_or(failure))?);
     }
     Ok(Link::start(asked, frames, [here, there], joined)?)
 }
@@ -81,6 +83,13 @@ fn await_ready(frames: &mut Frames) -> Result<(u64, Vec<EndFact>), Failure> {
     Err(Failure::passing(
         "the other end does not answer".to_string(),
     ))
+}
+
+fn said_before(frames: &mut Frames) -> Option<Failure> {
+    match frames.hear() {
+        Ok(Some(Told::Over { why })) => Some(Failure::lasting(why)),
+        _ => None,
+    }
 }
 
 fn join(

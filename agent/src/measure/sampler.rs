@@ -9,7 +9,7 @@ use crate::measure::gate::Gate;
 use crate::measure::half::{Half, Sent, LAST};
 use crate::measure::histogram::Counter;
 use crate::measure::phase::Phase;
-use crate::measure::tcp::Info;
+use crate::measure::tcp::{self, Info};
 
 pub struct Sampler {
     pub gate: Arc<Gate>,
@@ -168,7 +168,8 @@ impl Outgoing {
         let info = Info::read(&stream).ok();
         let of = |field: fn(&Info) -> Option<u64>| info.as_ref().and_then(field).unwrap_or(0);
         Self {
-            acked: of(Info::acked_bytes),
+            // What was written before the data is none of it, even if it is acknowledged later.
+            acked: of(Info::acked_bytes) + tcp::outstanding_bytes(&stream),
             segments: info.as_ref().and_then(Info::segments).unwrap_or(0),
             retransmits: info.as_ref().map_or(0, Info::retransmits),
             busy_us: of(Info::busy_us),
@@ -222,7 +223,7 @@ impl Outgoing {
 fn advance(last: &mut u64, now: Option<u64>) -> Option<u64> {
     let now = now?;
     let more = now.saturating_sub(*last);
-    *last = now;
+    *last = now.max(*last);
     Some(more)
 }
 

@@ -106,6 +106,14 @@ impl Info {
     }
 }
 
+/// Bytes that were written and are not acknowledged.
+pub fn outstanding_bytes(stream: &TcpStream) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: writes one number.
+    unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
+    u64::try_from(bytes).unwrap_or(0)
+}
+
 /// Sets the congestion control, and returns which is in force.
 pub fn control_congestion(stream: &TcpStream, name: Option<&str>) -> io::Result<String> {
     let file = stream.as_raw_fd();
@@ -153,6 +161,11 @@ pub fn give_up_in_silence(stream: &TcpStream) -> io::Result<()> {
         set(stream, level, option, value)?;
     }
     Ok(())
+}
+
+/// Has the kernel wake a reader only for so many bytes, or when it has waited long enough.
+pub fn wake_for(stream: &TcpStream, bytes: libc::c_int) -> io::Result<()> {
+    set(stream, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
 }
 
 fn set(

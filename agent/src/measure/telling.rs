@@ -10,8 +10,8 @@ use crate::record::network::MeasureRecord;
 /// How long the other end's half is waited for: longer than a queue of the network holds it up.
 const PATIENCE_NS: i64 = 1_000_000_000;
 
-#[derive(Default)]
 pub struct Telling {
+    began_ns: i64,
     waiting: VecDeque<Item>,
     theirs: VecDeque<Half>,
     ready: Vec<u8>,
@@ -24,13 +24,29 @@ enum Item {
 }
 
 impl Telling {
+    /// Of a measurement that began then.
+    pub fn new(began_ns: i64) -> Self {
+        Self {
+            began_ns,
+            waiting: VecDeque::new(),
+            theirs: VecDeque::new(),
+            ready: Vec::new(),
+        }
+    }
+
+    /// Of the measurement, not of the clock.
+    pub fn since(&self, at_ns: i64) -> u64 {
+        u64::try_from(at_ns - self.began_ns).unwrap_or(0)
+    }
+
     /// Tells a record after what waits.
     pub fn record(&mut self, record: MeasureRecord) {
         self.waiting.push_back(Item::Record(record));
     }
 
     /// Takes this end's half of an interval, of a phase that began then.
-    pub fn ours(&mut self, half: Half, began_ns: u64, now_ns: i64) {
+    pub fn ours(&mut self, half: Half, began_ns: i64, now_ns: i64) {
+        let began_ns = self.since(began_ns);
         let item = Item::Half(Box::new(half), began_ns, now_ns + PATIENCE_NS);
         self.waiting.push_back(item);
     }

@@ -1,0 +1,379 @@
+"""Both ends of a measurement: `tare-agent measure` and `tare-agent peer`, over real connections."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from tare import peering, record
+from tare.agent import binary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(60)]
+
+ROOT = os.geteuid() == 0
+MS = 1_000_000
+_decoder = msgspec.json.Decoder(record.MeasureRecord)
+
+
+class End:
+    """The other end, which can be killed and started again under the same port."""
+
+    def __init__(self, key: Path, bind: str = "127.0.0.1:0", *options: str, prefix: Any = ()):
+        self.key = key
+        self._options, self._prefix = options, prefix
+        self.address = bind
+        self.start()
+
+    def start(self) -> None:
+        words = [str(binary()), "peer", "--bind", self.address, "--key-file", str(self.key)]
+        self.process = subprocess.Popen(
+            [*self._prefix, *words, *self._options], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().split()[2].rstrip(";")
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def close(self) -> None:
+        self.process.terminate()
+        assert self.process.wait(timeout=10) == 0
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+class Measure:
+    """The measuring end, and what it has told."""
+
+    def __init__(self, address: str, key: str, prefix: Any = (), **asked: Any) -> None:
+        self.process = subprocess.Popen(
+            [*prefix, str(binary()), "measure"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.told: list[Any] = []
+        defaults: dict[str, Any] = {
+            "direction": "out",
+            "streams": 1,
+            "congestion": "cubic",
+            "pings": 200,
+            "interval_ns": 100 * MS,
+            "sample_ns": 10 * MS,
+            "patience_ns": 10_000 * MS,
+        }
+        self.order(record.Connect(end=address, key=key, **(defaults | asked)))
+
+    def order(self, order: record.MeasureOrder) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(msgspec.json.encode(order) + b"\n")
+            self.process.stdin.flush()
+
+    def send(self, number: int, duration_ms: int, on_ms: int = 1, off_ms: int = 0) -> None:
+        self.order(
+            record.Sending(
+                id=number,
+                duration_ns=duration_ms * MS,
+                on_ns=on_ms * MS,
+                off_ns=off_ms * MS,
+                write_bytes=16384,
+            )
+        )
+
+    def next(self) -> Any:
+        assert self.process.stdout is not None
+        self.told.append(_decoder.decode(self.process.stdout.readline()))
+        return self.told[-1]
+
+    def until(self, kind: type) -> Any:
+        while not isinstance(self.next(), kind | record.MeasureOver):
+            pass
+        assert isinstance(self.told[-1], kind), self.told[-1]
+        return self.told[-1]
+
+    def intervals(self, direction: str = "out") -> list[record.Interval]:
+        intervals = [told for told in self.told if isinstance(told, record.Interval)]
+        return [told for told in intervals if told.direction == direction]
+
+    def close(self) -> record.MeasureOver:
+        """End its input, hear it out."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        if not (self.told and isinstance(self.told[-1], record.MeasureOver)):
+            self.until(record.MeasureOver)
+        over: record.MeasureOver = self.told[-1]
+        assert self.process.stdout.read() == b""
+        assert self.process.wait(timeout=10) == (1 if over.why else 0)
+        self.process.stdout.close()
+        return over
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "key"
+    peering.make_key(path)
+    return path
+
+
+@pytest.fixture
+def end(key: Path) -> Iterator[End]:
+    end = End(key)
+    yield end
+    end.close()
+
+
+def measure(end: End, **asked: Any) -> Measure:
+    return Measure(end.address, peering.read_key(end.key), **asked)
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[list[str]]]:
+    """Prefixes of two network namespaces that a cable joins: 10.79.1.1 and 10.79.1.2."""
+    if not ROOT:
+        pytest.skip("only root makes network namespaces")
+    names = [f"tare-test-{os.getpid()}-{number}" for number in (1, 2)]
+    try:
+        for name in names:
+            subprocess.run(["ip", "netns", "add", name], check=True)
+        cable = f"link add eth0 netns {names[0]} type veth peer name eth0 netns {names[1]}"
+        subprocess.run(["ip", *cable.split()], check=True)
+        for number, name in enumerate(names, 1):
+            for line in (f"addr add 10.79.1.{number}/24 dev eth0", "link set eth0 up"):
+                subprocess.run(["ip", "-n", name, *line.split()], check=True)
+        yield [["ip", "netns", "exec", name] for name in names]
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], check=False)
+
+
+class TestTelling:
+    def test_both_directions_add_up_over_a_cable(self, key: Path, hosts: list[list[str]]) -> None:
+        end = End(key, "10.79.1.2:0", prefix=hosts[1])
+        run = measure(
+            end, prefix=hosts[0], direction="both", streams=2, interval_ns=10 * MS, sample_ns=5 * MS
+        )
+        run.send(7, 500)
+        run.send(8, 300, on_ms=0)
+        for number in (7, 8):
+            over = run.until(record.PhaseOver)
+            assert (over.id, over.skipped) == (number, False)
+        assert run.close().why is None
+        end.close()
+
+        (connected,) = [told for told in run.told if isinstance(told, record.Connected)]
+        for facts in (connected.here, connected.there):
+            found = {fact.name: fact.value for fact in facts}
+            assert found["interface"] == "eth0"
+            assert found["congestion"] == "cubic"
+            assert (found["mtu"], found["driver"]) == ("1500", "veth")
+            assert found["tso"] in ("on", "off")
+            assert {"kernel", "cpus", "qdisc", "gro", "tcp_wmem", "tcp_rmem"} <= set(found)
+        for direction in ("out", "in"):
+            intervals = run.intervals(direction)
+            for before, after in itertools.pairwise(intervals):
+                assert before.end_ns == after.start_ns
+            # Ends are told as late as they were, what was to be sent is not.
+            assert sum(told.on_ns for told in intervals if told.id == 7) == 500 * MS
+            assert sum(told.on_ns for told in intervals if told.id == 8) == 0
+            acked = sum(interval.acked_bytes for interval in intervals)
+            received = sum(interval.received_bytes or 0 for interval in intervals)
+            # With the rest, everything has come: the same bytes, counted at both ends.
+            assert acked == received > 0
+            assert intervals[0].segment_bytes in range(1000, 1500)
+            busy = [told for told in intervals if told.id == 7]
+            assert sum(count for told in busy for _, count in told.smoothed_rtt.bins) > 10
+            assert sum(told.sender_cpu_ns or 0 for told in busy) > 0
+            assert sum(told.receiver_cpu_ns or 0 for told in busy) > 0
+            assert sum(told.segments or 0 for told in busy) * 1500 > acked / 50
+        pings = sum(n for told in run.intervals() for _, n in told.round_trips.bins)
+        assert 20 < pings < 400
+        assert not any(told.round_trips.bins for told in run.intervals("in"))
+
+    def test_patterns_turn_at_their_times(self, end: End) -> None:
+        run = measure(end, interval_ns=50 * MS, pings=0)
+        run.send(1, 600, on_ms=100, off_ms=200)
+        run.until(record.PhaseOver)
+        assert run.close().why is None
+        intervals = run.intervals()
+        start = intervals[0].start_ns
+        assert sum(interval.on_ns for interval in intervals) == 200 * MS
+        for interval in intervals:
+            times = [(interval.start_ns - start) // MS % 300, (interval.end_ns - start) // MS % 300]
+            if 100 < times[0] < times[1]:
+                assert interval.on_ns == 0
+        # What was sent is what the bursts hold, up to what was buffered when they ended.
+        quiet = [told for told in intervals if told.on_ns == 0]
+        assert quiet
+        assert sum(told.acked_bytes for told in quiet) < sum(told.acked_bytes for told in intervals)
+
+    def test_a_phase_is_skipped_at_once(self, end: End) -> None:
+        run = measure(end)
+        run.send(1, 3_600_000)
+        run.send(2, 3_600_000)
+        run.send(3, 3_600_000)
+        run.until(record.Interval)
+        run.order(record.Skip(id=3))
+        assert run.until(record.PhaseOver) == record.PhaseOver(id=1, skipped=True)
+        assert run.until(record.PhaseOver) == record.PhaseOver(id=2, skipped=True)
+        assert run.until(record.Interval).id == 3
+        # Of one that is under way already, nothing.
+        run.order(record.Skip(id=3))
+        run.process.send_signal(signal.SIGTERM)
+        assert run.until(record.PhaseOver) == record.PhaseOver(id=3, skipped=True)
+        assert run.close().why is None
+
+    def test_one_after_another_beside_nothing(self, end: End) -> None:
+        run = measure(end, pings=None)
+        run.send(1, 200, on_ms=0)
+        run.until(record.PhaseOver)
+        run.close()
+        counted = sum(n for told in run.intervals() for _, n in told.round_trips.bins)
+        assert counted > 200
+        assert sum(told.acked_bytes for told in run.intervals()) == 0
+
+
+class TestLoss:
+    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+    def test_an_end_that_comes_again_is_measured_on(self, key: Path, how: signal.Signals) -> None:
+        end = End(key)
+        run = measure(end, direction="both")
+        run.send(1, 3_600_000)
+        run.until(record.Interval)
+        end.process.send_signal(how)
+        end.process.wait()
+        end.process.stdout.close()  # type: ignore[union-attr]
+        time.sleep(0.2)
+        end.start()
+        gap = run.until(record.Gap)
+        assert gap.end_ns - gap.start_ns >= 100 * MS
+        assert gap.why
+        again = run.until(record.Connected)
+        assert again.at_ns == gap.end_ns
+        after = run.until(record.Interval)
+        assert (after.id, after.start_ns) == (1, gap.end_ns)
+        while not (run.intervals()[-1].acked_bytes and run.intervals("in")[-1].acked_bytes):
+            run.until(record.Interval)
+        assert run.close().why is None
+        end.close()
+
+    def test_phases_go_on_without_the_other_end(self, key: Path) -> None:
+        end = End(key)
+        run = measure(end)
+        run.send(1, 600)
+        run.send(2, 100)
+        run.until(record.Interval)
+        end.kill()
+        for number in (1, 2):
+            assert run.until(record.PhaseOver) == record.PhaseOver(id=number, skipped=False)
+        assert run.close().why is None
+        assert isinstance(run.told[-2], record.Gap)
+
+    def test_two_clients_are_served_at_once(self, end: End) -> None:
+        both = [measure(end, streams=2) for _ in range(2)]
+        for run in both:
+            run.send(1, 3_600_000)
+        for run in both:
+            while not run.intervals() or not run.intervals()[-1].acked_bytes:
+                run.until(record.Interval)
+        for run in both:
+            assert run.close().why is None
+
+
+class TestRefusal:
+    def refused(self, address: str, key: str, **asked: Any) -> str:
+        run = Measure(address, key, **asked)
+        run.send(1, 10_000)
+        why = run.until(record.MeasureOver).why
+        run.close()
+        return str(why)
+
+    def test_why_there_is_no_connection_is_told(self, end: End) -> None:
+        key = peering.read_key(end.key)
+        assert "another key" in self.refused(end.address, secrets.token_hex(32))
+        assert "no congestion control 'nosuch'" in self.refused(
+            end.address, key, congestion="nosuch"
+        ).replace('"', "'")
+        assert "--streams 65" in self.refused(end.address, key, streams=65)
+        with closed_port() as port:
+            why = self.refused(f"127.0.0.1:{port}", key, patience_ns=300 * MS)
+            assert "refused" in why
+        assert "no numeric address" in self.refused("localhost:1", key)
+        if ROOT:
+            # In a new namespace there is no network at all.
+            alone = ("unshare", "--net")
+            assert "nreachable" in self.refused("192.0.2.1:1", key, patience_ns=0, prefix=alone)
+
+    def test_another_version_is_told(self, end: End) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            address = "{}:{}".format(*listener.getsockname())
+            run = Measure(address, peering.read_key(end.key))
+            come, _ = listener.accept()
+            come.sendall(b"TAREPEER" + bytes([1]) + bytes(32))
+            why = run.until(record.MeasureOver).why
+            assert why is not None
+            assert "version 1" in why
+            run.close()
+            come.close()
+
+    def test_garbage_floods_and_slow_ones_do_not_keep_others_away(self, end: End) -> None:
+        host, port = end.address.rsplit(":", 1)
+        run = measure(end)
+        run.send(1, 3_600_000)
+        run.until(record.Interval)
+        with contextlib.ExitStack() as stack:
+            for number in range(200):
+                guest = stack.enter_context(socket.create_connection((host, int(port))))
+                with contextlib.suppress(OSError):
+                    guest.sendall(secrets.token_bytes(number * 7))
+            run.until(record.Interval)
+            other = measure(end)
+            other.send(1, 3_600_000)
+            other.until(record.Interval)
+            assert other.close().why is None
+        run.until(record.Interval)
+        assert run.close().why is None
+
+    def test_bounds_of_the_end_are_told(self, key: Path) -> None:
+        end = End(key, "127.0.0.1:0", "--bytes", "1000000", "--longest", "3600")
+        assert "1000000 bytes" in self.refused(end.address, peering.read_key(key))
+        end.close()
+        end = End(key, "127.0.0.1:0", "--longest", "0")
+        assert "--longest" in self.refused(end.address, peering.read_key(key))
+        end.close()
+
+    @pytest.mark.parametrize(
+        "line", [b"garbage", b'{"job":"skip"}', b"[" * 100000, b'{"job":"connect","end":"\xff"}']
+    )
+    def test_orders_that_are_none_are_told(self, line: bytes) -> None:
+        done = subprocess.run(
+            [str(binary()), "measure"], input=line + b"\n", capture_output=True, check=False
+        )
+        over = _decoder.decode(done.stdout)
+        assert isinstance(over, record.MeasureOver)
+        assert over.why is not None
+        assert done.returncode == 1
+
+
+@contextlib.contextmanager
+def closed_port() -> Iterator[int]:
+    """A port on which nobody listens, and which nobody else is given."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
