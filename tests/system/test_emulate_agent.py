@@ -26,7 +26,7 @@ pytestmark = [
 ]
 NETNS = Path("/run/netns")
 MBIT = 1_000_000
-BUCKET = {
+BUCKET: dict[str, Any] = {
     "kind": "bucket",
     "high_bps": 1000 * MBIT,
     "low_bps": 40 * MBIT,

@@ -208,3 +208,56 @@ fn check_rate(what: &str, rate_bps: u64) -> Result<(), String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_may_come_in_pieces_and_garbage_is_told() {
+        let mut orders = Orders::default();
+        orders.take(b"{\"job\":\"look_at_");
+        assert!(orders.next().is_none());
+        orders.take(b"hosts\",\"id\":7}\ngarbage\n{");
+        let order = orders.next().unwrap();
+        assert!(matches!(order, Ok(EmulateOrder::LookAtHosts { id: 7 })));
+        assert!(orders.next().unwrap().unwrap_err().contains("garbage"));
+        assert!(orders.next().is_none());
+    }
+
+    #[test]
+    fn names_and_subnets_are_plain() {
+        for good in ["tare-1a2b3c", "a", "A.b_c-9"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        let long = "x".repeat(NAME_LIMIT + 1);
+        for bad in ["", ".", "..", "../x", "-x", "a/b", "a b", "ä", &long] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+        assert_eq!(subnet("10.77.0"), Ok([10, 77, 0]));
+        for bad in [
+            "",
+            "10.77",
+            "10.77.0.1",
+            "10.77.256",
+            "a.b.c",
+            "127.0.0",
+            "0.1.2",
+            "224.0.0",
+        ] {
+            assert!(subnet(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn steps_that_last_too_long_together_are_refused() {
+        let step = |duration_ns| Step {
+            duration_ns,
+            rate_bps: 8,
+        };
+        assert!(check_steps(&[step(1_000_000), step(2_000_000)]).is_ok());
+        assert!(check_steps(&[step(u64::MAX), step(u64::MAX)]).is_err());
+        assert!(check_steps(&[step(i64::MAX as u64)]).is_err());
+        assert!(check_steps(&[step(999_999)]).is_err());
+    }
+}

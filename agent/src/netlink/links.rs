@@ -46,18 +46,17 @@ pub fn add_cable(
 }
 
 fn cable(name: &str, bridge: u32, other: &str, namespace: u32) -> Message {
+    let peer = |peer: Message| {
+        peer.raw(&fixed(0, 0))
+            .u32(libc::IFLA_NET_NS_FD, namespace)
+            .text(libc::IFLA_IFNAME, other)
+    };
     Message::new(libc::RTM_NEWLINK, CREATE, &fixed(0, libc::IFF_UP as u32))
-        .text(libc::IFLA_IFNAME, name)
         .u32(libc::IFLA_MASTER, bridge)
+        .text(libc::IFLA_IFNAME, name)
         .nest(libc::IFLA_LINKINFO, |info| {
-            info.text(libc::IFLA_INFO_KIND, "veth")
-                .nest(libc::IFLA_INFO_DATA, |data| {
-                    data.nest(PEER, |peer| {
-                        peer.raw(&fixed(0, 0))
-                            .text(libc::IFLA_IFNAME, other)
-                            .u32(libc::IFLA_NET_NS_FD, namespace)
-                    })
-                })
+            info.bytes(libc::IFLA_INFO_KIND, b"veth")
+                .nest(libc::IFLA_INFO_DATA, |data| data.nest(PEER, peer))
         })
 }
 
@@ -101,5 +100,36 @@ fn short() -> Refusal {
     Refusal {
         errno: libc::EPROTO,
         said: Some("an answer that is too short".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::recorded;
+    use super::*;
+
+    /// What iproute2 6.1 sends, but for the number of the message.
+    #[test]
+    fn messages_are_those_of_ip() {
+        // ip link add p1 master br0 up type veth peer name eth0 netns …
+        let sent = recorded(
+            "68 00 00 00 10 00 05 06  00 00 00 00 00 00 00 00
+             00 00 00 00 00 00 00 00  01 00 00 00 01 00 00 00
+             08 00 0a 00 02 00 00 00  07 00 03 00 70 31 00 00
+             38 00 12 00 08 00 01 00  76 65 74 68 2c 00 02 00
+             28 00 01 00 00 00 00 00  00 00 00 00 00 00 00 00
+             00 00 00 00 08 00 1c 00  04 00 00 00 09 00 03 00
+             65 74 68 30 00 00 00 00",
+        );
+        const REQUEST: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+        assert_eq!(cable("p1", 2, "eth0", 4).finish(REQUEST, 0), sent);
+        // ip addr add 10.77.0.1/24 dev v0
+        let sent = recorded(
+            "28 00 00 00 14 00 05 06  00 00 00 00 00 00 00 00
+             02 18 00 00 04 00 00 00  08 00 02 00 0a 4d 00 01
+             08 00 01 00 0a 4d 00 01",
+        );
+        let address = Ipv4Addr::new(10, 77, 0, 1);
+        assert_eq!(addressed(4, address, 24).finish(REQUEST, 0), sent);
     }
 }

@@ -2,8 +2,7 @@
 
 /// Of the header: length, kind, flags, sequence, port.
 const HEADER: usize = 16;
-/// Attributes that hold others are marked, and numbers in another byte order, too.
-const NESTED: u16 = 0x8000;
+/// The kernel marks some attributes that hold others, or numbers in another byte order.
 const KIND: u16 = 0x3fff;
 
 /// A message under way.
@@ -46,7 +45,7 @@ impl Message {
     pub fn nest(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.0.len();
         self.0.extend([0; 2]);
-        self.0.extend((kind | NESTED).to_ne_bytes());
+        self.0.extend(kind.to_ne_bytes());
         let mut filled = fill(self);
         let length = u16::try_from(filled.0.len() - start).expect("attributes are short");
         filled.0[start..start + 2].copy_from_slice(&length.to_ne_bytes());
@@ -146,6 +145,15 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned()
 }
 
+/// The bytes that `strace` has shown.
+#[cfg(test)]
+pub fn recorded(hexadecimal: &str) -> Vec<u8> {
+    let bytes = hexadecimal.split_whitespace();
+    bytes
+        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,9 +191,9 @@ mod tests {
                 })
                 .collect();
             for reply in replies(&noise) {
-                let _ = attributes(reply.after(4))
-                    .map(|(_, value)| text(value))
-                    .count();
+                for (_, value) in attributes(reply.after(4)) {
+                    assert!(text(value).len() <= 3 * value.len());
+                }
             }
             let _ = attributes(&noise).count();
         }

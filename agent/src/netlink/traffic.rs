@@ -15,8 +15,9 @@ const CLASS: u32 = SHAPING | 1;
 const QUEUE: u32 = 0x7a7f_0000;
 
 /// A class may send so much at once after a pause in which it sent nothing or could not be served:
-/// as much as its rate in that time, so that a late timer of the kernel costs no rate.
-const BURST_NS: u64 = 4_000_000;
+/// as much as its rate in that time, so that a late timer of the kernel costs no rate. On a machine
+/// with four times the load that it has CPUs, rates are within 0.1 %, with 4 ms short by up to 2 %.
+const BURST_NS: u64 = 10_000_000;
 /// The largest packet that the kernel cuts only later, with the headers of its pieces.
 pub const LARGEST_BYTES: u64 = 72_000;
 /// The kernel's clock of bursts goes by so much, and what it counts has 32 bits.
@@ -192,9 +193,9 @@ fn class(index: u32, flags: u16, rate_bps: u64) -> Message {
         .text(TCA_KIND, "htb")
         .nest(TCA_OPTIONS, |options| {
             options
-                .bytes(TCA_HTB_PARMS, &parms(rate_bps))
                 .u64(TCA_HTB_RATE64, rate)
                 .u64(TCA_HTB_CEIL64, rate)
+                .bytes(TCA_HTB_PARMS, &parms(rate_bps))
         })
 }
 
@@ -245,3 +246,6 @@ fn unlike(what: &str, asked: u64, found: u64) -> Refusal {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests;
