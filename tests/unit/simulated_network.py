@@ -6,8 +6,14 @@ import random
 
 import msgspec
 
+from tare.identification import Next
+from tare.network.ends import Ends
 from tare.network.histogram import of_times
+from tare.network_fingerprint import searching
+from tare.network_fingerprint.document import NetworkFingerprint
+from tare.network_fingerprint.measuring import Wanted, take
 from tare.record import (
+    Connect,
     Connected,
     EndFact,
     Interval,
@@ -148,3 +154,37 @@ class Channel:
                 sender_cpu_ns=None, receiver_cpu_ns=None,
             )
         )  # fmt: skip
+
+
+class Silent:
+    """Is told everything, and keeps what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def stage(self, what: str) -> None:
+        self.said.append(what)
+
+    def left(self, seconds: float) -> None:
+        assert seconds >= 0
+
+    def phase(self, what: Next, seconds_left: float) -> None:
+        self.said.append(what.why)
+
+    def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:
+        pass
+
+
+def measured(
+    network: Network | None = None, bucket: searching.Bounds | None = None, **more: object
+) -> NetworkFingerprint:
+    network = network or Network()
+    wanted = Wanted(
+        end="192.0.2.1", key="00" * 32, bucket=bucket, idle_s=1.0, fresh_s=2.0, write_s=0.5,
+        **{"sizes": (1 << 10, 1 << 17), **more},  # type: ignore[arg-type]
+    )  # fmt: skip
+
+    def opening(asked: Connect) -> Ends:
+        return Ends(asked, channel=Channel(network))
+
+    return take(wanted, Silent(), opening=opening, clock=network.clock)[0]

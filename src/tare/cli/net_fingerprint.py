@@ -53,7 +53,9 @@ def take(
     brief: Annotated[
         bool,
         typer.Option(
-            "--brief", help="A look of ten seconds: no search for a bucket, four sizes of writes."
+            "--brief",
+            help="A look of ten seconds: four sizes of writes; a bucket is looked for only as far "
+            "as --for or --most says.",
         ),
     ] = False,
     no_bucket: Annotated[
@@ -78,6 +80,9 @@ def take(
     congestion: Annotated[
         str, typer.Option(help=f"Congestion control; {_KERNEL}: the kernel's own choice.")
     ] = "cubic",
+    remember: Annotated[
+        bool, typer.Option(help="Store it with the results of later sessions on this machine.")
+    ] = True,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE.json", help="Keep the fingerprint here."),
@@ -104,10 +109,11 @@ def take(
 
         format_of(report, "--report network.html")
     wanted = _wanted(
-        host, key, brief=brief, search=not (brief or no_bucket), lasts=lasts, most=most,
+        host, key, brief=brief, search=not (no_bucket or (brief and not (lasts or most))),
+        lasts=lasts, most=most,
         streams=streams, direction=direction, congestion=congestion,
     )  # fmt: skip
-    _take(wanted, out, json, report)
+    _take(wanted, out, json, report, remember=remember)
 
 
 @app.command()
@@ -193,7 +199,9 @@ def _bits(text: str, parse: Any) -> float:
     return bits
 
 
-def _take(wanted: Wanted, out: Path | None, json: str | None, report: Path | None) -> None:
+def _take(
+    wanted: Wanted, out: Path | None, json: str | None, report: Path | None, *, remember: bool
+) -> None:
     from tare.cli.net_fingerprint_progress import Bar
     from tare.cli.net_fingerprint_screen import show
     from tare.network_fingerprint import measuring
@@ -201,11 +209,11 @@ def _take(wanted: Wanted, out: Path | None, json: str | None, report: Path | Non
     if wanted.bucket is not None:
         longest = output.seconds(wanted.bucket.seconds)
         output.err.print(
-            f"Looks for a bucket at full speed for at most {longest}; --brief looks at the rest."
+            f"Looks for a bucket at full speed for at most {longest}; --no-bucket does not."
         )
     with Bar() as bar:
         found, interrupted = measuring.take(wanted, bar)
-    unwritten = _keep(found, out, json, remember=not interrupted)
+    unwritten = _keep(found, out, json, remember=remember and not interrupted)
     if json != "-":
         show(found)
     written = _report(found, report)

@@ -1,0 +1,189 @@
+"""The commands about fingerprints of networks: what they say, exit codes, complaints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from simulated_network import Channel, Network, Silent, measured
+
+from tare.cli import net_fingerprint, net_fingerprint_diff, net_fingerprint_screen, net_plan
+from tare.cli.net_measure_identify import Options, identify
+from tare.errors import ExperimentError, StoreError
+from tare.network.ends import Ends
+from tare.network_fingerprint import file, remembered, searching
+from tare.network_fingerprint.document import NetworkFingerprint
+from tare.network_fingerprint.measuring import Wanted, take
+from tare.report import network_fingerprint_page
+
+
+@pytest.fixture(scope="module")
+def bucket() -> NetworkFingerprint:
+    return measured(Network(), searching.Bounds(seconds=60))
+
+
+@pytest.fixture
+def kept(bucket: NetworkFingerprint, tmp_path: Path) -> Path:
+    path = tmp_path / "network.json"
+    file.write(bucket, path)
+    return path
+
+
+def test_screen_says_bucket_figures_and_both_ends(
+    bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net_fingerprint_screen.show(bucket)
+    said = capsys.readouterr().out
+    assert said.startswith("Bucket: high")
+    for word in ("base latency, p50", "latency when throttled", "128 KiB", "mtu 1500", "refill"):
+        assert word in said
+
+
+def test_diff_answers_by_its_exit_code(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.json"
+    file.write(measured(Network(high=200e6), searching.Bounds(seconds=60)), other)
+    assert net_fingerprint_diff.diff(kept, kept, None) in (0, 2)
+    assert "Another network" not in capsys.readouterr().out
+    assert net_fingerprint_diff.diff(kept, other, None) == 1
+    said = capsys.readouterr().out
+    assert "Another network, or one that has changed" in said
+    assert "bucket: high rate" in said
+    assert net_fingerprint_diff.diff(kept, other, str(tmp_path / "diff.json")) == 1
+    assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
+
+
+def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot read"):
+        net_fingerprint_diff.diff(kept, tmp_path / "none.json", None)
+
+
+def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) -> None:
+    page = network_fingerprint_page.make(bucket, "tare net fingerprint 192.0.2.1")
+    assert {figure.name for figure in page.figures} == {
+        "course", "latency", "writes", "write_trips",
+    }  # fmt: skip
+    assert all(figure.alternative for figure in page.figures)
+
+
+EXPERIMENT = """
+[experiment]
+name = "x"
+question = "Does it?"
+trials = 50
+budget = "1 h"
+[[workload]]
+name = "send"
+command = ["true"]
+"""
+
+
+def _plan(kept: Path, tmp_path: Path, spend: list[str] | None, json: str | None = None) -> None:
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(EXPERIMENT)
+    net_plan.plan(kept, experiment, spend, None, json)
+
+
+def test_plan_says_what_to_write_into_the_file(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _plan(kept, tmp_path, ["100Mbit"])
+    said = capsys.readouterr().out
+    assert "Rest" in said
+    assert 'rest = "1 s"' in said
+    _plan(kept, tmp_path, ["send=100Mbit"], "-")
+    assert json.loads(capsys.readouterr().out)["verdict"] == "rests"
+
+
+def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="what does a trial send"):
+        _plan(kept, tmp_path, None)
+    with pytest.raises(ExperimentError, match="no workload of that name"):
+        _plan(kept, tmp_path, ["other=1Gbit"])
+    with pytest.raises(ExperimentError):
+        _plan(kept, tmp_path, ["much"])
+    with pytest.raises(ExperimentError, match="one folder"):
+        _plan(kept, tmp_path, [str(tmp_path), "1Gbit"])
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        ({"key": None}, "--key"),
+        ({"search": False, "lasts": "1min"}, "--for says how far"),
+        ({"direction": "up"}, "neither out nor in"),
+        ({"lasts": "soon"}, "not possible"),
+        ({"most": "0Gbit"}, "nothing may be sent"),
+    ],
+)
+def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint: str) -> None:
+    from tare import peering
+
+    key = tmp_path / "lab.key"
+    peering.make_key(key)
+    asked: dict[str, Any] = {
+        "key": key, "brief": False, "search": True, "lasts": None, "most": None, "streams": 1,
+        "direction": "out", "congestion": "cubic",
+    }  # fmt: skip
+    with pytest.raises(ExperimentError, match=complaint):
+        net_fingerprint._wanted("192.0.2.1", **{**asked, **more})
+
+
+def test_identify_tells_what_is_left_and_keeps_the_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tare import peering
+    from tare.network.folder import trace
+
+    key = tmp_path / "lab.key"
+    peering.make_key(key)
+    network = Network()
+    monkeypatch.setattr(
+        "tare.network.ends.Ends", lambda asked: Ends(asked, channel=Channel(network))
+    )
+    options = Options(
+        host="192.0.2.1", key=key, lasts="40s", most=None, precision=None, streams=None,
+        direction=None, congestion=None, pings=None, out=tmp_path / "kept", json=None, others={},
+    )  # fmt: skip
+    identify(options)
+    said = capsys.readouterr().out
+    assert said.startswith("Bucket: high")
+    assert "Left now" in said
+    assert "Full after a rest of" in said
+    assert len(trace(tmp_path / "kept")) > 30
+
+
+def test_identify_decides_itself_what_to_send(tmp_path: Path) -> None:
+    options = Options(
+        host="192.0.2.1", key=tmp_path / "lab.key", lasts=None, most=None, precision=None,
+        streams=None, direction=None, congestion=None, pings=None, out=None, json=None,
+        others={"--pattern": ["10-30"]},
+    )  # fmt: skip
+    with pytest.raises(ExperimentError, match="--pattern says nothing"):
+        identify(options)
+
+
+def test_interrupted_fingerprint_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: NetworkFingerprint
+) -> None:
+    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
+    assert net_fingerprint._keep(bucket, None, None, remember=False) is None
+    assert remembered.kept() == ()
+    assert net_fingerprint._keep(bucket, None, None, remember=True) is None
+    assert remembered.kept() == (bucket,)
+
+
+def test_congestion_control_that_is_refused_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tare.errors import AgentError
+
+    def opening(asked: object) -> Ends:
+        raise AgentError("there is no congestion control furlong here")
+
+    wanted = Wanted(end="192.0.2.1", key="00" * 32, congestion="furlong")
+    with pytest.raises(AgentError, match="furlong"):
+        take(wanted, Silent(), opening=opening)
+    assert msgspec.json.encode(wanted.sizes)
