@@ -109,7 +109,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
     at = (trace.start_s - trace.start_s[0]) / max(end, 1e-9) * _WIDTH
     cell = np.minimum(at.astype(int), _WIDTH - 1)
     known = np.isfinite(trace.bits)
-    bits = np.bincount(cell[known], trace.bits[known], _WIDTH)
+    bits = np.bincount(cell[known], trace.wire * trace.bits[known], _WIDTH)
     on = np.bincount(cell[known], trace.on_s[known], _WIDTH)
     rate = np.divide(bits, on, out=np.zeros(_WIDTH), where=on > 0)
     # What is shorter than an interval has the bar of the interval it is in.

@@ -45,7 +45,8 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     intervals: int
     seconds: float
     outages: int = 0
-    #: Bits on the wire for each bit of the rates and amounts; 1: not known, or counted already.
+    #: Bits on the wire for each bit of the rates and amounts: 1, as they count headers where the
+    #: trace tells what these add.
     wire: float = 1.0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,10 +38,11 @@ def identify(
 
     Notes
     -----
+    Where the trace tells what headers add, rates and amounts count them, as buckets do.
     A trace is a ``bucket`` only if a rest brought back what a bucket of these rates would have
     gathered in it; one fall alone is a ``drop``, since contention looks the same.
     """
-    seen = observe(trace)
+    seen = observe(on_the_wire(trace))
     if len(seen.index) < _FEWEST:
         return _too_short(seen, key)
     levels = two_levels(np.log(seen.rate), seen.starts)
@@ -54,6 +56,11 @@ def identify(
     found = steady(seen, interface_bps)
     high = of_level(seen.rate) if found.one else None
     return _document(seen, key, found.kind, found.reasons, high=high)
+
+
+def on_the_wire(trace: Trace) -> Trace:
+    """Return a trace whose bits count headers, where it is known what these add."""
+    return trace if trace.wire == 1 else replace(trace, bits=trace.bits * trace.wire, wire=1.0)
 
 
 def _shaped(
@@ -105,7 +112,6 @@ def _document(
         intervals=len(seen.trace),
         seconds=seen.seconds,
         outages=len(seen.outages),
-        wire=seen.trace.wire,
     )
 
 

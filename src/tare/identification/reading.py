@@ -17,6 +17,7 @@ from tare.interop.iperf3_intervals import intervals
 from tare.interop.packed import take, unpacked
 from tare.interop.units import Unit
 from tare.shaping.trace import Trace
+from tare.statistics.telling import percent
 
 
 @dataclass(frozen=True)
@@ -103,15 +104,17 @@ def _measured(folder: Path) -> list[Reading]:
     interface = float(speed) if speed is not None and speed.isdecimal() else None
     key = {"measurement": measured.name}
     several = len(measured.courses) > 1
-    return [
-        Reading(
-            {**key, **({"direction": direction} if several else {})},
-            stored.trace(measured, direction),
-            measured.notes,
-            interface,
-        )
-        for direction in measured.courses
-    ] or [Reading(key, stored.trace(measured))]
+    readings = []
+    for direction in measured.courses or (None,):
+        trace = stored.trace(measured, direction)
+        notes = list(measured.notes)
+        if trace.wire != 1:
+            notes.append(
+                f"Rates and amounts count headers, {percent(trace.wire - 1)} of the payload."
+            )
+        named = {**key, **({"direction": str(direction)} if several else {})}
+        readings.append(Reading(named, trace, tuple(notes), interface))
+    return readings
 
 
 def _iperf3(source: Path, asked: Asked) -> list[Reading]:

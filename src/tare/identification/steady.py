@@ -68,9 +68,8 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
         reasons.append(f"{spread}; no fall from one rate to another is shown.")
         return Steady("noisy", tuple(reasons), True)
     reasons.append(f"{spread}: no change is shown in {span(seen.seconds)}.")
-    wire = middle * seen.trace.wire
-    if interface_bps is not None and wire < _CAPPED * interface_bps:
-        share = percent(wire / interface_bps)
+    if interface_bps is not None and middle < _CAPPED * interface_bps:
+        share = percent(middle / interface_bps)
         reasons.append(
             f"That is {share} of the {format_rate(interface_bps)} that the interface can do: it is "
             "held there from the start."

@@ -30,7 +30,7 @@ def tokens_left(trace: Trace, found: Identification) -> Floats | None:
     rate, most = found.refill_gbps.value * GIGA, found.budget_gbit.value * GIGA
     left, at = found.start_gbit.value * GIGA, float(trace.start_s[0])
     # What is not known was not sent, at worst for the next rest.
-    bits = np.where(np.isfinite(trace.bits), trace.bits, 0.0)
+    bits = trace.wire * np.where(np.isfinite(trace.bits), trace.bits, 0.0)
     tokens = []
     for end, sent in zip(trace.end_s.tolist(), bits.tolist(), strict=True):
         left = min(most, max(0.0, left + rate * (end - at) - sent))

@@ -39,7 +39,7 @@ def draw(trace: Trace, found: Identification) -> Any:
     """
     import altair as alt
 
-    line = thin(trace.start_s, trace.end_s, trace.rate_bps, _pauses(trace))
+    line = thin(trace.start_s, trace.end_s, trace.wire * trace.rate_bps, _pauses(trace))
     if len(line) == 0 or found.high_gbps is None:
         return None
     size, unit = rate_unit([float(line.high.max())])
@@ -47,7 +47,7 @@ def draw(trace: Trace, found: Identification) -> Any:
     end = float(trace.end_s[-1] - trace.start_s[0])
     x = _across(end)
     y = {
-        "title": f"payload [{unit}]",
+        "title": f"bandwidth [{unit}]",
         "axis": _axis(),
         "scale": alt.Scale(domain=[0, 1.05 * float(line.high.max()) / size]),
     }
