@@ -154,7 +154,7 @@ def test_a_server_that_ends_fails_the_trials_with_its_last_words(tmp_path: Path)
     file = written(tmp_path, "", trials=2)
     once = SERVER.replace("while True:", "for _ in range(1):") + "sys.exit('that was enough')\n"
     (tmp_path / "server.py").write_text(once)
-    with pytest.raises(TrialError, match="on host 2 has ended.*that was enough"):
+    with pytest.raises(TrialError, match=r"on host 2 has ended.*that was enough"):
         conclude.execute(conclude.prepare(file), tmp_path / "out", Quiet())
     trials = store.load(tmp_path / "out").trials()
     assert trials["reason"].iloc[-1].startswith("the server ")

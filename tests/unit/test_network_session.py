@@ -119,6 +119,27 @@ def test_without_the_factor_there_is_no_network(session: Any) -> None:  # noqa: 
     assert {place.network for _, place in stage.started} == {None}
 
 
+def test_a_rest_that_outlasts_the_budget_ends_the_session(session: Any) -> None:  # noqa: F811
+    asked = msgspec.structs.replace(
+        networked(
+            f"{SMALL.replace('refill=100Mbit', 'refill=1Mbit')}", budget="carry", rest=3600.0
+        ),
+        stopping=Stopping(trials=3, budget_s=60.0),
+    )
+    lines, _, _ = session(asked)
+    assert len(uses(lines)) == 1
+    (stop,) = [x for x in lines if isinstance(x, journal.Stop)]
+    assert (stop.reason, stop.trials) == ("budget", 1)
+
+
+def test_a_session_that_goes_on_says_that_budgets_began_anew(session: Any) -> None:  # noqa: F811
+    session(networked(SMALL, budget="carry", trials=1))
+    lines, _, _ = session(networked(SMALL, budget="carry", trials=2))
+    assert [use.tokens_start_bits for use in uses(lines)] == [20_000_000] * 2
+    notes = [x.message for x in lines if isinstance(x, journal.Note)]
+    assert sum("every level began anew" in note for note in notes) == 1
+
+
 def test_rests_last_until_every_bucket_is_full() -> None:
     budgets = Budgets(NetworkSpec(budget="carry", rest="refill"))
     bucket = Bucket(high_bps=100, low_bps=1, refill_bps=5, capacity_bits=100, initial_bits=60)

@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from tare import plan, plan_file
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
+from tare.experiment import (
+    Cell,
+    Experiment,
+    NetworkSpec,
+    SizeSpec,
+    Stopping,
+    WindowSpec,
+    WorkloadSpec,
+)
 from tare.placement import Machine, placement
 
 MACHINE = Machine(
@@ -301,3 +309,10 @@ def test_as_many_blocks_are_planned_as_fit() -> None:
     assert plan.fixed_trials(0, 3) == 0
     asked = experiment(iterations=3, warmup=1, rest_s=1.0, factors={"workers": (1, 2)})
     assert plan.estimate(asked, plan.cells(asked, MACHINE), 0.25) == 2 * (4 * 0.25 + 1)
+    networked = msgspec.structs.replace(
+        asked,
+        factors={**asked.factors, "network": ("none",)},
+        network=NetworkSpec(budget="carry", rest=5.0),
+    )
+    made = plan.cells(networked, MACHINE)
+    assert plan.estimate(networked, made, 0.25) == 2 * (4 * 0.25 + 1 + 5)
