@@ -143,7 +143,8 @@ def networks_of(results: Results) -> Networks | str:
     if isinstance(basis, str):
         return basis
     cells = cells_of(results, basis)
-    levels = levels_of(dict.fromkeys(c.levels[FACTOR] for c in cells.all))
+    texts = dict.fromkeys(c.levels[FACTOR] for c in cells.all)
+    levels = levels_of(texts, results.experiment.networks)
     values = results.values(basis.metric, basis.source)
     ladders = []
     for others, by_level in cells.groups(FACTOR):
@@ -172,19 +173,22 @@ def _rung(level: Level, cell: Cell, values: pd.DataFrame, results: Results) -> R
     return Rung(level, cell, of_cell.reset_index(drop=True), use, log)
 
 
-def levels_of(texts: Iterable[str]) -> dict[str, Level]:
+def levels_of(texts: Iterable[str], named_by: Mapping[str, str] | None = None) -> dict[str, Level]:
     """Read levels as written, and give each a short name where that says all.
 
-    Buckets that differ in nothing but their budget are called by it.
+    Buckets that differ in nothing but their budget are called by it, unless the experiment has a
+    name for them: ``named_by`` has the specification of each.
     """
-    read = {text: _parsed(text) for text in texts}
+    known = named_by or {}
+    read = {text: _parsed(known.get(text, text)) for text in texts}
     buckets = [s for s in read.values() if isinstance(s, Bucket)]
     alike = len({(b.high_bps, b.low_bps, b.refill_bps, b.queue_bytes) for b in buckets}) == 1
     short = [format_amount(budget_of(b)) for b in buckets]
+    by_budget = alike and len(set(short)) == len(short)
     named = {}
     for text, shaping in read.items():
         name = UNSHAPED if text == NO_NETWORK else text
-        if isinstance(shaping, Bucket) and alike and len(set(short)) == len(short):
+        if by_budget and isinstance(shaping, Bucket) and text not in known:
             name = format_amount(budget_of(shaping))
         named[text] = Level(text, name, shaping)
     return named
