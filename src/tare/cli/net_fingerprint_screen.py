@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 #: Of both ends, in this order, what decides; the file and the page have the rest.
 _FACTS = (
-    "instance_type", "kernel", "interface", "driver", "mtu", "qdisc", "tso", "gro", "congestion", "cpus",
+    "instance_type", "kernel", "interface", "driver", "mtu", "qdisc", "tso", "gro", "congestion",
+    "cpus",
 )  # fmt: skip
 _LONGEST = 60
 
