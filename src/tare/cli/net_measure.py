@@ -178,9 +178,10 @@ def _measure(
     document = _tell(folder, json, quiet="-" in (json, ndjson))
     if lines is not None:
         lines.write({"record": "summary", **document})
-    report = None if kept is None else _report(folder)
     if interrupted:
+        # Whoever wants to leave does not wait for a page.
         raise _interrupted(kept)
+    report = None if kept is None else _report(folder)
     if "-" not in (json, ndjson):
         output.out.print(_next(kept, report), soft_wrap=True)
 

@@ -33,6 +33,17 @@ PINGS = 100
 _SAMPLE_NS = 10_000_000
 _FOR_EVER_NS = 1 << 62
 
+#: What to type, by what the agent's message says.
+_HINTS = {
+    "another key": "copy the key file of the other end to here, and name it with --key",
+    "cannot reach": "tare net serve --bind ADDRESS --key FILE   (on the other host)",
+    "version": "install the same tare on both hosts",
+    "congestion control": "--congestion kernel   (leaves it as it is)",
+    "--longest": "tare net serve --longest 520w …   (on the other host)",
+    "--bytes": "tare net serve --bytes 1024TiB …   (on the other host)",
+    "--streams": "tare net serve --streams 1024 …   (on the other host)",
+}
+
 _decoder: msgspec.json.Decoder[MeasureRecord] = msgspec.json.Decoder(MeasureRecord)
 
 
@@ -244,7 +255,7 @@ class Ends:
 
 
 def _why(over: MeasureOver) -> tuple[str, str | None]:
-    """Return what ended a measurement, and what to type: the agent divides them by a line."""
+    """Return what ended a measurement, and what to type."""
     message, _, hint = (over.why or "the measuring agent ended").partition("\n")
     hint = hint.strip().removeprefix("try:").strip()
-    return message, hint or None
+    return message, hint or next((line for word, line in _HINTS.items() if word in message), None)

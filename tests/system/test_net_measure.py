@@ -1,0 +1,152 @@
+"""``tare net measure`` against ``tare net serve``, over the loopback, with ends that are lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tare import peering
+from tare.agent import binary
+from tare.network import folder
+from tare.network.ends import Ends, connection
+from tare.record import Interval
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(180)]
+
+TARE = str(Path(sys.executable).with_name("tare"))
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    path = tmp_path / "lab.key"
+    peering.make_key(path)
+    return path
+
+
+@contextlib.contextmanager
+def serving(key: Path, port: int = 0, *tare: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The other end: started by the agent itself, or by words of tare that take their time."""
+    begin = [*tare, "--key"] if tare else [str(binary()), "peer", "--key-file"]
+    process = subprocess.Popen(
+        [*begin, str(key), "--bind", f"127.0.0.1:{port}"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        found = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())
+        assert found is not None
+        yield found[0], process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def measure(*words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [TARE, "net", "measure", *(str(word) for word in words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_intervals(path: Path, n: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if (path / "trace.ndjson").read_bytes().count(b'{"record":"interval"') >= n:
+                return
+        time.sleep(0.05)
+    raise TimeoutError(path)
+
+
+def test_a_pattern_in_both_directions(tmp_path: Path, key: Path) -> None:
+    with serving(key) as (address, _):
+        process = measure(
+            address, "--key", key, "--for", "2s", "--pattern", "0.4-0.2", "--interval", "100ms",
+            "--direction", "both", "--streams", "2", "--out", tmp_path / "m", "--ndjson", "-",
+        )  # fmt: skip
+        out, err = process.communicate()
+    assert process.returncode == 0, err
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert {line["direction"] for line in lines if line["record"] == "interval"} == {"out", "in"}
+    assert lines[-1]["record"] == "summary"
+    assert lines[-1]["complete"]
+    read = folder.read(tmp_path / "m")
+    assert not read.notes
+    assert read.facts["here"]["congestion"] == "cubic"
+    for direction in ("out", "in"):
+        trace = folder.trace(read, direction)
+        assert trace.bits.sum() > 0
+        # What is under way is still acknowledged in a rest.
+        assert trace.bits[trace.on_s == 0].sum() < 0.5 * trace.bits.sum()
+        # Some of it was rested.
+        assert 0.4 < trace.on_s.sum() / (trace.end_s - trace.start_s).sum() < 0.9
+    assert (tmp_path / "m" / "report.html").exists()
+
+
+def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path) -> None:
+    out = tmp_path / "m"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with serving(key, port) as (address, _):
+        process = measure(
+            address, "--key", key, "--for", "6s", "--interval", "100ms", "--out", out,
+        )  # fmt: skip
+        wait_for_intervals(out, 8)
+    with serving(key, port):
+        wait_for_intervals(out, 20)
+        process.kill()
+        process.communicate()
+        # As a machine would that lost its power in the middle of a line.
+        with (out / "trace.ndjson").open("ab") as trace:
+            trace.write(b'{"record":"interv')
+        assert folder.read(out).left_ns()
+        last = measure("--out", out, "--resume", "--json", tmp_path / "end.json")
+        said, err = last.communicate()
+        assert last.returncode == 0, err
+    end = json.loads((tmp_path / "end.json").read_text())
+    assert end["complete"]
+    whys = [gap["why"] for gap in end["gaps"]]
+    assert sum("gone on with" in why for why in whys) == 1
+    assert len(whys) >= 2
+    assert any("could not be read" in one for one in end["caveats"])
+    assert "Nothing was measured in" in said
+
+
+def test_several_clients_of_one_server(tmp_path: Path, key: Path) -> None:
+    with serving(
+        key, 0, TARE, "net", "serve", "--longest", "1h", "--streams", "8", "--bytes", "10TB"
+    ) as (address, _):
+        secret = peering.read_key(key)
+        with (
+            Ends(connection(address, secret, interval_s=0.1)) as one,
+            Ends(connection(address, secret, interval_s=0.1, direction="in")) as other,
+        ):
+            for ends, direction in ((one, "out"), (other, "in")):
+                told = [r for r in ends.phase(0.5) if isinstance(r, Interval)]
+                assert sum(r.acked_bytes for r in told) > 0
+                assert {r.direction for r in told} == {direction}
+
+
+def test_another_key_is_told(tmp_path: Path, key: Path) -> None:
+    other = tmp_path / "other.key"
+    peering.make_key(other)
+    with serving(key) as (address, _):
+        process = measure(address, "--key", other, "--for", "1s", "--out", tmp_path / "m")
+        _, err = process.communicate()
+    assert process.returncode == 13, err
+    assert "key" in err
+    assert "try:" in err
+    assert not (tmp_path / "m").exists()
