@@ -53,7 +53,7 @@ def test_levels_are_called_by_their_budget_where_that_says_all() -> None:
     assert list(names.values()) == ["unshaped", "8 Gbit", "500 Mbit"]
     other = "bucket high=1Gbit low=200Mbit budget=8Gbit"
     assert levels_of([*budgets(8), other])[other].name == other
-    (text,) = budgets(8)
+    *_, text = budgets(8)
     named = levels_of(["mine"], {"mine": text})["mine"]
     assert (named.name, named.shaping) == ("mine", levels_of([text])[text].shaping)
     assert levels_of(["a network of another version"])["a network of another version"].name
