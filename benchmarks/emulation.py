@@ -5,11 +5,12 @@ which is multiplied by 1514/1448, the headers that the queueing discipline count
 emulator, the kernel's own shapers (``tc``: tbf, and htb with one class), where they can: their
 budgets end at 2^32 bytes, they refill at the low rate alone, and cannot change while they shape.
 
-- bucket: full speed until well after it is empty, a rest, full speed again. Where the two rates
-  cross is when it is empty: as if it had sent at high until then, and at low afterwards, the same
-  bits in the same time. The budget is what was received until then less what came back meanwhile;
-  the refill is what the second epoch received at high, over the time since the first ended. When
-  data flowed is read from host 2's interface.
+- bucket: full speed until well after it is empty, a rest, full speed again. The rates are means of
+  the middle 60 % of the intervals before and after it is empty. What was received less the low
+  rate times the time grows until then, and not afterwards, whenever the machine stalls: its largest
+  value is the budget (where the low rate is the refill; otherwise less the difference until then).
+  The refill is what the second epoch so received, over the time since the first ended. When data
+  flowed is read from host 2's interface.
 - replay: six rates, each for some seconds; the beginning is found by shifting what was asked over
   what was received. Every step's mean is over all of it, its beginning included. It has settled
   where the first 50 ms begin in which host 2's interface receives within a tenth of the rate.
@@ -129,17 +130,22 @@ def bucket(asked: Bucket, phases: Sequence[float], kernel: Sequence[str] = ()) -
 def epoch(bits: np.ndarray, asked: Bucket) -> dict[str, float]:
     """Return both rates of an epoch at full speed, when it was empty, and what it sent before."""
     rate = bits / INTERVAL_S
-    slow = rate < np.sqrt(float(asked.high_bps) * asked.low_bps)
-    # The first of several that are slow, so that no stall is taken for it.
-    lasting = np.convolve(slow, np.ones(4), "valid") == 4
-    edge = int(np.argmax(lasting))
-    # The first intervals have the beginning, and those around the edge are divided by their bits.
-    high = rate[1 : edge - 1].mean() if edge > 4 else float(asked.high_bps)
-    low = rate[edge + 3 : -1].mean()
-    total, length = bits[: edge + 3].sum(), (edge + 3) * INTERVAL_S
-    # As if it had sent at high until it was empty, then at low: the same bits in the same time.
-    empty_s = (total - low * length) / (high - low)
-    return {"high": high, "low": low, "empty_s": empty_s, "sent": high * empty_s}
+    beyond = np.cumsum(bits) - asked.low_bps * INTERVAL_S * np.arange(1, len(bits) + 1)
+    largest = float(np.median(np.sort(beyond)[-10:]))
+    edge = int(np.argmax(beyond >= largest - 0.02 * asked.high_bps * INTERVAL_S))
+    before = beyond[edge - 1] if edge else 0.0
+    empty_s = edge * INTERVAL_S + (largest - before) / (asked.high_bps - asked.low_bps)
+    return {
+        "high": middle(rate[1:edge]),
+        "low": middle(rate[edge + 2 : -1]),
+        "empty_s": empty_s,
+        "sent": largest + asked.low_bps * empty_s,
+    }
+
+
+def middle(rates: np.ndarray) -> float:
+    cut = len(rates) // 5
+    return float(np.sort(rates)[cut : len(rates) - cut].mean())
 
 
 def replay(step_s: float) -> dict[str, float]:
@@ -176,7 +182,8 @@ def replay(step_s: float) -> dict[str, float]:
 
 def asked_at(seconds: np.ndarray, step_s: float, cycle: float) -> np.ndarray:
     number = (np.mod(seconds, cycle) / step_s).astype(int) % len(RATES_MBIT)
-    return np.array(RATES_MBIT, float)[number] * MBIT
+    rates: np.ndarray = np.array(RATES_MBIT, float)[number] * MBIT
+    return rates
 
 
 def alignment(bits: np.ndarray, step_s: float) -> float:
@@ -230,7 +237,8 @@ def iperf3(emulator: Emulator, seconds: float) -> tuple[np.ndarray, int]:
         raise SystemExit(f"iperf3 measured nothing: {told.get('error')} {done.stdout[-300:]}")
     # The last is cut short.
     bits = [one["bits_per_second"] * INTERVAL_S for one in intervals[:-1]]
-    return np.array(bits) * WIRE, json.loads(done.stdout)["end"]["sum_sent"]["retransmits"]
+    wire = np.asarray(bits, dtype=float) * WIRE
+    return wire, json.loads(done.stdout)["end"]["sum_sent"]["retransmits"]
 
 
 class Flow:

@@ -12,6 +12,7 @@ mod namespace;
 mod network;
 mod orders;
 mod rights;
+mod shaping;
 mod steps;
 pub mod taken;
 mod teller;

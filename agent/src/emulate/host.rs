@@ -3,22 +3,14 @@
 use std::net::Ipv4Addr;
 
 use crate::clock;
-use crate::netlink::traffic::{self, Counted, COUNTING, LARGEST_BYTES, SHAPING};
+use crate::netlink::traffic::{self, Counted, COUNTING, SHAPING};
 use crate::netlink::{Refusal, Socket};
-use crate::record::network::{BuiltHost, HostShape, HostState, Shape};
+use crate::record::network::{BuiltHost, HostShape, HostState};
 
-use super::bucket::Bucket;
-use super::steps::Steps;
+use super::shaping::{self, Shaping};
 
-/// So long a queue may be at the lowest rate, where nothing else is asked.
-const QUEUE_PARTS_OF_SECOND: u64 = 20;
-/// And no less than this.
-const QUEUE_BYTES: u64 = 4 * LARGEST_BYTES;
 /// Of a host that is not shaped: never the limit.
 const UNSHAPED_BYTES: u32 = 1 << 28;
-
-/// How often the rate at which nothing passes is brought up to date.
-const TRICKLE_NS: i64 = 20_000_000;
 
 pub struct Host {
     pub built: BuiltHost,
@@ -45,13 +37,6 @@ pub struct Host {
 pub struct Before {
     shaping: Shaping,
     queue_bytes: Option<u64>,
-}
-
-#[derive(Debug, Clone)]
-enum Shaping {
-    Unshaped,
-    Bucket(Bucket),
-    Steps(Steps),
 }
 
 impl Host {
@@ -126,25 +111,7 @@ impl Host {
         if let Shaping::Bucket(bucket) = &mut self.shaping {
             bucket.settle(now, sent);
         }
-        let shaping = match &asked.shape {
-            Shape::Unshaped => Shaping::Unshaped,
-            Shape::Steps { steps } => Shaping::Steps(Steps::new(steps, now)),
-            Shape::Bucket {
-                high_bps,
-                low_bps,
-                refill_bps,
-                capacity_bits,
-                tokens_bits,
-            } => {
-                let left = match &self.shaping {
-                    Shaping::Bucket(bucket) => bucket.tokens_bits(),
-                    _ => *capacity_bits,
-                };
-                let rates = [*high_bps, *low_bps, *refill_bps];
-                let tokens = tokens_bits.unwrap_or(left);
-                Shaping::Bucket(Bucket::new(rates, *capacity_bits, tokens, now))
-            }
-        };
+        let shaping = self.shaping.followed_by(&asked.shape, now);
         self.take(shaping, asked.queue_bytes)
     }
 
@@ -154,10 +121,13 @@ impl Host {
             self.shaping = shaping;
             return Ok(());
         };
-        let queue = queue_bytes.unwrap_or((lowest / 8 / QUEUE_PARTS_OF_SECOND).max(QUEUE_BYTES));
-        let limit = u32::try_from(queue).unwrap_or(u32::MAX);
+        let limit = shaping::limit(queue_bytes, lowest);
         // What the kernel is owed for after a rate of zero would take up to a minute to be paid.
-        if matches!(&self.shaping, Shaping::Steps(steps) if steps.range().1 == 0) {
+        if self
+            .shaping
+            .range()
+            .is_some_and(|(_, highest)| highest == 0)
+        {
             self.unshape()?;
         }
         if self.root != Some(SHAPING) {
@@ -225,22 +195,10 @@ impl Host {
 
     /// Gives the kernel the rate of a moment.
     fn follow(&mut self, now_ns: i64) -> Result<(), Refusal> {
-        let rate = match &self.shaping {
-            Shaping::Unshaped => return Ok(()),
-            Shaping::Bucket(bucket) => bucket.rate_bps(),
-            Shaping::Steps(steps) => {
-                let (rate, until_ns) = steps.at(now_ns);
-                self.until_ns = until_ns;
-                match rate {
-                    0 => {
-                        let left = until_ns - now_ns;
-                        self.until_ns = now_ns + (left / 20).max(TRICKLE_NS).min(left);
-                        trickle(left)
-                    }
-                    rate => rate,
-                }
-            }
+        let Some((rate, until_ns)) = self.shaping.at(now_ns) else {
+            return Ok(());
         };
+        self.until_ns = until_ns;
         self.set_rate(rate)
     }
 
@@ -308,23 +266,4 @@ impl Host {
             _ => self.rate_bps,
         }
     }
-}
-
-impl Shaping {
-    /// The lowest and the highest rate.
-    fn range(&self) -> Option<(u64, u64)> {
-        match self {
-            Self::Unshaped => None,
-            Self::Bucket(bucket) => Some((bucket.low_bps, bucket.high_bps)),
-            Self::Steps(steps) => Some(steps.range()),
-        }
-    }
-}
-
-/// The rate at which nothing passes for a while: htb has none of zero. What passes now and then, a
-/// largest packet at most, is paid for when the while is over, so that the next step begins at once.
-fn trickle(left_ns: i64) -> u64 {
-    let bits = u128::from(LARGEST_BYTES) * 8 * 1_000_000_000;
-    let rate = bits / left_ns.max(TRICKLE_NS) as u128;
-    u64::try_from(rate).unwrap_or(u64::MAX).max(8)
 }
