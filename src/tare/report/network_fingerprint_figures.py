@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from tare.drawing import SERIES, SHAPES, data, label_axis, label_width, panel_width, styled
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import figure_told, size_told, value_told
 from tare.report.machine_charts import Axis, Line, lines
 from tare.report.page import Figure as Chart
+from tare.report.scales import scale_for
 
 _GBIT = 1e9
-#: Quantiles of latency that a fingerprint has, by the words of their names.
-_QUANTILES = {"p50": 50, "p90": 90, "p99": 99}
+#: Quantiles of latency that a fingerprint has.
+_QUANTILES = ("p50", "p90", "p99")
+_ROW = 22
 _STATES = {"idle": "idle", "loaded": "under load", "throttled": "throttled"}
 
 
 def course(found: NetworkFingerprint) -> Chart | None:
     """Draw how fast it was while a bucket was looked for, with the bucket's two rates."""
-    sent = [(one.at_s, one.rate_bps) for one in found.course if one.rate_bps is not None]
-    if len(sent) < 2:
+    if sum(one.rate_bps is not None for one in found.course) < 2:
         return None
-    first, last = found.course[0].at_s, found.course[-1].at_s
-    drawn = [Line("sent", [at for at, _ in sent], [rate / _GBIT for _, rate in sent])]
+    rates = [one.rate_bps for one in found.course if one.rate_bps is not None]
+    # From 0, so that the axis of time is even; a rest is a stretch without anything sent.
+    places, speeds, before = [0.0], [(found.course[0].rate_bps or 0.0) / _GBIT], 0.0
+    for one in found.course:
+        if one.rate_bps is None:
+            places, speeds = [*places, before], [*speeds, 0.0]
+        places, speeds = [*places, one.at_s], [*speeds, (one.rate_bps or 0.0) / _GBIT]
+        before = one.at_s
+    last = before
+    drawn = [Line("sent", places, speeds)]
     for name in ("high", "low"):
         figure = found.figures.get(f"bucket.{name}")
         if figure is not None:
             ends = figure.ci or (figure.value, figure.value)
             drawn.append(
                 Line(
-                    f"{name} rate", [first, last], [figure.value / _GBIT] * 2,
+                    f"{name} rate", [0.0, last], [figure.value / _GBIT] * 2,
                     [ends[0] / _GBIT] * 2, [ends[1] / _GBIT] * 2,
                 )
             )  # fmt: skip
     chart = lines([("", drawn)], Axis("time", "s"), Axis("on the wire, Gbit/s", "1"))
-    rates = [rate for _, rate in sent]
     told = (
         f"Over {last:.3g} s, from {value_told(min(rates), 'bits/s')} to "
         f"{value_told(max(rates), 'bits/s')} while data was sent."
@@ -43,20 +53,62 @@ def course(found: NetworkFingerprint) -> Chart | None:
 
 def latency(found: NetworkFingerprint) -> Chart | None:
     """Draw quantiles of round trips: idle, under load, throttled."""
-    drawn, told = [], []
-    for state, words in _STATES.items():
-        some = [
-            (at, figure)
-            for name, at in _QUANTILES.items()
-            if (figure := found.figures.get(f"latency.{state}.{name}")) is not None
-        ]
-        if some:
-            drawn.append(_line(words, [at for at, _ in some], [figure for _, figure in some]))
-            told += [f"{words}, p{at}: {figure_told(figure)}" for at, figure in some]
-    if len(drawn) < 2:
+    some = [
+        (words, quantile, figure)
+        for state, words in _STATES.items()
+        for quantile in _QUANTILES
+        if (figure := found.figures.get(f"latency.{state}.{quantile}")) is not None
+    ]
+    if len({words for words, _, _ in some}) < 2:
         return None
-    chart = lines([("", drawn)], Axis("percentile", "1"), Axis("round trip", "ns"))
-    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), f"{'; '.join(told)}.")
+    chart = _rows([(f"{words}, {quantile}", words, figure) for words, quantile, figure in some])
+    told = "; ".join(f"{words}, {quantile}: {figure_told(f)}" for words, quantile, f in some)
+    return Chart("latency", "Round trips of 64 bytes", chart.to_dict(), f"{told}.")
+
+
+def _rows(some: Sequence[tuple[str, str, Figure]]) -> Any:
+    """Draw a row for each figure, with its interval, on a logarithmic axis of time."""
+    import altair as alt
+
+    names = [name for name, _, _ in some]
+    groups = list(dict.fromkeys(group for _, group, _ in some))
+    scale, unit = scale_for([figure.value for *_, figure in some], "ns")
+    ends = [end / scale for *_, f in some for end in (f.value, *(f.ci or ())) if end > 0]
+    label = label_width(names)
+    x: dict[str, Any] = {
+        "title": f"round trip [{unit}]",
+        "scale": alt.Scale(type="log", domain=[min(ends) / 1.2, max(ends) * 1.2], nice=False),
+        "axis": alt.Axis(format=",~r", labelFlush=True, labelOverlap="greedy"),
+    }
+    records = [
+        {
+            "name": name, "group": group, "x": float(f"{figure.value / scale:.5g}"),
+            "told": figure_told(figure),
+            "low": figure.ci[0] / scale if figure.ci else None,
+            "high": figure.ci[1] / scale if figure.ci else None,
+        }
+        for name, group, figure in some
+    ]  # fmt: skip
+    base = alt.Chart(data(records)).encode(
+        y=alt.Y("name:N", sort=names, title=None, axis=label_axis(label)),
+        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("told:N")],
+    )
+    tint = alt.Color(
+        "group:N", legend=None, scale=alt.Scale(domain=groups, range=SERIES[: len(groups)])
+    )
+    shape = alt.Shape(
+        "group:N", legend=None, scale=alt.Scale(domain=groups, range=SHAPES[: len(groups)])
+    )
+    intervals = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=2.4).encode(
+        x=alt.X("low:Q", **x), x2="high:Q", color=tint
+    )  # fmt: skip
+    points = base.mark_point(filled=True, size=52, opacity=1).encode(
+        x=alt.X("x:Q", **x), shape=shape, color=tint
+    )
+    chart = alt.layer(intervals, points).properties(
+        width=panel_width(1, label + 20), height=_ROW * len(names)
+    )
+    return styled(chart, gutter=label + 20, label=label)
 
 
 def writes(found: NetworkFingerprint) -> list[Chart | None]:
