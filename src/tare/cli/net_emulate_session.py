@@ -113,7 +113,7 @@ def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
 
 
 def _introduce(asked: Asked, unverified: str | None) -> None:
-    if unverified:
+    if unverified and any(asked.shapes):
         output.err.print(f"Not verified: {unverified}.")
     groups: dict[str, list[int]] = {}
     for host, shaping in enumerate(asked.shapes, 1):
