@@ -104,6 +104,17 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
     assert seen == [(("rate", "1Gbit"), ("a", "--hosts", "--"))]
 
 
+def test_a_measurement_to_replay_is_a_specification(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tare", "net", "emulate", "--replay", "/nonexistent"]
+    monkeypatch.setattr(sys, "argv", [*words, "--", "true"])
+    assert enter() == InputError.exit_code
+    monkeypatch.setattr(sys, "argv", [*words, "rate", "1Gbit", "--", "true"])
+    assert enter() == ExperimentError.exit_code
+    assert "leave out one" in capsys.readouterr().err
+
+
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[Commands]:
     with Emulator("tare-0f0f0f", 3, argv=AGENT) as emulator, Commands(emulator, tmp_path) as told:

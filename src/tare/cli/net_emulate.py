@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from tare.cli import output
+from tare.errors import ExperimentError
 
 _COMMAND = "tare.command"
 
@@ -40,6 +41,12 @@ def emulate(
     host: Annotated[
         list[str] | None,
         typer.Option("--host", metavar="K=SPEC", help="How host K is shaped instead."),
+    ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR|FILE", help="Replay a measurement, as replay:DIR or replay:FILE."
+        ),
     ] = None,
     on: Annotated[
         str, typer.Option(metavar="K|all", help="The host on which the command runs.")
@@ -100,6 +107,13 @@ def emulate(
     from tare.conclude import calling_user
 
     output.check_writable(json, log)
+    if replay is not None:
+        if spec:
+            raise ExperimentError(
+                "--replay says how the network is shaped, and so does " + " ".join(spec),
+                "leave out one of them",
+            )
+        spec = [f"replay:{replay}"]
     options = asking.Options(
         tuple(spec or ()), context.meta.get(_COMMAND, ()), hosts, tuple(host or ()), on,
         tuple(serve or ()), interface, lasts, clouds,

@@ -108,7 +108,7 @@ def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
     if unshaped is not None:
         message += f"; unshaped, this machine now carries {format_rate(unshaped)}"
         if check.what != "budget" and unshaped < (1 + check.within) * check.asked:
-            return PlatformError(message, "ask for less, or on a machine that is less busy")
+            return PlatformError(message, "--no-check, or ask for less")
     return PlatformError(message, "queue=2.5MB, as a longer queue keeps it busy; or --no-check")
 
 
