@@ -226,6 +226,15 @@ impl Host {
         let counted = match traffic::counted(&mut self.socket, self.index, root) {
             // An interface that has no discipline at all counts nothing.
             Err(refusal) if root == 0 && refusal.errno == libc::EINVAL => Counted::default(),
+            Err(Refusal {
+                errno: libc::EINVAL | libc::ENOENT,
+                ..
+            }) => {
+                return Err(Refusal {
+                    errno: libc::EBUSY,
+                    said: Some("somebody else replaced its queueing discipline".to_string()),
+                })
+            }
             outcome => outcome?,
         };
         let now = clock::monotonic();

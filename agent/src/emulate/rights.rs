@@ -21,7 +21,7 @@ pub fn obtain() -> Result<bool, Refused> {
                 "a network is made by root, or in a user namespace, which this user may not make: \
                  {error}"
             ),
-            "sudo tare net emulate …   (or sudo sysctl kernel.unprivileged_userns_clone=1)",
+            "sudo tare net emulate …",
         )
     })?;
     Ok(false)
