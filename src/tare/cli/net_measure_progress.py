@@ -17,7 +17,7 @@ from tare.record import Connected, Gap, Interval, Sending
 from tare.shaping.rates import format_rate
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_WIDE = 12
+_WIDE = 8
 #: A terminal shows no more in a second.
 _SHOWN_EVERY_S = 0.1
 #: Silence beyond an interval that is worth a word.
@@ -92,12 +92,15 @@ class MeasureBar(Live):
             self._now[one.direction] = f"{one.direction} resting"
 
     def _line(self, order: Sending, one: Interval) -> str:
-        parts = [f"{' '.join(self._now.values())} {sparkline(self._rates)}".rstrip()]
+        # What a narrow terminal cuts off comes last.
+        parts = [
+            f"{seconds(self._left_s)} left",
+            f"{' '.join(self._now.values())} {sparkline(self._rates)}".rstrip(),
+        ]
         p50, p99 = (quantile_ns(one.round_trips, q) for q in (0.5, 0.99))
         if p50 is not None and p99 is not None:
-            parts.append(f"RTT p50 {nanoseconds(p50)[0]}, p99 {nanoseconds(p99)[0]}")
+            parts.append(f"RTT {nanoseconds(p50)[0]}, p99 {nanoseconds(p99)[0]}")
         parts.append(f"{self._retransmits:,} retransmits")
-        parts.append(f"{seconds(self._left_s)} left")
         parts.append(f"{pattern(order.on_ns, order.off_ns)}")
         return " · ".join(parts)
 

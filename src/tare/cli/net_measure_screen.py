@@ -29,10 +29,10 @@ def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) ->
     out = output.out
     out.print(_headline(measured, some), style="bold", soft_wrap=True)
     if some:
-        out.print()
-        out.print(_bandwidth(some))
-        out.print()
-        out.print(_latency(some))
+        for table in (_bandwidth(some), _latency(some)):
+            out.print()
+            for part in table:
+                out.print(part)
     facts = ends(measured)
     if facts:
         out.print()
@@ -69,15 +69,17 @@ def _headline(measured: Measured, some: Sequence[Summary]) -> str:
 
 def _names(some: Sequence[Summary]) -> dict[str, Callable[[Summary], str]]:
     """Return the columns that tell rows apart."""
-    columns: dict[str, Callable[[Summary], str]] = {"pattern": lambda one: one.pattern}
+    columns: dict[str, Callable[[Summary], str]] = {}
+    if len({one.pattern for one in some}) > 1:
+        columns["pattern"] = lambda one: one.pattern
     if len({one.write_bytes for one in some}) > 1:
         columns["write"] = lambda one: output.size(one.write_bytes)
     if len({one.direction for one in some}) > 1:
-        columns["direction"] = lambda one: one.direction
-    return columns
+        columns["to"] = lambda one: "there" if one.direction == "out" else "here"
+    return columns or {"pattern": lambda one: one.pattern}
 
 
-def _bandwidth(some: Sequence[Summary]) -> Table:
+def _bandwidth(some: Sequence[Summary]) -> tuple[str, Table]:
     scale, unit = unit_for([one.bandwidth_bps["p50"] for one in some])
     columns = _names(some)
     for p in PERCENTILES:
@@ -85,14 +87,15 @@ def _bandwidth(some: Sequence[Summary]) -> Table:
             one.bandwidth_bps[key] / scale
         )
     columns |= {
-        "variation": lambda one: _percent(one.coefficient_of_variation),
-        "largest change": lambda one: _percent(one.largest_change),
-        "retransmits": lambda one: f"{one.retransmits:,} ({_share(one.retransmit_share)})",
+        "varies by": lambda one: _percent(one.coefficient_of_variation),
+        "jumps by": lambda one: _percent(one.largest_change),
+        "resent": lambda one: _share(one.retransmit_share),
     }
-    return _table(f"Bandwidth [{unit}]", columns, some)
+    title = f"Bandwidth [{unit}]; coefficient of variation, largest change in a row"
+    return title, _table(columns, some)
 
 
-def _latency(some: Sequence[Summary]) -> Table:
+def _latency(some: Sequence[Summary]) -> tuple[str, Table]:
     def of(which: str, key: str) -> Callable[[Summary], str]:
         def text(one: Summary) -> str:
             found: Latency | None = getattr(one, which)
@@ -102,29 +105,28 @@ def _latency(some: Sequence[Summary]) -> Table:
 
     columns = _names(some) | {
         "base": lambda one: ABSENT if one.base_rtt_ns is None else quantity(one.base_rtt_ns, "ns"),
-        "idle p50": of("idle", "p50"),
-        "loaded p50": of("loaded", "p50"),
+        "idle": of("idle", "p50"),
+        "p50": of("loaded", "p50"),
         "p90": of("loaded", "p90"),
         "p99": of("loaded", "p99"),
         "max": of("loaded", "max"),
-        "CPUs here, there": _cpus,
+        "CPUs": _cpus,
     }
-    return _table("Round trips", columns, some)
+    title = "Round trips: the kernel's least, median idle, under load; CPUs here and there"
+    return title, _table(columns, some)
 
 
 def _cpus(one: Summary) -> str:
     pair = [one.sender_cpus, one.receiver_cpus]
     here, there = pair if one.direction == "out" else pair[::-1]
-    return ", ".join(ABSENT if c is None else f"{c:.2f}" for c in (here, there))
+    return " ".join(ABSENT if c is None else f"{c:.2f}" for c in (here, there))
 
 
-def _table(
-    title: str, columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]
-) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, title=title,
-                  title_justify="left", title_style="none")  # fmt: skip
+def _table(columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number == 0 else "right", header_style="dim")
+        table.add_column(name, justify="left" if number == 0 else "right", header_style="dim",
+                         no_wrap=True)  # fmt: skip
     for one in some:
         table.add_row(*(text(one) for text in columns.values()))
     return table

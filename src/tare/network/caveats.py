@@ -11,6 +11,8 @@ from tare.shaping.rates import format_amount
 #: Intervals without which the outermost percentiles are single intervals.
 _FOR_PERCENTILES = 100
 _HOUR_S, _DAY_S, _WEEK_S = 3600.0, 86_400.0, 604_800.0
+#: Of these many, each has its sentence.
+_LIMITS = 3
 #: Facts that decide what was measured.
 _NEEDED = ("congestion", "mtu", "qdisc")
 
@@ -18,11 +20,14 @@ _NEEDED = ("congestion", "mtu", "qdisc")
 def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[str, ...]:
     """Return what weakens a measurement, a sentence each: most serious first."""
     told = [*_gaps(measured), *measured.notes]
+    limits = [one for one in some if one.limit is not None]
     told += [
-        f"{one.pattern}, {one.direction}: {one.limit}; the network may carry more."
-        for one in some
-        if one.limit is not None
+        f"{one.pattern}, writes of {one.write_bytes:,} bytes, {one.direction}: {one.limit}; the "
+        "network may carry more."
+        for one in limits[:_LIMITS]
     ]
+    if len(limits) > _LIMITS:
+        told.append(f"So it was for {len(limits) - _LIMITS} more.")
     told += _short(some)
     changed = _changed(measured)
     if changed:
@@ -45,7 +50,9 @@ def _short(some: Sequence[Summary]) -> list[str]:
     told = []
     longest = max(some, key=lambda one: one.seconds)
     fewest = min(some, key=lambda one: one.intervals)
-    most = max(some, key=lambda one: one.sent_bytes)
+    sent: dict[str, float] = {}
+    for one in some:
+        sent[one.direction] = sent.get(one.direction, 0.0) + one.sent_bytes
     if fewest.intervals < _FOR_PERCENTILES:
         told.append(
             f"{fewest.intervals} intervals are too few for percentiles 1 and 99: these are about "
@@ -54,7 +61,7 @@ def _short(some: Sequence[Summary]) -> list[str]:
     if longest.seconds < _DAY_S:
         told.append(
             "A token bucket larger than what was sent "
-            f"({format_amount(8 * most.sent_bytes)}) would not have shown itself."
+            f"({format_amount(8 * max(sent.values()))}) would not have shown itself."
         )
     if longest.seconds < _HOUR_S:
         told.append(

@@ -18,6 +18,9 @@ from tare.record import Direction
 PERCENTILES = (1, 25, 50, 75, 99)
 #: Share of the time beyond which a buffer, or a CPU, was the limit.
 _HELD, _FULL = 0.5, 0.9
+#: Share of the time below which streams that always have data to send were not written to in time;
+#: the kernel counts in ticks of up to 10 ms.
+_BUSY = 0.8
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +65,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: CPUs that were busy with sending and receiving while data was sent.
     sender_cpus: float | None
     receiver_cpus: float | None
+    #: Share of the time for which the streams had data under way, as the kernel saw it.
+    busy: float | None
+    #: Of that, held back by the sender's buffer, and by the receiver's window.
     buffer_limited: float | None
     receiver_limited: float | None
     #: What was the limit, unless it was the network as far as both ends can tell.
@@ -121,6 +127,7 @@ def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Sum
         _share(course, mine, course.buffer_limited_ns),
         _share(course, mine, course.receiver_limited_ns),
     ]
+    busy = _busy(course, mine, measured.asked.streams)
     cpus = [_cpus(course, mine, some) for some in (course.sender_cpu_ns, course.receiver_cpu_ns)]
     return Summary(
         pattern=pattern(first.on_ns, first.off_ns),
@@ -146,9 +153,10 @@ def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Sum
         smoothed=_latency(course.smoothed, ids),
         sender_cpus=cpus[0],
         receiver_cpus=cpus[1],
+        busy=busy,
         buffer_limited=held[0],
         receiver_limited=held[1],
-        limit=_limit(held, cpus, measured.asked.streams),
+        limit=_limit(held, cpus, busy, measured.asked.streams),
     )
 
 
@@ -196,7 +204,15 @@ def _cpus(course: Course, mine: NDArray[np.bool_], cpu_ns: Floats) -> float | No
     return float(cpu_ns[known].sum()) / on_ns if on_ns > 0 else None
 
 
-def _limit(held: Sequence[float | None], cpus: Sequence[float | None], streams: int) -> str | None:
+def _busy(course: Course, mine: NDArray[np.bool_], streams: int) -> float | None:
+    known = mine & np.isfinite(course.busy_ns)
+    on_ns = 1e9 * float(course.on_s[known].sum()) * streams
+    return min(1.0, float(course.busy_ns[known].sum()) / on_ns) if on_ns > 0 else None
+
+
+def _limit(
+    held: Sequence[float | None], cpus: Sequence[float | None], busy: float | None, streams: int
+) -> str | None:
     buffer, window = (share or 0.0 for share in held)
     sender, receiver = (used or 0.0 for used in cpus)
     # Each stream is sent by a thread of its own.
@@ -208,4 +224,9 @@ def _limit(held: Sequence[float | None], cpus: Sequence[float | None], streams: 
         return f"the sender was the limit: its buffer (full for {100 * buffer:.0f} % of the time)"
     if window >= _HELD:
         return f"the receiver was the limit: its window (for {100 * window:.0f} % of the time)"
+    if busy is not None and busy < _BUSY:
+        return (
+            "the sender was the limit: it had nothing under way for "
+            f"{100 * (1 - busy):.0f} % of the time, since its CPU was slow or had other work"
+        )
     return None
