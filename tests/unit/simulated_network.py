@@ -180,7 +180,7 @@ def measured(
 ) -> NetworkFingerprint:
     network = network or Network()
     wanted = Wanted(
-        end="192.0.2.1", key="00" * 32, bucket=bucket, idle_s=1.0, fresh_s=2.0, write_s=0.5,
+        end="192.0.2.1", key="00" * 32, bucket=bucket, idle_s=1.0, fresh_s=2.0, write_s=0.8,
         **{"sizes": (1 << 10, 1 << 17), **more},  # type: ignore[arg-type]
     )  # fmt: skip
 

@@ -94,7 +94,7 @@ def test_round_trips_join_what_the_parts_hold() -> None:
 def test_the_same_network_twice_is_the_same_and_another_differs() -> None:
     one, other = measured(Network(capacity=None, seed=1)), measured(Network(capacity=None, seed=2))
     again = compare(one, other)
-    assert not again.differing
+    assert again.verdict == "same", again.undecided
     assert not again.deciding
     slower = compare(one, measured(Network(high=300e6, capacity=None)))
     assert slower.verdict == "differs"
@@ -109,6 +109,14 @@ def test_another_mtu_is_another_network() -> None:
     assert "here mtu" in found.deciding
 
 
+def test_what_an_end_does_not_tell_decides_nothing() -> None:
+    silent = Network(capacity=None)
+    del silent.facts["mtu"]
+    found = compare(measured(Network(capacity=None)), measured(silent))
+    assert found.facts["here mtu"] == ("1500", None)
+    assert not found.deciding
+
+
 def test_bucket_beside_a_short_look_is_not_decided() -> None:
     bucket = measured(Network(), searching.Bounds(seconds=60))
     one = measured(Network(capacity=None))
@@ -121,7 +129,12 @@ def test_bucket_beside_a_short_look_is_not_decided() -> None:
 
 @pytest.mark.parametrize(
     ("name", "limit"),
-    [("bucket.high", 0.05), ("bucket.budget", 0.1), ("write.1024.bandwidth", 0.1)],
+    [
+        ("bucket.high", 0.05),
+        ("bucket.budget", 0.1),
+        ("write.1024.bandwidth", 0.1),
+        ("write.1024.round_trip", 0.5),
+    ],
 )
 def test_margins_go_by_the_longest_name(name: str, limit: float) -> None:
     assert margin(name) == limit

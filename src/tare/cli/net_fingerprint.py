@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: How long a bucket is looked for: that of a c5.xlarge takes ten minutes to empty (CLOUDNET).
 _LONGEST = "15min"
-_BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.5, "rest_s": 30.0}
+_BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.8, "rest_s": 30.0}
 #: The kernel's own choice of congestion control.
 _KERNEL = "kernel"
 

@@ -34,10 +34,14 @@ MARGINS: dict[str, float] = {
     "latency.throttled.p99": 1.0,
     "write": 0.10,
 }
+#: Of the round trips of a stream itself: it fills its own queue.
+_OWN_TRIPS = "round_trip", 0.50
 #: Of what nothing else is said.
 DEFAULT_MARGIN = 0.1
 #: Shares of segments that are sent again differ by so much of all segments.
 SHARE_MARGIN = 0.005
+#: The largest of all says more of how long was measured than of the network: it is not compared.
+_EXTREME = ".max"
 #: Of both ends, what makes another network of it; other facts are told alone.
 DECIDING = (
     "instance_type", "mtu", "congestion", "tso", "gso", "gro", "qdisc", "interface_speed",
@@ -90,6 +94,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 def margin(figure: str) -> float:
     """Return the relative change of a figure that matters."""
+    if figure.endswith(_OWN_TRIPS[0]):
+        return _OWN_TRIPS[1]
     fitting = [name for name in MARGINS if figure == name or figure.startswith(f"{name}.")]
     return MARGINS[max(fitting, key=len)] if fitting else DEFAULT_MARGIN
 
@@ -103,12 +109,21 @@ def compare(before: NetworkFingerprint, after: NetworkFingerprint) -> Difference
     """
     a, b = all_figures(before), all_figures(after)
     facts = _facts(before, after)
-    deciding = tuple(name for name in facts if name.rpartition(" ")[2] in DECIDING)
+    deciding = decisive(facts)
     shaping, known = _shaping(before, after)
     if shaping is not None:
         facts = {"shaping": shaping, **facts}
         deciding = ("shaping", *deciding) if known else deciding
     return between(a, b, facts, deciding, open_end=shaping is not None and not known)
+
+
+def decisive(facts: Mapping[str, tuple[str | None, str | None]]) -> tuple[str, ...]:
+    """Return which facts make another network of it; what one end does not tell decides nothing."""
+    return tuple(
+        name
+        for name, told in facts.items()
+        if name.rpartition(" ")[2] in DECIDING and None not in told
+    )
 
 
 def between(
@@ -120,6 +135,10 @@ def between(
     open_end: bool = False,
 ) -> Difference:
     """Compare figures by name; ``open_end``: something else is undecided beside them."""
+    before, after = (
+        {name: figure for name, figure in some.items() if not name.endswith(_EXTREME)}
+        for some in (before, after)
+    )
     common = [name for name in before if name in after and before[name].unit == after[name].unit]
     changes = sorted((change(name, before[name], after[name]) for name in common), key=_prominence)
     decided = tuple(deciding)

@@ -16,7 +16,7 @@ from tare import state
 from tare.errors import StoreError
 from tare.journal import MachineFact
 from tare.network_fingerprint import file
-from tare.network_fingerprint.difference import DECIDING, Difference, between
+from tare.network_fingerprint.difference import DECIDING, Difference, between, decisive
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Unit
 from tare.network_fingerprint.telling import shaping_told
 
@@ -142,7 +142,7 @@ def difference(before: Told, after: Told) -> Difference:
         if before.texts.get(name) != after.texts.get(name)
     }
     kinds = (before.texts.get("kind"), after.texts.get("kind"))
-    deciding = [name for name in unlike if name.partition(" ")[2] in DECIDING]
+    deciding = decisive(unlike)
     # That one has a bucket and the other none may be for want of looking.
     return between(
         before.figures,
