@@ -175,7 +175,16 @@ def others() -> dict[str, Callable[[np.random.Generator], Trace]]:
         busy = ((at >= first) & (at < 2000)) | (at >= again)
         return flat(np.where(busy, rng.uniform(1, 8), 10.0), idle)
 
+    def wild(rng: np.random.Generator) -> Trace:
+        """A rate that is anything, as on a network of a few hosts."""
+        return flat(10 * np.exp(0.3 * rng.standard_normal(n)), burst)
+
+    def tailed(rng: np.random.Generator) -> Trace:
+        return flat(np.clip(10 - 0.4 * np.abs(rng.standard_t(2, n)), 0.2, None), burst)
+
     return {
+        "spread of 30 %, 10-30": wild,
+        "long tail of slow seconds, 10-30": tailed,
         "one rate": lambda rng: flat(np.full(n, 10.0)),
         "one rate, 10-30": lambda rng: flat(np.full(n, 10.0), burst),
         "slow drift of 30 %": lambda rng: flat(10 * (1 - 0.3 * at / n)),

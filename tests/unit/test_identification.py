@@ -128,6 +128,10 @@ def test_what_is_no_bucket_is_not_called_one(sd: float, seed: int) -> None:
         "step with a rest": (flat(one_step(), rest), {"stepped"}),
         "step in bursts": (flat(one_step(), burst), {"stepped"}),
         "up": (flat(one_step()[::-1].copy()), {"stepped"}),
+        "wild": (
+            flat(10 * np.exp(0.3 * np.random.default_rng(seed + 9).standard_normal(900)), burst),
+            {"noisy"},
+        ),
         "several": (flat(np.repeat([10.0, 4.0, 8.0], 300)), {"stepped"}),
     }
     for name, (trace, kinds) in some.items():

@@ -205,7 +205,7 @@ def _grown(one: Stretch, filling: Refilling, n: int, low: float) -> float:
 
 
 def _full(spent: Spending, held: tuple[float, float], fell: str) -> str:
-    rest = min(one.rest_s or 0.0 for one in spent.refills)
+    rest = min(one.rest_s for one in spent.refills if one.rest_s)
     least = held[0] / rest
     return (
         f"{fell}, and after a rest of {span(rest)} as much was sent again before it fell: a token "

@@ -10,26 +10,27 @@ from numpy.typing import NDArray
 
 from tare.registry import Description
 from tare.statistics.changes import short_dependence
+from tare.statistics.levels_path import (
+    MIXED,
+    SPARED,
+    Fit,
+    Ints,
+    as_well_backwards,
+    each_burst,
+    line_is_better,
+    profile,
+    regime,
+    returns_within,
+)
 from tare.statistics.statistic import FloatArray, Statistic
-
-Ints = NDArray[np.int64]
 
 #: Least ratio of two levels that are told apart, as a logarithm: 15 %.
 _NEAREST = math.log(1.15)
 #: Least SD that values are judged by: as a logarithm, and as a share of the levels' distance. What
 #: carries 5.017 Gbit/s for an hour is no less steady for a second of 4.9.
 _LEAST_SD, _LEAST_SHARE = 0.02, 0.1
-#: Most that one value may speak against a level: an outage of a second is no change.
-_MOST = 12.0
-#: What one mixed value costs, between the last at the high level and the first at the low one.
-_MIXED = 1.0
-#: What changing costs: the level within a burst; whether bursts end at the low one; not to fall
-#: where others do, as after a longer rest.
-_FALL, _REGIME, _SPARED = 8.0, 8.0, 3.0
 #: How much better a fall must describe a burst than none.
 _SURE = 2.0
-#: Going up again within a burst: what it costs, and how much better it must describe the values.
-_RETURN, _BETTER = 40.0, 20.0
 #: Standard errors by which levels must differ.
 _CLEAR = 6.0
 #: Values at the low level, below which a fall may be an end.
@@ -134,24 +135,18 @@ def _settled(
     """Fit falls and levels in turn; None where the levels are not two."""
     high, low = levels
     lengths = ends - starts
-    fall, dry, cost = ends, np.zeros(len(starts), dtype=bool), 0.0
+    fall = ends
     for _ in range(_ROUNDS):
         if high - low < _NEAREST:
             return None
         sd = max(noise, _LEAST_SD, _LEAST_SHARE * (high - low))
         before = fall
-        stays, falls, first = _each(x, starts, ends, (high, low, sd))
-        dry, cost = _regime(stays, np.minimum(falls, stays + _SPARED))
+        stays, falls, first = each_burst(x, starts, ends, (high, low, sd))
+        dry, cost = regime(stays, np.minimum(falls, stays + SPARED))
         # Of bursts of one value, what those around them do says more.
-        dry &= np.where(lengths > 1, falls + _SURE, falls - _SPARED) < stays
+        dry &= np.where(lengths > 1, falls + _SURE, falls - SPARED) < stays
         fall = np.where(dry, first, ends)
-        index = np.arange(len(x))
-        at_high = index < np.repeat(fall, lengths)
-        # The first below may be a mixture, unless bursts are no longer than that.
-        at_low = index > np.repeat(fall, lengths)
-        lone = at_low.sum() < _FEWEST
-        if lone:
-            at_low = ~at_high
+        at_high, at_low = _at_levels(np.repeat(fall, lengths), len(starts))
         if at_high.sum() < 2 or at_low.sum() < _FEWEST:
             return None
         high, low = float(np.median(x[at_high])), float(np.median(x[at_low]))
@@ -159,56 +154,30 @@ def _settled(
         noise = 1.4826 * float(np.median(np.abs(beside)))
         if np.array_equal(before, fall):
             break
-    if high - low < _NEAREST:
-        return None
     beside = np.clip(beside, -4 * sd, 4 * sd)
     tau = short_dependence(beside)
     spread = float(beside.std())
+    fit = (high, low, max(sd, spread))
     error = spread * math.sqrt(tau * (1 / at_high.sum() + 1 / at_low.sum()))
-    if high - low < _CLEAR * max(error, 1e-12):
+    if high - low < max(_NEAREST, _CLEAR * error) or _is_noise(x, starts, beside, fit):
         return None
-    if _line_is_better(x, beside):
-        return None
-    returns = _returns(x, starts, (high, low, max(sd, spread)), tau)
+    returns = returns_within(x, starts, fit, tau)
     found = Levels(high, low, fall, dry, (stays - falls) / tau, spread, tau, returns)
     return cost + math.log(sd) * len(x), found
 
 
-def _line_is_better(x: FloatArray, beside: FloatArray) -> bool:
-    """Whether a steady change describes values better than two levels do."""
-    time = np.arange(len(x)) - (len(x) - 1) / 2
-    y = x - x.mean()
-    line = y - time * float(time @ y) / float(time @ time)
-    return float(line @ line) < float(beside @ beside)
+def _at_levels(fall: Ints, bursts: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which values are at the high level and at the low one; ``fall`` of each value."""
+    index = np.arange(len(fall))
+    # The first below may be a mixture, unless bursts are no longer than that.
+    at_low = index > fall
+    if at_low.sum() < _FEWEST and len(fall) < 2 * bursts:
+        at_low = index >= fall
+    return index < fall, at_low
 
 
-def _costs(x: FloatArray, level: float, sd: float) -> FloatArray:
-    return np.asarray(np.minimum(((x - level) / sd) ** 2 / 2, _MOST))
-
-
-def _each(
-    x: FloatArray, starts: Ints, ends: Ints, fit: tuple[float, float, float]
-) -> tuple[FloatArray, FloatArray, Ints]:
-    """Return of each burst what it costs to stay and to fall, and where it falls best."""
-    at, sum_above, sum_below = _profile(x, fit)
-    least = np.minimum.reduceat(at, starts)
-    hits = np.where(at == np.repeat(least, ends - starts), np.arange(len(x)), len(x))
-    first = np.minimum.reduceat(hits, starts)
-    stays = sum_above[ends] - sum_above[starts]
-    falls = least - sum_above[starts] + sum_below[ends]
-    return stays, falls, first
-
-
-def _profile(
-    x: FloatArray, fit: tuple[float, float, float]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the cost of a fall at each index, up to what is the same for its whole burst."""
-    high, low, sd = fit
-    above, below = _costs(x, high, sd), _costs(x, low, sd)
-    mixed = np.where((x < high) & (x > low), _MIXED, _MOST)
-    sum_above = np.concatenate([[0.0], np.cumsum(above)])
-    sum_below = np.concatenate([[0.0], np.cumsum(below)])
-    return sum_above[:-1] + np.minimum(below, mixed) - sum_below[1:], sum_above, sum_below
+def _is_noise(x: FloatArray, starts: Ints, beside: FloatArray, fit: Fit) -> bool:
+    return line_is_better(x, beside) or as_well_backwards(x, starts, fit)
 
 
 def fall_between(log_rate: FloatArray, levels: Levels, start: int, end: int) -> tuple[int, int]:
@@ -223,48 +192,10 @@ def fall_between(log_rate: FloatArray, levels: Levels, start: int, end: int) -> 
         Of the burst.
     """
     sd = max(levels.sd, _LEAST_SD, _LEAST_SHARE * (levels.high - levels.low))
-    at, _, _ = _profile(log_rate[start:end], (levels.high, levels.low, sd))
+    at, _, _ = profile(log_rate[start:end], (levels.high, levels.low, sd))
     # What a mixed value costs more than one at a level, and half of chi-squared with one degree.
-    near = np.flatnonzero(at <= at.min() + _MIXED + 1.92 * levels.tau)
+    near = np.flatnonzero(at <= at.min() + MIXED + 1.92 * levels.tau)
     return start + int(near[0]), start + int(near[-1])
-
-
-def _regime(stays: FloatArray, falls: FloatArray) -> tuple[NDArray[np.bool_], float]:
-    """Whether each burst falls: the cheapest path, where changing its ways costs."""
-    if len(stays) == 1:
-        dry = bool(falls[0] + _FALL < stays[0])
-        return np.array([dry]), float(min(falls[0] + _FALL, stays[0]))
-    one, other = 0.0, _REGIME
-    chosen: list[tuple[bool, bool]] = []
-    for stay, fall in zip(stays.tolist(), falls.tolist(), strict=True):
-        from_other, from_one = other + _REGIME < one, one + _REGIME < other
-        chosen.append((from_other, from_one))
-        one, other = (
-            (other + _REGIME if from_other else one) + stay,
-            (one + _REGIME if from_one else other) + fall,
-        )
-    state = other < one
-    path = np.zeros(len(chosen), dtype=bool)
-    for at in range(len(chosen) - 1, -1, -1):
-        path[at] = state
-        from_other, from_one = chosen[at]
-        state = (state and not from_one) or (not state and from_other)
-    return path, min(one, other)
-
-
-def _returns(x: FloatArray, starts: Ints, fit: tuple[float, float, float], tau: float) -> bool:
-    """Whether going up again within bursts describes them much better than falling once."""
-    high, low, sd = fit
-    stays, falls, _ = _each(x, starts, np.append(starts[1:], len(x)), fit)
-    once = float(np.minimum(stays, falls).sum()) / tau
-    above = (_costs(x, high, sd) / tau).tolist()
-    below = (_costs(x, low, sd) / tau).tolist()
-    begins = np.zeros(len(x), dtype=bool)
-    begins[starts] = True
-    a = b = 0.0
-    for up, down, new in zip(above, below, begins.tolist(), strict=True):
-        a, b = min(a, b + (0.0 if new else _RETURN)) + up, min(a, b) + down
-    return bool(min(a, b) + _BETTER < once)
 
 
 UNIT = Statistic(
