@@ -67,6 +67,8 @@ def guess(trace: Trace) -> tuple[float, float] | None:
     if (trace.on_s == 0).any():
         return None
     quiet = _quiet(trace)
+    # One at the end may be cut off.
+    quiet = quiet[quiet[:, 1] < trace.end_s[-1]]
     if len(quiet) < _REGULAR:
         return None
     lasts = quiet[:, 1] - quiet[:, 0]
@@ -97,7 +99,8 @@ def _quiet(trace: Trace) -> Floats:
     busy = np.flatnonzero(~(rate <= limit) & np.isfinite(rate))
     if len(busy) < 2:
         return np.empty((0, 2))
-    ends, starts = trace.end_s[busy[:-1]], trace.start_s[busy[1:]]
+    ends = trace.end_s[busy]
+    starts = np.append(trace.start_s[busy[1:]], trace.end_s[-1])
     usual = float(np.median(trace.end_s - trace.start_s))
     apart = starts - ends > usual / 2
     return np.column_stack([ends[apart], starts[apart]])
