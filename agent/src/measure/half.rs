@@ -52,8 +52,8 @@ impl Half {
     pub fn absorb(&mut self, next: Self) {
         self.boundary = next.boundary;
         self.end_ns = next.end_ns;
-        self.on_ns += next.on_ns;
-        self.cpu_ns += next.cpu_ns;
+        self.on_ns = self.on_ns.saturating_add(next.on_ns);
+        self.cpu_ns = self.cpu_ns.saturating_add(next.cpu_ns);
         self.received_bytes = sum(self.received_bytes, next.received_bytes);
         if let (Some(sent), Some(next)) = (&mut self.sent, next.sent) {
             sent.absorb(&next);
@@ -66,15 +66,15 @@ impl Half {
 
 impl Sent {
     fn absorb(&mut self, next: &Self) {
-        self.acked_bytes += next.acked_bytes;
+        self.acked_bytes = self.acked_bytes.saturating_add(next.acked_bytes);
         self.segments = sum(self.segments, next.segments);
-        self.retransmits += next.retransmits;
+        self.retransmits = self.retransmits.saturating_add(next.retransmits);
         self.segment_bytes = next.segment_bytes;
         self.min_rtt_ns = next.min_rtt_ns.or(self.min_rtt_ns);
         histogram::add(&mut self.smoothed_rtt, &next.smoothed_rtt);
-        self.samples += next.samples;
-        self.rtt_variation_ns += next.rtt_variation_ns;
-        self.window_segments += next.window_segments;
+        self.samples = self.samples.saturating_add(next.samples);
+        self.rtt_variation_ns = self.rtt_variation_ns.saturating_add(next.rtt_variation_ns);
+        self.window_segments = self.window_segments.saturating_add(next.window_segments);
         self.busy_ns = sum(self.busy_ns, next.busy_ns);
         self.receiver_limited_ns = sum(self.receiver_limited_ns, next.receiver_limited_ns);
         self.buffer_limited_ns = sum(self.buffer_limited_ns, next.buffer_limited_ns);
@@ -82,7 +82,7 @@ impl Sent {
 }
 
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    Some(a? + b?)
+    Some(a?.saturating_add(b?))
 }
 
 /// The intervals of every direction, of this end's half and of the other's, where that was told.

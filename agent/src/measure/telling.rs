@@ -10,6 +10,9 @@ use crate::record::network::MeasureRecord;
 /// How long the other end's half is waited for: longer than a queue of the network holds it up.
 const PATIENCE_NS: i64 = 1_000_000_000;
 
+/// So many halves of the other end's are kept for ours; no honest one is so far ahead.
+const THEIRS_MOST: usize = 4096;
+
 pub struct Telling {
     began_ns: i64,
     waiting: VecDeque<Item>,
@@ -52,6 +55,9 @@ impl Telling {
     }
 
     pub fn theirs(&mut self, half: Half) {
+        if self.theirs.len() == THEIRS_MOST {
+            self.theirs.pop_front();
+        }
         self.theirs.push_back(half);
     }
 
@@ -140,5 +146,113 @@ impl Telling {
             self.ready.clear();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::half::{Sent, LAST};
+    use crate::record::network::Interval;
+
+    fn ours(id: u64, boundary: u64, start_ns: u64, end_ns: u64) -> Half {
+        Half {
+            id,
+            boundary,
+            start_ns,
+            end_ns,
+            sent: Some(Sent {
+                acked_bytes: end_ns - start_ns,
+                ..Sent::default()
+            }),
+            ..Half::default()
+        }
+    }
+
+    fn theirs(id: u64, boundary: u64, received: u64) -> Half {
+        Half {
+            id,
+            boundary,
+            received_bytes: Some(received),
+            cpu_ns: 1,
+            ..Half::default()
+        }
+    }
+
+    /// What is told: start, end, acknowledged, received.
+    fn told(telling: &mut Telling) -> Vec<(u64, u64, u64, Option<u64>)> {
+        let text = std::mem::take(&mut telling.ready);
+        let records = serde_json::Deserializer::from_slice(&text).into_iter();
+        let intervals = records.filter_map(|record| match record.unwrap() {
+            MeasureRecord::Interval(interval) => Some(*interval),
+            _ => None,
+        });
+        let short = |i: Interval| (i.start_ns, i.end_ns, i.acked_bytes, i.received_bytes);
+        intervals.map(short).collect()
+    }
+
+    #[test]
+    fn halves_of_the_same_time_become_one_interval() {
+        let mut telling = Telling::new(1000);
+        telling.ours(ours(1, 1, 0, 10), 1500, 0);
+        telling.settle(0);
+        assert!(told(&mut telling).is_empty());
+        telling.theirs(theirs(1, 1, 8));
+        telling.theirs(theirs(1, LAST, 4));
+        telling.ours(ours(1, LAST, 10, 15), 1500, 0);
+        telling.record(MeasureRecord::PhaseOver {
+            id: 1,
+            skipped: false,
+        });
+        telling.settle(0);
+        let both = [(500, 510, 10, Some(8)), (510, 515, 5, Some(4))];
+        assert_eq!(told(&mut telling), both);
+        assert_eq!(telling.next_ns(), None);
+    }
+
+    #[test]
+    fn an_end_that_passed_boundaries_over_is_waited_for() {
+        let mut telling = Telling::new(0);
+        // Ours came late for the second boundary, theirs for the third.
+        for half in [ours(1, 1, 0, 10), ours(1, 3, 10, 30), ours(1, 4, 30, 40)] {
+            telling.ours(half, 0, 0);
+        }
+        for half in [theirs(1, 1, 1), theirs(1, 2, 2), theirs(1, 4, 4)] {
+            telling.theirs(half);
+        }
+        telling.settle(0);
+        let all = [(0, 10, 10, Some(1)), (10, 40, 30, Some(6))];
+        assert_eq!(told(&mut telling), all);
+    }
+
+    #[test]
+    fn what_does_not_come_is_not_waited_for_long() {
+        let mut telling = Telling::new(0);
+        telling.ours(ours(1, 1, 0, 10), 0, 0);
+        telling.settle(PATIENCE_NS - 1);
+        assert!(told(&mut telling).is_empty());
+        telling.settle(PATIENCE_NS);
+        assert_eq!(told(&mut telling), [(0, 10, 10, None)]);
+        // It is told of a later phase by now.
+        telling.ours(ours(1, LAST, 10, 20), 0, 0);
+        telling.theirs(theirs(2, 1, 5));
+        telling.ours(ours(2, 1, 0, 3), 20, 0);
+        telling.settle(0);
+        assert_eq!(
+            told(&mut telling),
+            [(10, 20, 10, None), (20, 23, 3, Some(5))]
+        );
+        telling.ours(ours(2, 2, 3, 9), 20, 0);
+        telling.give_up();
+        assert_eq!(told(&mut telling), [(23, 29, 6, None)]);
+    }
+
+    #[test]
+    fn no_more_is_kept_than_it_takes() {
+        let mut telling = Telling::new(0);
+        for number in 0..2 * THEIRS_MOST as u64 {
+            telling.theirs(theirs(9, number, 1));
+        }
+        assert_eq!(telling.theirs.len(), THEIRS_MOST);
     }
 }

@@ -213,3 +213,85 @@ impl AsRawFd for Frames {
 fn lost(why: &str) -> io::Error {
     io::Error::other(why.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::peer::wire::Key;
+    use crate::watch;
+    use std::net::TcpListener;
+
+    fn pair(keys: [&str; 2]) -> [Frames; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let theirs = listener.accept().unwrap().0;
+        let secrets = keys.map(|key| {
+            let key = Key::from_hexadecimal(&key.repeat(16)).unwrap();
+            Secrets::new(&key, [[1; 32], [2; 32]])
+        });
+        [
+            Frames::new(ours, &secrets[0], Side::Probe).unwrap(),
+            Frames::new(theirs, &secrets[1], Side::End).unwrap(),
+        ]
+    }
+
+    fn heard(frames: &mut Frames) -> io::Result<Asked> {
+        loop {
+            if let Some(asked) = frames.hear()? {
+                return Ok(asked);
+            }
+            watch::poll([frames.as_raw_fd()], None)?;
+        }
+    }
+
+    #[test]
+    fn frames_come_as_they_were_sent_and_in_order() {
+        let [mut ours, mut theirs] = pair(["00", "00"]);
+        ours.tell(&Asked::Alive).unwrap();
+        ours.tell(&Asked::Stop).unwrap();
+        assert!(matches!(heard(&mut theirs).unwrap(), Asked::Alive));
+        assert!(matches!(heard(&mut theirs).unwrap(), Asked::Stop));
+        theirs.tell(&Told::Alive).unwrap();
+        // What is told is no question, and what comes back is not what was sent.
+        assert!(heard(&mut ours).is_ok_and(|asked| matches!(asked, Asked::Alive)));
+    }
+
+    #[test]
+    fn what_is_forged_cut_or_too_long_ends_it() {
+        let [mut ours, mut theirs] = pair(["00", "11"]);
+        ours.tell(&Asked::Alive).unwrap();
+        assert!(heard(&mut theirs).is_err());
+
+        let [ours, mut theirs] = pair(["00", "00"]);
+        (&ours.stream).write_all(&u32::MAX.to_be_bytes()).unwrap();
+        assert!(heard(&mut theirs).is_err());
+
+        // Heard once, it is of no use again.
+        let [mut ours, mut theirs] = pair(["00", "00"]);
+        ours.tell(&Asked::Alive).unwrap();
+        ours.ours.number = 0;
+        ours.tell(&Asked::Alive).unwrap();
+        assert!(heard(&mut theirs).is_ok());
+        assert!(heard(&mut theirs).is_err());
+
+        let [ours, mut theirs] = pair(["00", "00"]);
+        drop(ours);
+        assert!(heard(&mut theirs).is_err());
+    }
+
+    #[test]
+    fn who_does_not_listen_is_let_go_and_who_is_silent_too() {
+        let [mut ours, theirs] = pair(["00", "00"]);
+        let told = Told::Over {
+            why: "x".repeat(FRAME_MOST / 2),
+        };
+        let sent = (0..1000).take_while(|_| ours.tell(&told).is_ok()).count();
+        assert!(sent < 1000);
+        assert!(ours.waiting.len() < WAITING_MOST + FRAME_MOST);
+        let now = clock::monotonic();
+        let [mut one, _other] = pair(["00", "00"]);
+        assert!(one.look_after(&Asked::Alive, now).is_ok());
+        assert!(one.look_after(&Asked::Alive, now + 2 * SILENCE_NS).is_err());
+        drop(theirs);
+    }
+}

@@ -268,3 +268,6 @@ fn beyond(limits: Limits, bytes: u64, is_late: bool) -> Option<String> {
         format!("the other end bears no more than {most} bytes of one measurement: tare net serve --bytes")
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,10 +71,9 @@ fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<
     tasks::lengthen_queue(&listener).map_err(cannot)?;
     let here = listener.local_addr().map_err(cannot)?;
     println!("listening on {here}; on the other machine, type:");
-    println!(
-        "    tare fingerprint --peer {here} --key {}",
-        key_file.display()
-    );
+    let key_file = key_file.display();
+    println!("    tare fingerprint --peer {here} --key {key_file}");
+    println!("    tare net measure {here} --key {key_file}");
     Ok(Arc::new(End {
         listener,
         signals,
