@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import percent, quantity
+from tare.findings.phrasing import counted, percent, quantity
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES
 from tare.report.network_charts import write_sizes
@@ -66,12 +66,11 @@ def by_size(groups: Sequence[Group]) -> str:
 
 def again(groups: Sequence[Group]) -> str:
     """Tell the retransmissions."""
-    told = [
-        f"{one.name}: {one.summary.retransmits:,} segments"
-        + ("" if one.summary.retransmit_share is None
-           else f", {100 * one.summary.retransmit_share:.2g} % of all") + "."
-        for one in _outstanding(groups)
-    ]  # fmt: skip
+    told = []
+    for one in _outstanding(groups):
+        n, share = one.summary.retransmits, one.summary.retransmit_share
+        of_all = "" if share is None else f", {100 * share:.2g} % of all"
+        told.append(f"{one.name}: {counted(n, 'segment')}{of_all}." if n else f"{one.name}: none.")
     return " ".join(told) or "Nothing was sent."
 
 
