@@ -11,6 +11,7 @@ from noisy_traces import bucket, flat, noisy
 from tare.identification import identify, next_phase
 from tare.identification.document import Estimate, Identification
 from tare.identification.tokens_left import tokens_left
+from tare.report.network_charts import identified
 from tare.shaping.carried import Phase, carried, pattern
 from tare.shaping.specification import Bucket
 from tare.shaping.trace import Trace
@@ -222,3 +223,37 @@ def test_phases_end_where_no_bucket_is_seen() -> None:
     assert found.kind == "constant"
     assert all(sending for sending, _ in phases)
     assert sum(seconds for _, seconds in phases) == pytest.approx(60, rel=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("seed", range(100))
+def test_whatever_a_trace_holds_is_answered(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(0, 80))
+    start = np.arange(n) + np.cumsum(np.where(rng.random(n) < 0.1, rng.exponential(20, n), 0))
+    rate = (
+        np.full(n, 5e9), 10.0 ** rng.uniform(-3, 12, n), rng.choice([0, 1e9, 1e10], n),
+        np.where(np.arange(n) < n // 2, 1e10, 1e9), rng.exponential(1e9, n),
+    )[seed % 5]  # fmt: skip
+    on = np.where(rng.random(n) < rng.choice([0, 0.3]), 0, rng.choice([1, 0.5]))
+    bits = rate * on
+    bits[rng.random(n) < rng.choice([0, 0.1, 1.0], p=[0.5, 0.4, 0.1])] = np.nan
+    trace = Trace(start, start + 1, bits, on.astype(float))
+    found, what = identify(trace, {}), next_phase(trace)
+    for one in (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps):
+        assert one is None or one.ci[0] <= one.value <= one.ci[1] < np.inf
+    assert found.reasons
+    assert what.action == "done" or 0 < what.seconds < 1e6
+
+
+def test_a_chart_shows_levels_and_tokens_and_tells_them() -> None:
+    trace = noisy(carried(bucket(), IDLE, 0.5))
+    found = identify(trace, {})
+    spec = identified.draw(trace, found)
+    assert len(spec["vconcat"]) == 2
+    assert spec["datasets"]
+    told = identified.tell(trace, found)
+    assert told.startswith("It is a token bucket.")
+    assert "refill" in told
+    steps = identify(noisy(flat(np.repeat([10.0, 4.0, 8.0], 300))), {})
+    assert identified.draw(trace, steps) is None
