@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -155,7 +156,7 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
                 format_amount(one.spends_bits),
                 format_amount(one.draws_bits or 0) if known else "–",
                 "–" if one.suffices is None else "yes" if one.suffices else "no",
-                output.seconds(one.rest_s) if known else "–",
+                output.seconds(ceil(one.rest_s)) if known else "–",
                 one.source,
             )
         )
