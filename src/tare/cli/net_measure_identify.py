@@ -171,8 +171,7 @@ def _document(found: Found) -> dict[str, Any]:
 
 
 def _show(found: Found, out: Path | None) -> None:
-    from tare.network_fingerprint.searching import account
-    from tare.network_fingerprint.telling import bucket_told, estimates
+    from tare.network_fingerprint.telling import account, bucket_told, estimates
     from tare.shaping.rates import format_amount
 
     say = output.out

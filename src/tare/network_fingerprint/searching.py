@@ -21,7 +21,7 @@ from tare.network.ends import WRITE_BYTES, Ends
 from tare.network.folder import wire_bits
 from tare.network.lines import Happening
 from tare.record import Gap, Interval, Sending
-from tare.shaping.rates import format_amount, format_rate
+from tare.shaping.rates import format_amount
 from tare.shaping.trace import Trace
 
 #: How long intervals are: ten a second, since drops are to be placed well, and no more, since
@@ -289,18 +289,3 @@ def _whole(seconds: float) -> float:
 
 def _rate(one: Interval) -> float | None:
     return 8e9 * one.acked_bytes / one.on_ns if one.on_ns else None
-
-
-def account(shaping: Identification) -> list[str]:
-    """Say what is left in a bucket now, and how long to rest until it is full."""
-    told = []
-    wire = shaping.wire
-    if shaping.left_gbit is not None:
-        told.append(f"Left now: {format_amount(1e9 * wire * shaping.left_gbit.value)}.")
-    if shaping.full_after_s is not None:
-        value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
-        told.append(f"Full after a rest of {value:.0f} s [{low:.0f}, {high:.0f}].")
-    if shaping.refill_gbps is not None:
-        rate = format_rate(1e9 * wire * shaping.refill_gbps.value)
-        told.append(f"It comes back at {rate} while less than that is sent.")
-    return told

@@ -109,3 +109,18 @@ def estimates(shaping: Identification) -> list[tuple[str, str]]:
 
 def _estimate(value: Estimate, *, rate: bool) -> str:
     return (format_rate if rate else format_amount)(1e9 * value.value)
+
+
+def account(shaping: Identification) -> list[str]:
+    """Say what is left in a bucket now, and how long to rest until it is full."""
+    told = []
+    wire = shaping.wire
+    if shaping.left_gbit is not None:
+        told.append(f"Left now: {format_amount(1e9 * wire * shaping.left_gbit.value)}.")
+    if shaping.full_after_s is not None:
+        value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
+        told.append(f"Full after a rest of {value:.0f} s [{low:.0f}, {high:.0f}].")
+    if shaping.refill_gbps is not None:
+        rate = format_rate(1e9 * wire * shaping.refill_gbps.value)
+        told.append(f"It comes back at {rate} while less than that is sent.")
+    return told
