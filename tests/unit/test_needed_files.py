@@ -31,6 +31,11 @@ def test_programs_are_looked_for_along_the_path_that_the_command_gets() -> None:
     assert needed([cell("tare-no-such-program")], os.environ) == ()
 
 
+def test_a_program_given_as_a_word_is_no_file() -> None:
+    assert needed([cell("sh", "-c", "true; " * 100)], {}) == needed([cell("sh")], {})
+    assert needed([cell("sh", "-c", "true; " * 10_000)], {}) == needed([cell("sh")], {})
+
+
 def test_kernels_and_what_the_agent_brings_need_none() -> None:
     assert needed([Cell(cell=0, workload=WorkloadSpec(name="a", kernel="null"))], {}) == ()
     assert needed([cell("nothing", of_agent=True)], os.environ) == ()

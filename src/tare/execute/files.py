@@ -99,5 +99,13 @@ def _of(job: record.Command) -> Iterator[str]:
     for word in (*words, *(() if job.input is None else (job.input,))):
         # Options hold files as well: --input=FILE.
         for part in (word, word.partition("=")[2]):
-            if part and len(part) < 4096 and (folder / part).is_file():
+            if part and _is_file(folder / part):
                 yield str(folder / part)
+
+
+def _is_file(path: Path) -> bool:
+    """Tell whether there is such a file; a word that no file could be called by names none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False

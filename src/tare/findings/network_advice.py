@@ -121,11 +121,14 @@ def _budget(need: Need, networks: Networks) -> tuple[str, str]:
 
 
 def _shared(need: Need) -> tuple[str, str]:
-    first = need.spendings[0]
-    dry = (first.rung.use["times_dry"] > 0).groupby(first.rung.use["trial"]).any()
-    before = int(dry.to_numpy().argmax()) if dry.any() else len(dry)
-    lasted = f"{first.rung.level.name} lasts for {counted(before, 'trial')} in a row"
-    return lasted, "" if dry.any() else ", and there were no more"
+    """Tell for how many trials in a row each budget lasts."""
+    told = []
+    for spent in need.spendings:
+        use = spent.rung.use
+        dry = (use["times_dry"] > 0).groupby(use["trial"]).any().to_numpy()
+        lasted = counted(int(dry.argmax()), "trial") if dry.any() else f"all {len(dry)}"
+        told.append(f"{spent.rung.level.name} for {lasted}")
+    return f"trials in a row that a budget lasts for: {listing(told)}", ""
 
 
 def _beside_largest(networks: Networks, need: Need) -> list[Slowed]:

@@ -17,7 +17,7 @@ from tare.findings.finding import (
 )
 from tare.findings.network_cells import applies, networks_of
 from tare.findings.network_course import Course, State, courses
-from tare.findings.phrasing import change, counted, duration, listing, percent, quantity
+from tare.findings.phrasing import counted, duration, listing, percent, quantity, significant
 from tare.registry import Description
 from tare.results import Results
 from tare.shaping.rates import format_rate
@@ -115,7 +115,8 @@ def _misled(c: Course) -> Iterator[str]:
     if said:
         yield f"The median of all {e.of} is {listing(said)}."
     if e.narrowing > 1:
-        yield f"The interval has become {change(e.narrowing)} as wide instead of narrower."
+        times = significant(e.narrowing, 2)
+        yield f"The interval has become {times} times as wide, instead of narrower."
 
 
 def remedy(drained: Sequence[Course]) -> str:
@@ -176,7 +177,8 @@ def _verdict(found: Sequence[Course]) -> Verdict:
 
 
 def _caveats(found: Sequence[Course]) -> Iterator[str]:
-    if any(c.depletion is not None and c.beside is None for c in found):
+    buckets = [c for c in found if c.rung.level.bucket is not None]
+    if any(c.depletion is not None and c.beside is None for c in buckets):
         yield (
             "Without unshaped trials in the same blocks, what happened to the machine in the "
             "course of time cannot be told from what happened to its network."

@@ -157,6 +157,11 @@ def _estimates(need: Need) -> Iterator[Estimate]:
             )
 
 
+def _rounded(bits: float | None) -> float | None:
+    """Leave out what a packet more or less makes: intervals of a few bytes want no digits."""
+    return None if bits is None else float(f"{bits:.4g}")
+
+
 def _table(found: Sequence[Need]) -> Table:
     several = any(need.ladder.where for need in found)
     columns = (
@@ -177,9 +182,9 @@ def _table(found: Sequence[Need]) -> Table:
             "level": s.rung.level.name,
             "host": str(h.host),
             "n": s.rung.n,
-            "sent": h.sent.estimate,
-            "sent_low": h.sent.low,
-            "sent_high": h.sent.high,
+            "sent": _rounded(h.sent.estimate),
+            "sent_low": _rounded(h.sent.low),
+            "sent_high": _rounded(h.sent.high),
             "taken": h.taken,
             "budget": s.rung.level.budget_bits,
             "dry": h.dry,

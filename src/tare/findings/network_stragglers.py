@@ -41,8 +41,7 @@ def find(results: Results) -> Finding | None:
         basis=str(networks.basis),
         estimates=tuple(e for d in found for e in _estimates(d)),
         tables=(_host_table(found), *_following_table(found, networks)),
-        caveats=(_CAUSE,) if any(d.following for d in dry) else (),
-        charts=("network_tokens",) if dry else (),
+        caveats=(_CAUSE,) if any(d.following and d.p <= _ERROR for d in dry) else (),
     )
 
 
