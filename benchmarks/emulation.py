@@ -235,10 +235,12 @@ def iperf3(emulator: Emulator, seconds: float) -> tuple[np.ndarray, int]:
     intervals = [one["sum"] for one in told["intervals"]]
     if not intervals:
         raise SystemExit(f"iperf3 measured nothing: {told.get('error')} {done.stdout[-300:]}")
-    # The last is cut short.
-    bits = [one["bits_per_second"] * INTERVAL_S for one in intervals[:-1]]
-    wire = np.asarray(bits, dtype=float) * WIRE
-    return wire, json.loads(done.stdout)["end"]["sum_sent"]["retransmits"]
+    # Where the machine stalls, one is longer and the next one shorter: even ones again.
+    ends = np.array([one["end"] for one in intervals])
+    amounts = np.cumsum([8 * one["bytes"] for one in intervals]) * WIRE
+    even = np.arange(0.0, ends[-1], INTERVAL_S)
+    grown = np.interp(even, np.append(0.0, ends), np.append(0.0, amounts))
+    return np.diff(grown), json.loads(done.stdout)["end"]["sum_sent"]["retransmits"]
 
 
 class Flow:
