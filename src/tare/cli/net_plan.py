@@ -10,7 +10,6 @@ import typer
 from rich.text import Text
 
 from tare.cli import output
-from tare.cli.calibrate_screen import aligned
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ def _spendings(prepared: Prepared, words: list[str]) -> list[Spending]:
 
 
 def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
+    from tare.cli.calibrate_screen import aligned
+
     out = output.out
     out.print(headline(made), style="bold", soft_wrap=True)
     out.print()
