@@ -46,6 +46,7 @@
 //! at most `FRAME_MOST` bytes; who does not read its own is let go, and so is who says nothing for
 //! `SILENCE_NS`.
 
+mod dial;
 pub mod door;
 pub mod frames;
 pub mod measuring;

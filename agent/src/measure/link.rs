@@ -41,7 +41,7 @@ pub fn connect(asked: &Connect) -> Result<Link, Failure> {
         address: asked.end.clone(),
         key: asked.key.clone(),
     };
-    let mut session = Session::begin(&peer)?;
+    let mut session = Session::begin(&peer, None)?;
     session
         .order(Task::Measure, 0, 0)
         .map_err(Failure::passing)?;
@@ -98,7 +98,7 @@ fn join(
     place: u32,
     congestion: Option<&str>,
 ) -> Result<TcpStream, Failure> {
-    let mut session = Session::begin(peer)?;
+    let mut session = Session::begin(peer, congestion)?;
     session
         .order(Task::Join, place, number)
         .map_err(Failure::passing)?;
@@ -107,7 +107,6 @@ fn join(
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
     if place > 0 {
-        tcp::control_congestion(&stream, congestion)?;
         stream.set_nodelay(false)?;
     }
     Ok(stream)

@@ -115,7 +115,7 @@ pub fn outstanding_bytes(stream: &TcpStream) -> u64 {
 }
 
 /// Sets the congestion control, and returns which is in force.
-pub fn control_congestion(stream: &TcpStream, name: Option<&str>) -> io::Result<String> {
+pub fn control_congestion(stream: &impl AsRawFd, name: Option<&str>) -> io::Result<String> {
     let file = stream.as_raw_fd();
     if let Some(name) = name {
         let length = name.len() as libc::socklen_t;
@@ -146,6 +146,12 @@ pub fn control_congestion(stream: &TcpStream, name: Option<&str>) -> io::Result<
     }
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_MOST);
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// The kernel's own choice of congestion control, in this network namespace.
+pub fn default_congestion() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(text.trim().to_string())
 }
 
 /// Has the kernel give the connection up where the other end is silent, also while nothing is sent.

@@ -59,9 +59,11 @@ impl Table {
 
     /// Serves one measurement, over its first connection, until it is over.
     pub fn serve(&self, mut frames: Frames, limits: Limits) -> io::Result<()> {
-        let Some(begin) = await_begin(&mut frames)? else {
+        let Some(mut begin) = await_begin(&mut frames)? else {
             return Ok(());
         };
+        // Its connections began with another.
+        begin.congestion = begin.congestion.or_else(tcp::default_congestion);
         let facts = match prepare(&begin, limits, frames.stream()) {
             Ok(facts) => facts,
             Err(why) => return frames.tell(&Told::Over { why }),

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock;
+use crate::measure::tcp;
+use crate::peer::dial;
 use crate::peer::door::{Door, Seat, MEASUREMENTS, SESSION_NS};
 use crate::peer::frames::Frames;
 use crate::peer::measuring::{Limits, Table};
@@ -69,6 +71,8 @@ fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<
     let listener = TcpListener::bind(address).map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
     tasks::lengthen_queue(&listener).map_err(cannot)?;
+    // What its connections begin with; one that sends data is given what is asked for.
+    let _ = tcp::control_congestion(&listener, Some(dial::PLAIN));
     let here = listener.local_addr().map_err(cannot)?;
     println!("listening on {here}; on the other machine, type:");
     let key_file = key_file.display();

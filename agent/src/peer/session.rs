@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use crate::peer::dial;
 use crate::peer::wire::{self, Key, Order, Refusal, Secrets, Side, Task};
 use crate::record::Peer;
 
@@ -52,11 +53,11 @@ impl Session {
     /// # Errors
     /// Says which of both ends does not have the key, or what does not answer.
     pub fn open(peer: &Peer) -> Result<Self, String> {
-        Self::begin(peer).map_err(|failure| failure.why)
+        Self::begin(peer, None).map_err(|failure| failure.why)
     }
 
-    /// The same, for who would try again.
-    pub fn begin(peer: &Peer) -> Result<Self, Failure> {
+    /// The same, for who would try again; with a congestion control, or the kernel's default.
+    pub fn begin(peer: &Peer, congestion: Option<&str>) -> Result<Self, Failure> {
         let key = Key::from_hexadecimal(&peer.key).map_err(Failure::lasting)?;
         let address: SocketAddr = (peer.address.parse()).map_err(|_| {
             Failure::lasting(format!(
@@ -64,7 +65,7 @@ impl Session {
                 peer.address
             ))
         })?;
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(|error| {
+        let mut stream = dial::connect(&address, congestion, PATIENCE).map_err(|error| {
             Failure::passing(format!(
                 "cannot reach {address}: {error}; does tare peer run there?"
             ))
