@@ -162,10 +162,14 @@ def annotation(schema: Schema) -> str:
     if isinstance(schema["type"], list):
         return " | ".join(annotation({**schema, "type": kind}) for kind in schema["type"])
     match schema["type"]:
-        case "array" if isinstance(schema["items"], list):
-            return f"tuple[{', '.join(annotation(item) for item in schema['items'])}]"
         case "array":
-            return f"tuple[{annotation(schema['items'])}, ...]"
+            several = isinstance(schema["items"], list)
+            of = (
+                [annotation(s) for s in schema["items"]]
+                if several
+                else [annotation(schema["items"]), "..."]
+            )
+            return f"tuple[{', '.join(of)}]"
         case "object":
             return f"dict[str, {annotation(schema['additionalProperties'])}]"
         case simple:

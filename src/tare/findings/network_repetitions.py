@@ -86,8 +86,8 @@ def _slowing(c: Course) -> str:
     if c.state == "changing":
         return (
             f"Trials at {c.name} take longer in the course of time ({c.ratio} from the first third "
-            f"to the last, {p_value(c.p)}), while nobody knows its budget: the machine or its "
-            "network changes, and more trials do not help before it is known which."
+            f"to the last, {p_value(c.p)}), although no budget of theirs runs out: the machine "
+            "changed meanwhile."
         )
     assert c.tokens is not None
     size = max(1, len(c.tokens) // 3)
@@ -171,9 +171,10 @@ def _open(some: Sequence[Course]) -> str:
 
 def _verdict(found: Sequence[Course]) -> Verdict:
     states = {c.state for c in found if c.rung.level.bucket is not None}
-    if "drained" in states or any(c.state == "changing" for c in found):
+    if "drained" in states:
         return "yes"
-    return "undecided" if "not decided" in states or not states else "no"
+    open_ = not states or bool(states & {"not decided", "changing"})
+    return "undecided" if open_ else "no"
 
 
 def _caveats(found: Sequence[Course]) -> Iterator[str]:
