@@ -50,7 +50,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        stack.enter_context(namespaces())
+        stack.enter_context(namespaces(options.congestion))
         bench = Bench(options, Path(folder), stack)
         print(f"load {os.getloadavg()[0]:.1f}; ratios tare / other, median [95 % interval]")
         for place in ("veth", "loopback"):
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def namespaces() -> Iterator[None]:
+def namespaces(congestion: str) -> Iterator[None]:
     one, two = NAMES
     try:
         for line in (
@@ -76,6 +76,10 @@ def namespaces() -> Iterator[None]:
             f"-n {two} link set eth0 up",
         ):
             subprocess.run(["ip", *line.split()], check=True)
+        for name in NAMES:
+            # iperf3 -C comes after it has connected: where the default is BBR, its pacing stays.
+            setting = f"net.ipv4.tcp_congestion_control={congestion}"
+            subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", setting], check=True)
         yield
     finally:
         for name in NAMES:
