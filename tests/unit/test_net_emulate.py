@@ -134,8 +134,19 @@ def test_addresses_are_put_into_commands(commands: Commands, tmp_path: Path) -> 
 
 
 def test_a_host_that_is_not_there_is_refused(commands: Commands) -> None:
-    with pytest.raises(ExperimentError, match=r"\{host4\} stands for nothing here"):
+    with pytest.raises(ExperimentError, match=r"\{host4\} stands for nothing here") as refused:
         commands.fill(["{host4}"], 1)
+    assert refused.value.hint == "--hosts 4"
+
+
+def test_who_is_not_root_enters_no_host(tmp_path: Path) -> None:
+    user = record.User(uid=1000, gid=1000, groups=(1000,))
+    with (
+        Emulator("tare-0f0f0f", 3, argv=AGENT) as emulator,
+        Commands(emulator, tmp_path, user) as told,
+        pytest.raises(ExperimentError, match=r"\{enter\} takes root's rights"),
+    ):
+        told.fill(["{enter}"], 1)
 
 
 def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
@@ -167,6 +178,13 @@ def test_a_long_log_is_kept_in_short_and_written_whole(tmp_path: Path) -> None:
     assert kept[0].at_ns == 0
     assert len({b.at_ns - a.at_ns for a, b in itertools.pairwise(kept)}) == 1
     assert len((tmp_path / "tokens.ndjson").read_text().splitlines()) == count
+
+
+def test_the_log_counts_what_was_sent_from_the_start(tmp_path: Path) -> None:
+    log = Log(100, tmp_path / "tokens.ndjson", before=_states(100, GBIT, 700))
+    log.take(_states(200, GBIT, 1000))
+    log.close()
+    assert [moment.sent_bytes for moment in log.moments()] == [(300,)]
 
 
 def test_what_became_of_a_host_counts_from_the_start() -> None:

@@ -149,7 +149,7 @@ class _Session:
         before = self._emulator.look()
         began_ns = time.monotonic_ns()
         started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        log = Log(began_ns, self._log)
+        log = Log(began_ns, self._log, before)
         try:
             self._emulator.log(EVERY_S, log.take)
             codes = self._command(log) if self._asked.command else self._stand(log)
@@ -198,9 +198,8 @@ class _Session:
     def _stand(self, log: Log) -> dict[int, int]:
         """Let the network stand until somebody has had enough of it."""
         for number, host in enumerate(self._emulator.hosts, 1):
-            words = shlex.join(self._emulator.enter(number))
-            told = f"host {number}, {host.address or host.interface}: {words} COMMAND"
-            output.err.print(told, soft_wrap=True)
+            if words := shlex.join(self._emulator.enter(number)):
+                output.err.print(f"host {number}, {host.address}: {words} COMMAND", soft_wrap=True)
         ends = f"After {self._asked.lasts_s:g} s, or at" if self._asked.lasts_s else "At"
         output.err.print(f"{ends} Ctrl-C everything is taken down.")
         try:

@@ -82,16 +82,22 @@ class Commands:
         Raises
         ------
         ExperimentError
-            If there is no such host.
+            If there is no such host, or the command may not enter another.
         """
         told = self._of(host)
 
         def put(found: re.Match[str]) -> str:
             if found[1] not in told:
+                count = len(self.addresses)
                 raise ExperimentError(
                     f"{found[0]} stands for nothing here: the network has "
-                    f"{len(self.addresses) or 'no'} hosts of its own",
-                    "--hosts 3, or leave out --interface",
+                    f"{count or 'no'} hosts of its own",
+                    f"--hosts {found[1].removeprefix('host')}" if count else "no --interface",
+                )
+            if found[1] == "enter" and not self._enters():
+                raise ExperimentError(
+                    "{enter} takes root's rights, and the command does not have them",
+                    "sudo tare net emulate --as-root …",
                 )
             return told[found[1]]
 
@@ -180,6 +186,11 @@ class Commands:
             f"--groups={groups}" if groups else "--clear-groups", "--",
         ]  # fmt: skip
         return [*self._emulator.enter(host), *drop]
+
+    def _enters(self) -> bool:
+        """Tell whether a command may enter a host: not one of a namespace that only we hold."""
+        held = any(str(host.namespace).startswith("/proc/") for host in self._emulator.hosts)
+        return self._user is None and not held
 
     def _script(self) -> str:
         cases = [

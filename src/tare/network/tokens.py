@@ -26,6 +26,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     tokens_bits: tuple[int | None, ...]
     #: None: not shaped.
     rate_bps: tuple[int | None, ...]
+    #: Since the command was started.
     sent_bytes: tuple[int, ...]
 
 
@@ -38,6 +39,8 @@ class Log:
         CLOCK_MONOTONIC when the command was started.
     file : Path, optional
         Every moment is written to it, one a line.
+    before : HostStates, optional
+        When the command was started: bytes sent count from here.
 
     Raises
     ------
@@ -45,8 +48,11 @@ class Log:
         If the file cannot be written.
     """
 
-    def __init__(self, began_ns: int, file: Path | None = None) -> None:
+    def __init__(
+        self, began_ns: int, file: Path | None = None, before: record.HostStates | None = None
+    ) -> None:
         self._began_ns = began_ns
+        self._sent = {host.host: host.sent_bytes for host in before.hosts} if before else {}
         self._lock = threading.Lock()
         self._moments: list[Moment] = []
         self._stride, self._count = 1, 0
@@ -67,7 +73,7 @@ class Log:
             at_ns=states.at_ns - self._began_ns,
             tokens_bits=tuple(host.tokens_bits for host in states.hosts),
             rate_bps=tuple(host.rate_bps for host in states.hosts),
-            sent_bytes=tuple(host.sent_bytes for host in states.hosts),
+            sent_bytes=tuple(h.sent_bytes - self._sent.get(h.host, 0) for h in states.hosts),
         )
         with self._lock:
             self._write(moment)
