@@ -50,7 +50,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        stack.enter_context(namespaces(options.congestion))
+        stack.enter_context(namespaces())
         bench = Bench(options, Path(folder), stack)
         print(f"load {os.getloadavg()[0]:.1f}; ratios tare / other, median [95 % interval]")
         for place in ("veth", "loopback"):
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def namespaces(congestion: str) -> Iterator[None]:
+def namespaces() -> Iterator[None]:
     one, two = NAMES
     try:
         for line in (
@@ -78,8 +78,8 @@ def namespaces(congestion: str) -> Iterator[None]:
             subprocess.run(["ip", *line.split()], check=True)
         for name in NAMES:
             # iperf3 -C comes after it has connected: where the default is BBR, its pacing stays.
-            setting = f"net.ipv4.tcp_congestion_control={congestion}"
-            subprocess.run(["ip", "netns", "exec", name, "sysctl", "-qw", setting], check=True)
+            write = "echo reno > /proc/sys/net/ipv4/tcp_congestion_control"
+            subprocess.run(["ip", "netns", "exec", name, "sh", "-c", write], check=True)
         yield
     finally:
         for name in NAMES:
