@@ -136,6 +136,40 @@ def test_a_machine_that_drifts_is_not_taken_for_a_network(carried: Results) -> N
     assert states["unshaped"] == "changing"
 
 
+def rested(results: Results) -> Results:
+    network = msgspec.structs.replace(results.experiment.network, rest="refill")
+    experiment = msgspec.structs.replace(results.experiment, network=network)
+    return dataclasses.replace(results, experiment=experiment)
+
+
+def test_trials_after_rests_that_refill_begin_alike() -> None:
+    found = ask("network_advice", rested(make(budgets(8, 4), PROGRAM, budget="carry", gap_s=100)))
+    told = " ".join(found.advice)
+    assert "Trials in a row that a budget lasts for, with a rest before each: 8 Gbit" in told
+    assert "More trials help at 8 Gbit and 4 Gbit: each began with as much as the first" in told
+    assert "differ from the others by less" not in told
+
+
+def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
+    both = dataclasses.replace(PROGRAM, sends={1: 1e8, 2: 3e9, 3: 1.05e9}, uneven=0.1)
+    results = make(budgets(8, 1), both)
+    dry = results.network_use.groupby("host")["times_dry"].sum()
+    assert dry[1] == 0
+    assert 0 < dry[3] < 20 <= dry[2]
+    assert "Host 2 runs dry" not in " ".join(ask("network_advice", results).advice)
+
+
+def test_trials_that_took_less_the_longer_a_host_was_dry_are_no_open_question() -> None:
+    results = make(budgets(8, 1), PROGRAM)
+    use = results.network_use.copy()
+    # Of each trial the dry time of the one at the other end of the order of dry times.
+    dry = use.loc[use["dry_ns"] > 0, "dry_ns"].sort_values()
+    use.loc[dry.index, "dry_ns"] = dry.to_numpy()[::-1]
+    found = ask("network_stragglers", dataclasses.replace(results, network_use=use))
+    assert "Trials did not take longer the longer it was dry" in found.answer
+    assert "not decided" not in found.answer
+
+
 def test_few_trials_are_told_what_is_missing() -> None:
     few = make(trials=3)
     assert "9 are needed at least" in ask("network_slowdown", few).answer

@@ -100,7 +100,7 @@ def _budgets(networks: Networks) -> Iterable[Line]:
 
 def _budget(need: Need, networks: Networks) -> tuple[str, str]:
     if carried(networks.results):
-        return _shared(need)
+        return _shared(need, networks)
     if need.short is None:
         least = need.spendings[-1].rung.level.name
         return f"no budget that was tried matters, {least} the least of them", ", which none lacked"
@@ -120,7 +120,7 @@ def _budget(need: Need, networks: Networks) -> tuple[str, str]:
     return f"budgets above {quantity(need.bits, 'bits')} do not matter", shown
 
 
-def _shared(need: Need) -> tuple[str, str]:
+def _shared(need: Need, networks: Networks) -> tuple[str, str]:
     """Tell for how many trials in a row each budget lasts."""
     told = []
     for spent in need.spendings:
@@ -128,7 +128,9 @@ def _shared(need: Need) -> tuple[str, str]:
         dry = (use["times_dry"] > 0).groupby(use["trial"]).any().to_numpy()
         lasted = counted(int(dry.argmax()), "trial") if dry.any() else f"all {len(dry)}"
         told.append(f"{spent.rung.level.name} for {lasted}")
-    return f"trials in a row that a budget lasts for: {listing(told)}", ""
+    rests = networks.results.experiment.network.rest != "none"
+    rested = ", with a rest before each" if rests else ""
+    return f"trials in a row that a budget lasts for{rested}: {listing(told)}", ""
 
 
 def _beside_largest(networks: Networks, need: Need) -> list[Slowed]:
@@ -141,8 +143,6 @@ def _beside_largest(networks: Networks, need: Need) -> list[Slowed]:
 
 def _rates(networks: Networks) -> Iterable[Line]:
     """Say what the high rate costs, where a bucket that never ran dry is slower than none."""
-    if carried(networks.results):
-        return
     full = {(id(n.ladder), n.enough.rung.level) for n in needs(networks) if n.enough is not None}
     for ladder in networks.ladders:
         here = [
@@ -164,8 +164,8 @@ def _rates(networks: Networks) -> Iterable[Line]:
 
 def _stragglers(networks: Networks) -> Iterable[Line]:
     """Name the host that runs dry while the others do not."""
-    some = [d for d in droughts(networks) if d.alone and len(d.hosts) > 1]
-    for d in some[:1]:
+    some = [d for d in droughts(networks) if sum(h.times > 0 for h in d.hosts) == 1]
+    for d in [d for d in some if len(d.hosts) > 1][:1]:
         host = max(d.hosts, key=lambda h: h.times)
         when = "" if host.first_ns is None else f", {quantity(host.first_ns, 'ns')} after its start"
         others = listing(f"host {h.host}" for h in d.hosts if h is not host)
@@ -190,13 +190,15 @@ def _repetitions(networks: Networks) -> Iterable[Line]:
             f"trials that began with least take, beside those with most, {told}",
         )
     steady = [c for c in found if c.state == "steady" and c.rung.level.bucket is not None]
-    if steady:
-        names = listing(c.name for c in steady)
-        yield Line(
-            "repetitions",
-            f"More trials help at {names}",
-            f"those that began with least differ from the others by less than {percent(BOUND)}",
-        )
+    few = f"those that began with least differ from the others by less than {percent(BOUND)}"
+    alike = [c for c in steady if c.depletion is None]
+    for some, why in (
+        (alike, "each began with as much as the first"),
+        ([c for c in steady if c.depletion is not None], few),
+    ):
+        if some:
+            names = listing(c.name for c in some)
+            yield Line("repetitions", f"More trials help at {names}", why)
     open_ = [c for c in found if c.state == "not decided" and c.rung.level.bucket is not None]
     if open_ and not drained:
         names = listing(c.name for c in open_)

@@ -88,6 +88,8 @@ def _effect(d: Dry) -> Iterator[str]:
             f"Trials took {significant(d.slope, 2)} s [{bounds}] longer for each second that it "
             f"was dry (rank correlation {rho}, {p_value(d.p)})."
         )
+    elif d.high is not None and d.high < 0:
+        yield f"Trials did not take longer the longer it was dry (rank correlation {rho})."
     else:
         yield (
             "Whether trials took longer the longer it was dry is not decided (rank correlation "
@@ -189,7 +191,7 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
                 }
                 for d in known
             ),
-            note=f"By {networks.basis}; Theil–Sen line.",
+            note=f"By {networks.basis}; one-sided p, that they took longer; Theil–Sen line.",
         )
 
 
