@@ -95,6 +95,22 @@ def test_a_bucket_in_words_with_the_next_command(tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "out.json").read_text())["series"]) == 2
 
 
+def test_gaps_are_blank_and_what_cannot_be_replayed_is_not_offered(tmp_path: Path) -> None:
+    file = tmp_path / "trace.csv"
+    rows = [f"{s},{'' if s in (4, 5) else 2}" for s in range(30) if not 10 <= s < 20]
+    file.write_text("\n".join(["second,bandwidth_gbps", *rows]) + "\n")
+    text = called(str(file))
+    line = next(line for line in text.splitlines() if "█" in line)[15:]
+    assert line == "█" * 8 + " " * 4 + "█" * 8 + " " * 20 + "█" * 20
+    assert "blank: not known" in text
+    assert "rest" not in text
+    assert f"tare net emulate replay:{file}" in text
+    other = called(str(file), "--value", "bandwidth_gbps")
+    assert "tare net emulate rate 2Gbit" in other
+    file.write_text("second,bandwidth_gbps\n" + "".join(f"{s},0\n" for s in range(9)))
+    assert "Next" not in called(str(file))
+
+
 @pytest.mark.parametrize(
     "words", [["--pattern", "x"], ["--pattern", "0-5"], ["--unit", "furlong"], ["--value", "nope"]]
 )

@@ -80,7 +80,7 @@ def identify(
     if json is not None:
         output.write_json(Document(series=tuple(one for _, one in found)), json)
     if json != "-":
-        show(found, sources)
+        show(found, sources, as_is=not (time or value or series or unit))
 
 
 def _unit(text: str) -> Unit:

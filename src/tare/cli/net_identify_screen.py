@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.cli import output
 from tare.cli.calibrate_screen import aligned
@@ -14,7 +15,7 @@ from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
 from tare.identification.telling import span
 from tare.shaping.rates import format_rate
-from tare.shaping.trace import Trace
+from tare.shaping.trace import Floats, Trace
 from tare.statistics.telling import significant
 
 #: Characters of the line that shows a trace, lowest first; nothing is known of a space.
@@ -33,8 +34,10 @@ _WORDS = {
 }
 
 
-def show(found: Sequence[tuple[Reading, Identification]], sources: Sequence[Path]) -> None:
-    """Print what was found for a person."""
+def show(
+    found: Sequence[tuple[Reading, Identification]], sources: Sequence[Path], *, as_is: bool
+) -> None:
+    """Print what was found for a person; ``as_is``: files say by themselves how to read them."""
     if len(found) > _TOLD:
         _show_many([one for _, one in found])
     else:
@@ -45,8 +48,10 @@ def show(found: Sequence[tuple[Reading, Identification]], sources: Sequence[Path
     notes = dict.fromkeys(note for reading, _ in found for note in reading.notes)
     for note in list(notes)[:5]:
         output.out.print(f"Note    {note}", style="yellow", soft_wrap=True)
-    output.out.print()
-    output.out.print(f"Next    {_next([one for _, one in found], sources)}", soft_wrap=True)
+    source = sources[0] if as_is and len(found) == len(sources) else None
+    if (following := _next([one for _, one in found], source)) is not None:
+        output.out.print()
+        output.out.print(f"Next    {following}", soft_wrap=True)
 
 
 def _show_one(reading: Reading, one: Identification) -> None:
@@ -106,17 +111,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
     if len(trace) == 0:
         return []
     end = float(trace.end_s[-1] - trace.start_s[0])
-    at = (trace.start_s - trace.start_s[0]) / max(end, 1e-9) * _WIDTH
-    cell = np.minimum(at.astype(int), _WIDTH - 1)
-    known = np.isfinite(trace.bits)
-    bits = np.bincount(cell[known], trace.wire * trace.bits[known], _WIDTH)
-    on = np.bincount(cell[known], trace.on_s[known], _WIDTH)
-    rate = np.divide(bits, on, out=np.zeros(_WIDTH), where=on > 0)
-    # What is shorter than an interval has the bar of the interval it is in.
-    filled = np.bincount(cell, minlength=_WIDTH) > 0
-    if len(trace) < _WIDTH:
-        last = np.maximum.accumulate(np.where(filled, np.arange(_WIDTH), 0))
-        rate, on, filled = rate[last], on[last], np.ones(_WIDTH, dtype=bool)
+    rate, on, filled = _cells(trace, end)
     top = float(rate.max()) or 1.0
     height = np.minimum((rate / top * len(_BARS)).astype(int), len(_BARS) - 1)
     line = "".join(
@@ -135,7 +130,26 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
         lines.insert(1, f"{'':>14} {mark}")
     if "·" in line:
         lines.append(f"{'':>14} · rest")
+    if " " in line:
+        lines.append(f"{'':>14} blank: not known")
     return lines
+
+
+def _cells(trace: Trace, end: float) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return the rate of each character, how long data was to be sent, and what is known at all."""
+    start = trace.start_s - trace.start_s[0]
+    known = np.isfinite(trace.bits)
+    cell = np.minimum((start[known] / max(end, 1e-9) * _WIDTH).astype(int), _WIDTH - 1)
+    bits = np.bincount(cell, trace.wire * trace.bits[known], _WIDTH)
+    on = np.bincount(cell, trace.on_s[known], _WIDTH)
+    filled = np.bincount(cell, minlength=_WIDTH) > 0
+    # Where none begins, one may last; what is in none is a gap.
+    middle = (np.arange(_WIDTH) + 0.5) / _WIDTH * end
+    last = np.maximum(np.searchsorted(start, middle, side="right") - 1, 0)
+    lasts = ~filled & known[last] & (middle < (trace.end_s - trace.start_s[0])[last])
+    bits[lasts], on[lasts] = trace.wire * trace.bits[last[lasts]], trace.on_s[last[lasts]]
+    rate: Floats = np.divide(bits, on, out=np.zeros(_WIDTH), where=on > 0)
+    return rate, on.astype(float), np.asarray(filled | lasts)
 
 
 def _show_many(some: Sequence[Identification]) -> None:
@@ -177,8 +191,8 @@ def _named(one: Identification) -> str:
     return " ".join(one.key.values())
 
 
-def _next(some: Sequence[Identification], sources: Sequence[Path]) -> str:
-    """Return the next command worth typing."""
+def _next(some: Sequence[Identification], source: Path | None) -> str | None:
+    """Return the next command worth typing; ``source``: what can be replayed."""
     bucket = next((one for one in some if one.kind == "bucket" and one.budget_gbit), None)
     if bucket is not None and bucket.low_gbps and bucket.high_gbps and bucket.budget_gbit:
         refill = bucket.refill_gbps or bucket.low_gbps
@@ -189,4 +203,8 @@ def _next(some: Sequence[Identification], sources: Sequence[Path]) -> str:
         return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program behind it)"
     if any(one.kind == "drop" for one in some):
         return "tare net measure HOST --identify   (rests, and looks whether it comes back)"
-    return f"tare net emulate replay:{shlex.quote(str(sources[0]))} -- COMMAND   (the same again)"
+    rate = next((one.high_gbps.value for one in some if one.high_gbps is not None), 0.0)
+    if rate <= 0:
+        return None
+    spec = shlex.quote(f"replay:{source}") if source else f"rate {rate:.4g}Gbit"
+    return f"tare net emulate {spec} -- COMMAND   ({'the same again' if source else 'as fast'})"
