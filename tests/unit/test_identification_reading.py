@@ -63,6 +63,7 @@ def test_units_of_columns_cells_and_options(table: Callable[..., Path]) -> None:
         ([*BASE[:77], (77, 5000), *BASE[78:]], "line 79", "another unit"),
         ([*BASE[:50], (50, "inf"), *BASE[51:]], "line 52", "infinite"),
         ([*BASE[:50], BASE[49], *BASE[50:]], "line 52", "the time 49"),
+        ([(100 + t, v) for t, v in [*BASE[:50], *BASE[49:]]], "line 52", "the time 149"),
         ([*BASE[:50], ("", 5), *BASE[51:]], "line 52", "neither a number nor a date"),
         ([*BASE, *BASE], "line 202", "another series begins"),
         ([(t, v * 1e9) for t, v in BASE], "line 2", "no network carries"),

@@ -62,6 +62,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
             f"{file}, {place} {int(lines[0]):,}: a series of one row is no trace",
             "--series names the columns that tell series apart, and no others",
         )
+    written = times
     times, notes = _in_seconds(times)
     order = np.arange(len(times))
     back = np.flatnonzero(np.diff(times) < 0)
@@ -72,8 +73,9 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     near = np.flatnonzero(np.diff(times) <= _APART * usual)
     if len(near) or usual <= 0:
         at = int(near[0]) + 1 if len(near) else 1
+        when = written[order[at]]
         raise InputError(
-            f"{file}, {place} {int(lines[order[at]]):,}: the time {times[at]:g} is that of "
+            f"{file}, {place} {int(lines[order[at]]):,}: the time {when:.12g} is that of "
             f"{place} {int(lines[order[at - 1]]):,}, too, or all but the same",
             "--series names the columns that tell series apart",
         )
@@ -106,8 +108,8 @@ def _put_right(
     steps_back = times[back] - times[back + 1]
     if mixes and (len(back) > _STEPS or np.any(steps_back > _MOST_BACK * elapsed)):
         raise InputError(
-            f"{file}, {place} {line:,}: time goes back from {times[back[0]]:g} s to "
-            f"{times[back[0] + 1]:g} s, as where another series begins",
+            f"{file}, {place} {line:,}: time goes back by {steps_back[0]:g} s, as where "
+            "another series begins",
             "--series names the columns that tell series apart",
         )
     if not mixes:
