@@ -143,7 +143,7 @@ def test_whoever_is_not_reached_leaves_no_folder(
         (("192.0.2.1", "--pattern", "fast"), "neither"),
         (("192.0.2.1", "--pattern", "0-30"), "neither"),
         (("192.0.2.1", "--write-size", "0B"), "no size"),
-        (("192.0.2.1", "--write-size", "1GiB"), "no size"),
+        (("192.0.2.1", "--write-size", "2MiB"), "no size"),
         (("192.0.2.1", "--direction", "up"), "none of"),
         (("192.0.2.1", "--sweep", "--write-size", "1KiB"), "all sizes"),
         (("192.0.2.1", "--json", "-", "--ndjson", "-"), "mix"),

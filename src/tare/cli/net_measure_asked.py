@@ -22,7 +22,7 @@ KERNEL = "kernel"
 #: Of each pattern, and of each size of a sweep.
 _LASTS, _SWEEP_LASTS = "1min", "10s"
 _WRITE = "128KiB"
-_MOST_WRITE = 64 << 20
+_MOST_WRITE = 1 << 20
 #: Sizes of CLOUDNET's Figure 12.
 SWEEP = tuple(1 << power for power in range(10, 21))
 _LEAST_INTERVAL_NS = 10_000_000
@@ -162,7 +162,7 @@ def _phases(options: Options) -> list[Sending]:
         write = 0
     if not 1 <= write <= _MOST_WRITE:
         raise ExperimentError(
-            f"--write-size {options.write_size!r} is no size from 1B to 64MiB",
+            f"--write-size {options.write_size!r} is no size from 1B to 1MiB",
             f"--write-size {_WRITE}",
         )
     # Up and down again, so that a network that drifts is not taken for one that minds sizes.

@@ -44,12 +44,7 @@ class Words:
             if name in known:
                 continue
             if name in _NOT_EMULATED:
-                raise ExperimentError(
-                    f"{name}= is not emulated: delay and loss take the kernel's netem, which many "
-                    "kernels do not have; rates, budgets and queues are, and a longer queue lets "
-                    "packets wait",
-                    f"{example} queue=1MB",
-                )
+                raise _not_emulated(f"{name}=", example)
             near = nearest(name, known)
             raise ExperimentError(
                 f"{self.kind} has no {name}=, but {', '.join(f'{one}=' for one in known)}"
@@ -62,6 +57,15 @@ class Words:
         if name not in self.options:
             raise ExperimentError(f"{self.kind} lacks {name}=, {meaning}", example)
         return self.options[name]
+
+
+def _not_emulated(what: str, example: str) -> ExperimentError:
+    """Return the refusal of what shapers elsewhere can do."""
+    return ExperimentError(
+        f"{what} is not emulated: delay and loss take the kernel's netem, which many kernels do "
+        "not have; rates, budgets and queues are, and a longer queue lets packets wait",
+        f"{example} queue=1MB",
+    )
 
 
 def taken_apart(text: str) -> Words:
@@ -91,6 +95,8 @@ def taken_apart(text: str) -> Words:
     if colon and " " not in head:
         return Words(head, name.strip(), "", options)
     kind, _, value = first.partition(" ")
+    if kind in _NOT_EMULATED:
+        raise _not_emulated(kind, "rate 200Mbit")
     return Words(kind, "", value.strip(), options)
 
 

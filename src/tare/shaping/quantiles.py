@@ -16,6 +16,8 @@ Quantiles = tuple[tuple[float, int], ...]
 _NAME = re.compile(r"(?:p([0-9]{1,2}(?:\.[0-9]{1,6})?)|([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%)|(median)")
 _TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*(ms|s|sec|min|h)?")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, None: 1.0}
+#: Changing a rate takes up to some milliseconds.
+_LEAST_EVERY_S, _MOST_EVERY_S = 0.1, 86_400.0
 _FILE_EXAMPLE = '[A]\n"1%" = "100Mbit"\n"50%" = "600Mbit"\n"99%" = "900Mbit"'
 #: More clouds, or more quantiles of one, than anybody reads off a figure.
 _MOST = 1000
@@ -63,6 +65,20 @@ def seconds(text: str) -> float | None:
     """Return a time in seconds: ``5s``, ``500ms``; None: it is none."""
     found = _TIME.fullmatch(text.strip())
     return None if found is None else float(found[1]) * _SECONDS[found[2]]
+
+
+def interval_s(text: str) -> float:
+    """Return how often a rate is drawn anew, in seconds.
+
+    Raises
+    ------
+    ExperimentError
+        If it is no time, or one that cannot be kept.
+    """
+    every = seconds(text)
+    if every is None or not _LEAST_EVERY_S <= every <= _MOST_EVERY_S:
+        raise ExperimentError(f"every={text} is no time from 0.1s to 24h", "every=5s")
+    return every
 
 
 def read_clouds(text: str, file: str) -> dict[str, Quantiles]:

@@ -10,7 +10,7 @@ import msgspec
 from tare.errors import ExperimentError
 from tare.shaping import presets, rates
 from tare.shaping.options import Words, nearest, taken_apart
-from tare.shaping.quantiles import Quantiles, in_order, is_quantile
+from tare.shaping.quantiles import Quantiles, in_order, interval_s, is_quantile
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True, tag="bucket"):
@@ -72,8 +72,10 @@ EXAMPLES: dict[Kind, str] = {
 EVERY_S = 5.0
 #: The kernel hands packets of 64 KiB and headers to an interface, which a smaller queue all drops.
 LEAST_QUEUE_BYTES = 66_000
-#: Changing a rate takes up to some milliseconds.
-_LEAST_EVERY_S, _MOST_EVERY_S = 0.1, 86_400.0
+#: What the kernel counts a queue in.
+_MOST_QUEUE_BYTES = 2**32 - 1
+#: Less than a byte a second; and beyond, the kernel's rates are not exact.
+_LEAST_BPS, _MOST_BPS = 8, 10**14
 
 
 def parse(text: str, clouds: Mapping[str, Quantiles] | None = None) -> Shaping:
@@ -236,7 +238,7 @@ def _drawn(words: Words, quantiles: Quantiles) -> Distribution:
     given = words.options
     return Distribution(
         quantiles_bps=quantiles,
-        every_s=_seconds(given["every"]) if "every" in given else EVERY_S,
+        every_s=interval_s(given["every"]) if "every" in given else EVERY_S,
         seed=_seed(given["seed"]) if "seed" in given else None,
         queue_bytes=_queue(words),
     )
@@ -262,6 +264,11 @@ def _nothing_else(words: Words, example: str) -> None:
 def _positive(text: str, name: str) -> int:
     if not (rate := rates.parse_rate(text, name)):
         raise ExperimentError(f"{name}={text}: nothing would ever pass", f"{name}=1Mbit")
+    if not _LEAST_BPS <= rate <= _MOST_BPS:
+        raise ExperimentError(
+            f"{name}={text} is not from 8 bit/s to 100 Tbit/s, which the kernel keeps to",
+            f"{name}=1Mbit" if rate < _LEAST_BPS else f"{name}=100Tbit",
+        )
     return rate
 
 
@@ -280,16 +287,9 @@ def _queue(words: Words) -> int | None:
             f"queue={text} is less than one packet: the kernel hands on up to 64 KiB at once",
             "queue=100kB",
         )
+    if size > _MOST_QUEUE_BYTES:
+        raise ExperimentError(f"queue={text} is more than the kernel's 4 GiB", "queue=4GB")
     return size
-
-
-def _seconds(text: str) -> float:
-    from tare.shaping.quantiles import seconds
-
-    every = seconds(text)
-    if every is None or not _LEAST_EVERY_S <= every <= _MOST_EVERY_S:
-        raise ExperimentError(f"every={text} is no time from 0.1s to 24h", "every=5s")
-    return every
 
 
 def _seed(text: str) -> int:
