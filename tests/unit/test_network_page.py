@@ -53,6 +53,17 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
         json.dumps(one.spec, allow_nan=False)
 
 
+def test_no_line_is_drawn_through_a_long_rest() -> None:
+    start = np.arange(0.0, 40.0)
+    values = np.where((start < 10) | (start >= 30), 1.0, np.nan)
+    drawn = thin(start, start + 1, values)
+    assert list(drawn.part) == [0] * 10 + [1] * 10
+    # Rests of a pattern are part of it.
+    bursts = thin(start, start + 1, np.where(start % 4 < 1, 1.0, np.nan))
+    assert set(bursts.part) == {0}
+    assert len(thin(start, start + 1, np.full(40, np.nan))) == 0
+
+
 def test_page_of_a_sweep_and_several(tmp_path: Path) -> None:
     sweep = folder.read(a_sweep(tmp_path / "sweep", buffer=0.8))
     page = network_page.of([sweep], "tare net report sweep")

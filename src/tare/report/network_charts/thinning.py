@@ -12,6 +12,8 @@ from tare.network.histogram import Floats
 
 #: Bins of one course: about one a pixel of the widest chart.
 MOST_BINS = 600
+#: Rests that are so many times as long as points are apart interrupt a line.
+LONG_REST = 5
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,9 @@ def thin(
 ) -> Thinned:
     """Thin a course: what is not a number is left out, no bin reaches over a gap.
 
+    Where every point is drawn, a line ends at what is left out, such as a rest, if that is long
+    beside the distance of its points.
+
     Parameters
     ----------
     start_s, end_s, values : ndarray
@@ -64,7 +69,9 @@ def thin(
     parts = np.searchsorted(np.array([gap[0] for gap in gaps]), at_s, side="right")
     parts = parts.astype(np.int64)
     if len(values) <= bins:
-        return Thinned(at_s, values, values, values, parts, 1)
+        apart = np.diff(at_s)
+        long = apart > LONG_REST * np.median(apart) if len(apart) else apart > 0
+        return Thinned(at_s, values, values, values, parts + np.append(0, np.cumsum(long)), 1)
     first, last = float(start_s[0]), float(end_s[-1])
     number = np.minimum(
         bins - 1, ((at_s - first) / max(last - first, 1e-9) * bins).astype(np.int64)
