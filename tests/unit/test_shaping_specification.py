@@ -214,7 +214,7 @@ def test_what_cannot_be_is_told_with_what_can(text: str, said: str, hint: str | 
     assert hint is None or hint in (caught.value.hint or hint)
 
 
-_rates = st.integers(1, 10**13)
+_rates = st.integers(8, 10**14)
 _queues = st.none() | st.integers(66_000, 10**9)
 
 
