@@ -222,6 +222,8 @@ def _label(metric: str) -> str:
 def _show_resources(summary: Summary) -> None:
     import numpy as np
 
+    from tare.cli.summary_network import told as network_told
+
     parts = []
     source, cpu = summary.common("cpu_ns")
     if cpu:
@@ -233,6 +235,8 @@ def _show_resources(summary: Summary) -> None:
     if launch is not None:
         parts.append(f"launch cost {output.nanoseconds(float(launch))[0]} (not in the time)")
     output.out.print("Uses    " + ", ".join(parts))
+    if network := network_told(summary.good):
+        output.out.print(f"Network {network}")
 
 
 def _trust(summary: Summary, values: list[float]) -> str:
