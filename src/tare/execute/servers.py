@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,13 +11,12 @@ import msgspec
 
 from tare import agent, record
 from tare.errors import AgentError, TrialError
+from tare.network.listening import waiting
 from tare.workloads import command, placeholders
 from tare.workloads.command import CAPTURE_LIMIT_BYTES
 
 #: How long a server may take until it listens.
 LISTENS_S = 10.0
-#: States of sockets in /proc/net that wait for somebody: of TCP, and of UDP that nobody joined.
-_WAITING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 #: Variables that servers get, as commands do by default.
 _INHERITED = ("PATH", "HOME", "USER", "LANG", "TZ")
 
@@ -143,17 +141,7 @@ class _Server:
 
     def waiting(self) -> set[str]:
         """Return the sockets of its host that wait for somebody."""
-        found = set()
-        for table, state in _WAITING.items():
-            with contextlib.suppress(OSError):
-                lines = (self._net / table).read_text().splitlines()[1:]
-                rows = [line.split() for line in lines]
-                found |= {f"{table} {row[9]}" for row in rows if row[3] == state}
-        return found
-
-    @property
-    def _net(self) -> Path:
-        return Path(f"/proc/{self._channel.process.pid}/net")
+        return waiting(self._channel.process.pid)
 
 
 def _job(

@@ -15,14 +15,13 @@ from typing import Any
 from tare import record
 from tare.errors import ExperimentError, PlatformError
 from tare.network.emulator import Emulator
+from tare.network.listening import waiting
 
 #: How long a server may take until it listens; one that listens nowhere is waited for in vain.
 LISTENS_S = 3.0
 #: Between being asked to end and being killed.
 END_S = 5.0
 _PLACEHOLDER = re.compile(r"\{(hosts|host_file|host|host[0-9]+|enter)\}")
-#: States of sockets that wait for somebody, of TCP and of UDP that nobody has joined.
-_WAITING = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
 
 _ENTER = """#!/bin/sh
 # As ssh HOST COMMAND: on a host of this network, named by its number or its address.
@@ -135,7 +134,7 @@ class Commands:
             )  # fmt: skip
         self._servers.append((server, host, shlex.join(words), log))
         deadline = time.monotonic() + LISTENS_S
-        while time.monotonic() < deadline and not _listens(server.pid):
+        while time.monotonic() < deadline and not waiting(server.pid):
             self.check()
             time.sleep(0.01)
         self.check()
@@ -207,13 +206,3 @@ def _signal(process: subprocess.Popen[bytes], *, end: bool) -> None:
             process.terminate()
         else:
             process.kill()
-
-
-def _listens(pid: int) -> bool:
-    """Tell whether something waits for others in the network of a process."""
-    for name, state in _WAITING.items():
-        with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
-            if any(line.split()[3:4] == [state] for line in lines):
-                return True
-    return False
