@@ -54,6 +54,11 @@ def test_gaps_and_rests_go_on_at_the_rate_before(tmp_path: Path) -> None:
     assert replayed.steps(trace) == ((5.0, 10**9), (1.0, 3 * 10**9))
 
 
+def test_rows_without_a_bandwidth_are_not_known(tmp_path: Path) -> None:
+    shaping = _replay(_file(tmp_path, "second,gbps\n0,1\n1,\n2, \n3,2\n4,2\n5,2\n"))
+    assert shaping.steps[:3] == ((3.0, 10**9), (1.0, 2 * 10**9), (1.0, 2 * 10**9))
+
+
 def test_long_traces_keep_what_they_carry() -> None:
     count = 3 * replayed.MOST_STEPS
     start = np.arange(count) / 10

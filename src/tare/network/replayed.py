@@ -143,7 +143,8 @@ def _csv(text: str, origin: Path) -> Iterator[_Row]:
         assert unit is not None
         scale = _RATES[unit[1].lower()]
         for row in reader:
-            if row:
+            # What has no bandwidth is not known: what was seen before it lasts until the next.
+            if row and (len(row) <= value or row[value].strip()):
                 yield _row(row, at, value, scale, f"{origin}, line {reader.line_num}")
     except csv.Error as error:
         raise InputError(f"{origin}, line {reader.line_num}: {error}", _CSV_EXAMPLE) from error
