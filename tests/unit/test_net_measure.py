@@ -252,3 +252,14 @@ def test_an_agent_that_ends_is_started_again(tmp_path: Path) -> None:
     assert sum(isinstance(one, AgentError) for one in listener.told) == 1
     assert sum(isinstance(one, Interval) for one in listener.told) == 6
     assert folder.read(tmp_path / "m").left_ns() == {}
+
+
+@pytest.mark.parametrize("words", [["peer"], ["net", "serve"]])
+def test_who_makes_a_key_is_told_the_command_that_was_typed(
+    words: list[str], tmp_path: Path
+) -> None:
+    made = CliRunner().invoke(app, [*words, "--new-key", str(tmp_path / "lab.key")])
+    assert f"tare {' '.join(words)} --bind ADDRESS --key" in made.stdout
+    with pytest.raises(ExperimentError) as refused:
+        CliRunner().invoke(app, words, catch_exceptions=False)
+    assert f"tare {' '.join(words)} --bind" in str(refused.value.hint)

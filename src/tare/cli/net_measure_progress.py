@@ -35,6 +35,7 @@ class MeasureBar(Live):
         self._retransmits = 0
         self._now: dict[str, str] = {}
         self._shown = self._heard = time.monotonic()
+        self._was_connected = False
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watch_silence, daemon=True)
 
@@ -59,6 +60,7 @@ class MeasureBar(Live):
 
     def connected(self, connected: Connected) -> None:
         """Tell that it begins."""
+        self._was_connected = True
         self._heard = time.monotonic()
         self._show(f"connected, {seconds(self._left_s)} left")
 
@@ -108,7 +110,9 @@ class MeasureBar(Live):
         while not self._over.wait(1.0):
             silent = time.monotonic() - self._heard
             if silent > self._interval_s + _SILENCE_S:
-                self._show(f"no answer for {seconds(silent)}: it goes on trying; Ctrl-C ends it")
+                # Whom it never reached it gives up soon.
+                more = ": it goes on trying; Ctrl-C ends it" if self._was_connected else " yet"
+                self._show(f"no answer for {seconds(silent)}{more}")
 
 
 def sparkline(values: Sequence[float] | deque[float]) -> str:

@@ -13,6 +13,7 @@ from tare.errors import ExperimentError
 
 
 def peer(
+    called: typer.Context,
     bind: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS[:PORT]", help="Listen here, and nowhere else. Port: 8273."),
@@ -47,19 +48,18 @@ def peer(
     """
     from tare import agent, peering
 
+    me = "tare net serve" if called.info_name == "serve" else "tare peer"
     if new_key is not None:
         if bind is not None or key is not None:
-            raise ExperimentError(
-                "--new-key makes a key and ends", f"tare peer --new-key {new_key}"
-            )
+            raise ExperimentError("--new-key makes a key and ends", f"{me} --new-key {new_key}")
         peering.make_key(new_key)
         output.out.print(f"Made {new_key}. Copy it to the other machine, then here:")
-        output.out.print(f"    tare peer --bind ADDRESS --key {new_key}", highlight=False)
+        output.out.print(f"    {me} --bind ADDRESS --key {new_key}", highlight=False)
         return
     if bind is None or key is None:
         missing = "--bind: on which address" if bind is None else "--key: with which secret"
         raise ExperimentError(
-            f"{missing} shall it listen?", "tare peer --bind ADDRESS[:PORT] --key FILE"
+            f"{missing} shall it listen?", f"{me} --bind ADDRESS[:PORT] --key FILE"
         )
     peering.read_key(key)
     where = peering.numeric(bind)
