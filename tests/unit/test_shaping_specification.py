@@ -191,6 +191,7 @@ def test_a_file_of_something_else_holds_no_clouds(text: str, said: str) -> None:
         ("rate 1Gbit queue=5GB", "4 GiB", "queue=4GB"),
         ("rate 1Gbit delay=3ms", "netem", "queue=1MB"),
         ("delay 10ms", "netem", "rate 200Mbit"),
+        ("delay=10ms", "delay is not emulated", "rate 200Mbit"),
         ("loss", "netem", "rate 200Mbit"),
         ("rate 1Gbit loss=1%", "netem", "queue=1MB"),
         ("rate 1Gbit queue=10kB", "less than one packet", "100kB"),

@@ -95,8 +95,8 @@ def taken_apart(text: str) -> Words:
     if colon and " " not in head:
         return Words(head, name.strip(), "", options)
     kind, _, value = first.partition(" ")
-    if kind in _NOT_EMULATED:
-        raise _not_emulated(kind, "rate 200Mbit")
+    if (wish := kind.partition("=")[0]) in _NOT_EMULATED:
+        raise _not_emulated(wish, "rate 200Mbit")
     return Words(kind, "", value.strip(), options)
 
 
