@@ -152,8 +152,10 @@ def test_with_a_rest_every_trial_begins_with_full_buckets(tmp_path: Path) -> Non
 
 def test_a_server_that_ends_fails_the_trials_with_its_last_words(tmp_path: Path) -> None:
     file = written(tmp_path, "", trials=2)
-    once = SERVER.replace("while True:", "for _ in range(1):") + "sys.exit('that was enough')\n"
-    (tmp_path / "server.py").write_text(once)
+    # It resets the first connection, so that not even the first trial can be good.
+    reset = "peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))"
+    ends = f"{reset}\n    peer.close()\n    sys.exit('that was enough')\n    while peer.recv"
+    (tmp_path / "server.py").write_text(SERVER.replace("while peer.recv", ends))
     with pytest.raises(TrialError, match=r"on host 2 has ended.*that was enough"):
         conclude.execute(conclude.prepare(file), tmp_path / "out", Quiet())
     trials = store.load(tmp_path / "out").trials()
