@@ -230,3 +230,11 @@ def test_a_picture_is_drawn_of_buckets_and_of_rates() -> None:
     assert chart is not None
     assert picture.as_svg(chart).startswith("<svg")
     assert picture.draw(emulation, log.moments()[:1]) is None
+
+
+def test_a_rate_is_drawn_over_the_time_in_which_it_was() -> None:
+    log = Log(100)
+    for at_ns, sent in ((90, 0), (GBIT + 100, 10**8), (2 * GBIT + 100, 10**8)):
+        log.take(_states(at_ns, 0, sent))
+    rates = list(picture._rates(["1"], log.moments()))
+    assert [(rate["x"], rate["y"]) for rate in rates] == [(0.0, 0.8), (1.0, 0.0)]

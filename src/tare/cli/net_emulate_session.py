@@ -150,6 +150,7 @@ class _Session:
         began_ns = time.monotonic_ns()
         started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         log = Log(began_ns, self._log, before)
+        log.take(before)
         try:
             self._emulator.log(EVERY_S, log.take)
             codes = self._command(log) if self._asked.command else self._stand(log)

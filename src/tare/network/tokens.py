@@ -70,7 +70,8 @@ class Log:
     def take(self, states: record.HostStates) -> None:
         """Write down how the hosts are."""
         moment = Moment(
-            at_ns=states.at_ns - self._began_ns,
+            # What it begins with is looked at just before.
+            at_ns=max(0, states.at_ns - self._began_ns),
             tokens_bits=tuple(host.tokens_bits for host in states.hosts),
             rate_bps=tuple(host.rate_bps for host in states.hosts),
             sent_bytes=tuple(h.sent_bytes - self._sent.get(h.host, 0) for h in states.hosts),

@@ -70,7 +70,7 @@ def _rates(hosts: Sequence[str], moments: Sequence[Moment]) -> Iterator[dict[str
         seconds = (after.at_ns - before.at_ns) / 1e9
         sent = zip(hosts, before.sent_bytes, after.sent_bytes, strict=False)
         for name, first, last in sent if seconds > 0 else ():
-            yield {"x": after.at_ns / 1e9, "y": 8e-9 * (last - first) / seconds, "host": name}
+            yield {"x": before.at_ns / 1e9, "y": 8e-9 * (last - first) / seconds, "host": name}
 
 
 def _panel(rows: Sequence[dict[str, Any]], hosts: Sequence[str], title: str) -> Any:
