@@ -9,7 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 from measuring import ScriptedEnds, measure, sending
+from typer.testing import CliRunner
 
+from tare.cli.app import app
 from tare.errors import StoreError
 from tare.network import folder, writing
 from tare.network.caveats import caveats
@@ -135,3 +137,10 @@ def test_a_name_is_no_script(tmp_path: Path) -> None:
     measure(path, ScriptedEnds(), sending(0, 30), host="<script>alert(1)</script>")
     text = html.render(network_page.of([folder.read(path)], "x"))
     assert "<script>alert" not in text
+
+
+def test_what_is_no_measurement_is_called_so(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="holds no measurement"):
+        CliRunner().invoke(
+            app, ["net", "report", str(tmp_path / "nothing")], catch_exceptions=False
+        )

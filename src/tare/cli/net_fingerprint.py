@@ -193,7 +193,7 @@ def _seconds(text: str) -> float:
 
 
 def _bits(text: str, parse: Any) -> float:
-    bits = float(parse(text, "most"))
+    bits = float(parse(text, "--most"))
     if bits <= 0:
         raise ExperimentError("--most: nothing may be sent", "--no-bucket   (looks for none)")
     return bits

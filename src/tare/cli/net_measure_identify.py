@@ -116,7 +116,7 @@ def _check(options: Options) -> Bounds:
         precision = read(kinds.share(0, 1), "--precision", options.precision)
     return Bounds(
         seconds=read(kinds.seconds(positive=True), "--for", options.lasts or _LONGEST),
-        bits=None if options.most is None else float(parse_amount(options.most, "most")),
+        bits=None if options.most is None else float(parse_amount(options.most, "--most")),
         precision=precision,
     )
 

@@ -26,9 +26,12 @@ def report(
 
     A measurement may still go on. Several stand side by side. Example: tare net report week
     """
-    from tare.network.writing import REPORT
+    from tare.network.writing import REPORT, read_asked
     from tare.report import network_page
 
+    for folder in folders:
+        # Whether it is one is worth more than whether the page could be written there.
+        read_asked(folder)
     destination = out or folders[0] / REPORT
     output.check_writable(destination)
     words = ["tare", "net", "report", *(str(folder) for folder in folders)]
