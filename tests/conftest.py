@@ -1,5 +1,7 @@
 """No test asserts how long anything takes, generated examples included."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
@@ -7,15 +9,28 @@ from xdist.scheduler import LoadScopeScheduling
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tare")
 
+#: Tests of what killed sessions leave, of who cleans it away, and of settings of the machine: two
+#: of them at once would clean each other's away.
+_ONE_AFTER_ANOTHER = {
+    "test_command_line", "test_doctor", "test_emulate_agent", "test_fingerprint",
+    "test_load_stress_ng", "test_net_emulate", "test_net_measure", "test_network_factor",
+    "test_platform_cleanup", "test_platform_engine", "test_platform_killed",
+    "test_platform_podman", "test_platform_sandboxes", "test_platform_ssh", "test_platform_user",
+    "test_platform_vm",
+}  # fmt: skip
+
 
 class _OneMachine(LoadScopeScheduling):
-    """Keeps the tests that use the machine in one process, one after another, among several.
+    """Keeps the tests that would disturb each other in one process, among several.
 
     xdist's own groups come to nothing, without a word, where pytest is newer than it.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "machine" if nodeid.startswith("tests/system/") else nodeid
+        file = nodeid.partition("::")[0]
+        if Path(file).stem in _ONE_AFTER_ANOTHER:
+            return "machine"
+        return file if file.startswith("tests/system/") else nodeid
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _OneMachine:
