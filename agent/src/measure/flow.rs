@@ -35,8 +35,8 @@ pub fn send(mut stream: &TcpStream, gate: &Gate) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads until the other end has closed.
-pub fn receive(mut stream: &TcpStream, received: &AtomicU64) -> io::Result<()> {
+/// Reads until the other end has closed. `gate`: how much the other end writes at a time.
+pub fn receive(mut stream: &TcpStream, gate: &Gate, received: &AtomicU64) -> io::Result<()> {
     let mut buffer = vec![0; READ];
     let mut total = 0;
     let mut waking = Waking::default();
@@ -48,7 +48,11 @@ pub fn receive(mut stream: &TcpStream, received: &AtomicU64) -> io::Result<()> {
                 total += got as u64;
                 // Nobody else writes it.
                 received.store(total, Relaxed);
-                waking.read(got)
+                let changed = waking.read(got, gate.write_bytes());
+                if waking.is_to_rest(got) {
+                    std::thread::sleep(Waking::REST);
+                }
+                changed
             }
             Err(error) if is_delay(&error) => waking.pause(),
             Err(error) => return Err(error),
@@ -59,11 +63,12 @@ pub fn receive(mut stream: &TcpStream, received: &AtomicU64) -> io::Result<()> {
     }
 }
 
-/// When the kernel wakes a reader: for every byte, unless what comes is so little at a time that
-/// being woken costs more than reading; then for more at once, or when it has waited.
+/// When a reader is woken: for every byte, unless what comes is so little at a time that being
+/// woken costs more than reading; then for more at once, or when it has waited.
 #[derive(Default)]
 struct Waking {
     is_seldom: bool,
+    write_bytes: u32,
     reads: usize,
     bytes: usize,
 }
@@ -76,9 +81,22 @@ impl Waking {
     const WAIT: Duration = Duration::from_millis(4);
     /// After so many reads of more, it is looked at again.
     const LOOK_AGAIN: usize = 4096;
+    /// Writes below it are for the sender's kernel to join. It does so while one is not
+    /// acknowledged, and a kernel that is to wake its reader for more acknowledges each at once: so
+    /// this reader rests by itself.
+    const JOINED: u32 = 4 << 10;
+    const REST: Duration = Duration::from_micros(100);
 
     /// Whether it is to be different from now on.
-    fn read(&mut self, got: usize) -> bool {
+    fn read(&mut self, got: usize, write_bytes: u32) -> bool {
+        if self.write_bytes != write_bytes {
+            let was_more = self.is_for_more();
+            *self = Self {
+                write_bytes,
+                ..Self::default()
+            };
+            return was_more;
+        }
         self.reads += 1;
         self.bytes += got;
         let (enough, is_seldom) = if self.is_seldom {
@@ -98,14 +116,24 @@ impl Waking {
         let is_new = self.is_seldom != is_seldom;
         *self = Self {
             is_seldom,
+            write_bytes: self.write_bytes,
             ..Self::default()
         };
         is_new
     }
 
+    fn is_for_more(&self) -> bool {
+        self.is_seldom && self.write_bytes >= Self::JOINED
+    }
+
+    fn is_to_rest(&self, got: usize) -> bool {
+        self.is_seldom && self.write_bytes < Self::JOINED && got < Self::MORE as usize
+    }
+
     fn apply(&self, stream: &TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(self.is_seldom.then_some(Self::WAIT))?;
-        tcp::wake_for(stream, if self.is_seldom { Self::MORE } else { 1 })
+        let is_for_more = self.is_for_more();
+        stream.set_read_timeout(is_for_more.then_some(Self::WAIT))?;
+        tcp::wake_for(stream, if is_for_more { Self::MORE } else { 1 })
     }
 }
 
@@ -124,12 +152,14 @@ mod tests {
 
     /// How often it turns.
     fn turns(waking: &mut Waking, reads: usize, got: usize) -> usize {
-        (0..reads).filter(|_| waking.read(got)).count()
+        let write_bytes = waking.write_bytes;
+        (0..reads).filter(|_| waking.read(got, write_bytes)).count()
     }
 
     #[test]
     fn who_reads_little_is_woken_seldom_and_looks_again() {
         let mut waking = Waking::default();
+        assert!(!waking.read(1000, Waking::JOINED));
         assert_eq!(turns(&mut waking, 200, 64 << 10), 0);
         assert_eq!(turns(&mut waking, 128, 1000), 1);
         assert!(waking.is_seldom);
@@ -141,15 +171,37 @@ mod tests {
     }
 
     #[test]
+    fn who_reads_small_writes_rests_by_itself_until_they_are_others() {
+        let mut waking = Waking::default();
+        assert!(!waking.read(1000, 1024));
+        assert_eq!(turns(&mut waking, 128, 1000), 1);
+        assert!(waking.is_to_rest(1000) && !waking.is_to_rest(64 << 10));
+        assert!(!waking.is_for_more());
+        assert!(!waking.read(1000, Waking::JOINED));
+        assert!(!waking.is_to_rest(1000));
+        assert_eq!(turns(&mut waking, 128, 1000), 1);
+        assert!(waking.is_for_more() && !waking.is_to_rest(1000));
+        assert!(waking.read(1000, 1024));
+        assert!(!waking.is_for_more());
+    }
+
+    #[test]
     fn all_that_is_sent_is_received_whatever_comes_last() {
+        all_is_received(Waking::JOINED);
+        all_is_received(1024);
+    }
+
+    fn all_is_received(write_bytes: u32) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         ours.set_nodelay(true).unwrap();
         let theirs = listener.accept().unwrap().0;
         let received = Arc::<AtomicU64>::default();
+        let gate = Gate::default();
+        gate.open(write_bytes);
         let thread = {
             let received = Arc::clone(&received);
-            std::thread::spawn(move || receive(&theirs, &received))
+            std::thread::spawn(move || receive(&theirs, &gate, &received))
         };
         let mut sent = 0;
         for size in (0..400).map(|number| number % 7 * 100 + 1) {

@@ -44,6 +44,15 @@ impl Gate {
         }
     }
 
+    /// How many bytes a write has while it is open; none while it is closed or over.
+    #[inline]
+    pub fn write_bytes(&self) -> u32 {
+        match self.0.load(Ordering::Relaxed) {
+            OVER => CLOSED,
+            word => word,
+        }
+    }
+
     /// Whether it still is as it was when `wait` returned.
     #[inline]
     pub fn is_open_for(&self, write_bytes: u32) -> bool {
@@ -73,8 +82,11 @@ mod tests {
         assert_eq!(told.recv(), Ok(7));
         gate.open(9);
         assert_eq!(told.recv(), Ok(9));
+        assert_eq!(gate.write_bytes(), 9);
         gate.close();
+        assert_eq!(gate.write_bytes(), 0);
         gate.end();
+        assert_eq!(gate.write_bytes(), 0);
         thread.join().unwrap();
         assert_eq!(gate.wait(), None);
     }

@@ -148,8 +148,9 @@ impl Link {
         for stream in joined {
             let received = Arc::<AtomicU64>::default();
             incoming.push(Arc::clone(&received));
+            let gate = Arc::clone(&gate);
             threads.push(std::thread::spawn(move || {
-                flow::receive(&stream, &received)
+                flow::receive(&stream, &gate, &received)
             }));
         }
         Ok(Self {

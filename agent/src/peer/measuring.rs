@@ -179,7 +179,7 @@ impl Measurement {
         match part {
             Part::Echo => pings::echo(stream),
             Part::Send => flow::send(stream, &self.gate),
-            Part::Receive(received) => flow::receive(stream, received),
+            Part::Receive(received) => flow::receive(stream, &self.gate, received),
         }
     }
 
