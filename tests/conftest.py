@@ -13,7 +13,7 @@ settings.load_profile("tare")
 #: of them at once would clean each other's away.
 _ONE_AFTER_ANOTHER = {
     "test_command_line", "test_doctor", "test_emulate_agent", "test_fingerprint",
-    "test_load_stress_ng", "test_net_emulate", "test_net_measure", "test_network_factor",
+    "test_load_stress_ng", "test_emulated_network", "test_measured_network", "test_network_factor",
     "test_platform_cleanup", "test_platform_engine", "test_platform_killed",
     "test_platform_podman", "test_platform_sandboxes", "test_platform_ssh", "test_platform_user",
     "test_platform_vm",

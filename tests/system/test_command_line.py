@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tare import lease, remnants
+from tare import journal, lease, remnants
 
 pytestmark = pytest.mark.system
 
@@ -150,7 +150,6 @@ def test_a_size_beyond_the_machine_is_refused(question: Path, tmp_path: Path) ->
 
 
 def test_killed_in_the_middle_it_loses_one_trial_and_leaves_nothing(tmp_path: Path) -> None:
-    before_it = left_behind()
     file, out = tmp_path / "quick.toml", tmp_path / "out"
     file.write_text(QUESTION.format(trials=60))
     words = ["experiment", "run", str(file), "--out", str(out)]
@@ -162,16 +161,15 @@ def test_killed_in_the_middle_it_loses_one_trial_and_leaves_nothing(tmp_path: Pa
     running.wait()
     before = ended(out)
     tare("cleanup")
-    assert left_behind() <= before_it
+    assert not left_behind(out)
     file.write_text(QUESTION.format(trials=max(6, before // 4 + 3)))
     tare(*words, "--resume")
     assert ended(out) == 4 * max(6, before // 4 + 3)
-    assert left_behind() <= before_it
+    assert not left_behind(out)
     assert sorted(path.name for path in (out / "journal").iterdir()) == ["1.ndjson", "2.ndjson"]
 
 
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
-    before_it = left_behind()
     file, out = tmp_path / "quick.toml", tmp_path / "out"
     file.write_text(QUESTION.format(trials=200))
     running = subprocess.Popen(
@@ -183,13 +181,12 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "--resume" in said
-    assert left_behind() <= before_it
+    assert not left_behind(out)
 
 
 def test_a_full_disk_loses_nothing_that_was_measured(question: Path, tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("mounting a small file system needs root")
-    before_it = left_behind()
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", str(small)], check=True)
@@ -200,9 +197,9 @@ def test_a_full_disk_loses_nothing_that_was_measured(question: Path, tmp_path: P
         assert "No space left" in done.stderr
         assert "--resume" in done.stderr
         assert ended(out) > 0
+        assert not left_behind(out)
     finally:
         subprocess.run(["umount", str(small)], check=True)
-    assert left_behind() <= before_it
 
 
 def test_a_journal_of_another_version_or_with_garbage_is_refused(
@@ -254,17 +251,16 @@ def ended(out: Path) -> int:
     return count
 
 
-def left_behind() -> set[str]:
-    """Return what dead sessions left: whatever bears the name of one that does not live.
-
-    Images are kept for the next session, of this process or of another one.
-    """
-    living = {name for name, lives in lease.sessions().items() if lives}
-    return {
-        one.what
-        for one in remnants.found()
-        if (session := lease.session_of(one.name)) is not None and session not in living
+def left_behind(out: Path) -> set[str]:
+    """Return what bears the name of a session of an experiment; none of them lives any more."""
+    names = {
+        one.name
+        for path in journal.files(out)
+        for one in journal.read(path)
+        if isinstance(one, journal.Session)
     }
+    assert names
+    return {one.what for one in remnants.found() if lease.session_of(one.name) in names}
 
 
 @pytest.mark.parametrize("words", [["run"], ["runn"], ["run", "--nope", "--", "true"]])
