@@ -39,7 +39,7 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     page = network_page.of([folder.read(a_bucket(tmp_path / "m"))], "tare net report m")
     names = [figure.name for figure in page.figures]
     assert names == [
-        "bandwidth", "boxes", "round-trips", "latency-over-time", "retransmits", "total",
+        "bandwidth", "boxes", "shape-1", "round-trips", "latency-over-time", "retransmits", "total",
     ]  # fmt: skip
     assert all(figure.alternative for figure in page.figures)
     spec = page.figures[0].spec
@@ -47,6 +47,8 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     assert any(row.get("why") == "connection reset" for row in rows)
     # No line joins what lies on both sides of the gap.
     assert len({row["p"] for row in rows if "p" in row}) == 2
+    (shape,) = [one.finding for one in page.sections if one.anchor == "shape"]
+    assert "from 10.46 Gbit/s to 1.046 Gbit/s" in shape.answer  # headers counted
     assert any("gap" in doubt for doubt in page.doubts)
     text = html.render(page)
     assert "10-30" in text

@@ -13,7 +13,7 @@ from tare.cli import output
 from tare.cli.calibrate_screen import aligned
 from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
-from tare.identification.telling import span
+from tare.identification.telling import WORDS, span
 from tare.shaping.rates import format_rate
 from tare.shaping.trace import Floats, Trace
 from tare.statistics.telling import significant
@@ -23,15 +23,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 _WIDTH = 60
 #: Series that are told one by one, and rows of the table of more.
 _TOLD, _MOST_ROWS = 3, 40
-_WORDS = {
-    "constant": "constant: one rate",
-    "noisy": "noisy: one rate, with much spread",
-    "stepped": "stepped: up and down between rates, as where others share the network",
-    "drop": "a drop: consistent with a token bucket, not confirmed",
-    "bucket": "a token bucket",
-    "capped": "capped: held at one rate from the start",
-    "interrupted": "interrupted: outages, and no other change of rate",
-}
 
 
 def show(
@@ -57,7 +48,7 @@ def show(
 def _show_one(reading: Reading, one: Identification) -> None:
     out = output.out
     name = f"{_named(one)}: " if one.key else ""
-    words = "not known: too little was measured" if _unknown(one) else _WORDS[one.kind]
+    words = "not known: too little was measured" if _unknown(one) else WORDS[one.kind]
     out.print(f"{name}{words}.", style="bold", soft_wrap=True)
     for text in one.reasons:
         out.print(f"  {text}", soft_wrap=True)
@@ -177,7 +168,7 @@ def _show_many(some: Sequence[Identification]) -> None:
         alike = [one for one in some if one.kind == kind]
         out = output.out
         out.print()
-        out.print(f"{len(alike)} × {_WORDS[kind]}.", style="bold", soft_wrap=True)
+        out.print(f"{len(alike)} × {WORDS[kind]}.", style="bold", soft_wrap=True)
         out.print(f"  {_named(alike[0])}:", soft_wrap=True)
         for text in alike[0].reasons:
             out.print(f"  {text}", soft_wrap=True)

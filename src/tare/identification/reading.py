@@ -16,6 +16,8 @@ from tare.interop.format import HEAD
 from tare.interop.iperf3_intervals import intervals
 from tare.interop.packed import take, unpacked
 from tare.interop.units import Unit
+from tare.network import folder
+from tare.network.folder import Measured
 from tare.shaping.trace import Trace
 from tare.statistics.telling import percent
 
@@ -76,7 +78,7 @@ def read(source: Path, asked: Asked) -> list[Reading]:
         If it is a folder without a measurement.
     """
     if source.is_dir():
-        return _measured(source)
+        return of_measured(folder.read(source))
     if not source.exists():
         raise InputError(f"there is no {source}", "name a folder of tare net measure, or a file")
     if not source.is_file():
@@ -96,17 +98,15 @@ def read(source: Path, asked: Asked) -> list[Reading]:
     return [_rested(Reading(one.key, one.trace, one.notes), asked.pattern, source) for one in found]
 
 
-def _measured(folder: Path) -> list[Reading]:
-    from tare.network import folder as stored
-
-    measured = stored.read(folder)
+def of_measured(measured: Measured) -> list[Reading]:
+    """Return the traces of a measurement, one a direction."""
     speed = measured.facts["here"].get("speed_bps") or measured.facts["here"].get("speed")
     interface = float(speed) if speed is not None and speed.isdecimal() else None
     key = {"measurement": measured.name}
     several = len(measured.courses) > 1
     readings = []
     for direction in measured.courses or (None,):
-        trace = stored.trace(measured, direction)
+        trace = folder.trace(measured, direction)
         notes = list(measured.notes)
         if trace.wire != 1:
             notes.append(

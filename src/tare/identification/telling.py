@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from tare.statistics.telling import significant
 
+#: What each kind is, in words.
+WORDS = {
+    "constant": "constant: one rate",
+    "noisy": "noisy: one rate, with much spread",
+    "stepped": "stepped: up and down between rates, as where others share the network",
+    "drop": "a drop: consistent with a token bucket, not confirmed",
+    "bucket": "a token bucket",
+    "capped": "capped: held at one rate from the start",
+    "interrupted": "interrupted: outages, and no other change of rate",
+}
+
 
 def stamp(seconds: float) -> str:
     """Write a moment of a trace as it would be looked up there: "2,993 s"."""

@@ -12,6 +12,7 @@ from tare.errors import StoreError
 from tare.findings.finding import Finding
 from tare.network.caveats import caveats
 from tare.network.folder import Measured, read
+from tare.report import network_shape
 from tare.report import network_tables as tables
 from tare.report.network_charts import (
     bandwidth,
@@ -73,6 +74,7 @@ def of(some: Sequence[Measured], command: str) -> Page:
         _section("bandwidth", "How much does the network carry, and how steadily?",
                  tables.carried(groups), courses, [bandwidth], groups, [boxes],
                  [tables.bandwidth(groups)]),
+        network_shape.section(some) if len(write_sizes.sizes(groups)) <= 1 else None,
         _section("latency", "How late are round trips, idle and under load?",
                  tables.late(groups), courses, [round_trips, latency_over_time], groups, [],
                  [tables.latency(groups)]),
