@@ -2,17 +2,17 @@
 
 mod verdict;
 
-use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::Ordering::Acquire;
 
-use crate::capture::Capture;
+use crate::capture::{Capture, Captured};
 use crate::cgroup::Reading;
 use crate::clock;
 use crate::launch::Surroundings;
 use crate::ledger::Entry;
 use crate::perf_task::Followed;
-use crate::record::{FaultKind, Phase, Workload};
+use crate::record::{FaultKind, Phase};
+use crate::secrecy;
 use crate::tree::{self, Relative, Tree};
 use crate::trial::Part;
 use crate::watch;
@@ -79,7 +79,6 @@ impl Course {
         executions: u32,
     ) -> Result<Self, String> {
         let mut capture = capture(part, entry)?;
-        let input = input(part)?;
         // One more than the iterations: the tail's.
         part.worker.page.prepare(script, executions as usize + 1)?;
         let before = part.worker.group.begin();
@@ -90,11 +89,15 @@ impl Course {
             marker: part.marker(entry.iteration, entry.phase),
             meeting: part.meeting.as_ref(),
             round,
-            streams: [input.as_ref().map_or(null, AsFd::as_fd), output, error],
+            streams: [null, output, error],
             group: part.worker.group.birth(),
         };
         let launched_ns = clock::monotonic();
-        let root = part.program.launch(&surroundings);
+        // The kernel lets us follow only what is open to us.
+        let root = match part.observe {
+            true => secrecy::suspended(|| part.program.launch(&surroundings)),
+            false => part.program.launch(&surroundings),
+        };
         let root = root.map_err(|error| format!("cannot make a process: {error}"))?;
         // It still waits at its gate.
         let followed = part.observe.then(|| Followed::new(root).ok()).flatten();
@@ -121,6 +124,8 @@ impl Course {
 
     /// Until root and descendants have ended, or had to be ended.
     fn wait(&mut self, part: &Part) -> Result<(), Closed> {
+        // What has ended and is still to be reaped is not told again.
+        let mut more = false;
         while !self.tree.empty && !self.over {
             let files = [
                 part.worker.signals.as_raw_fd(),
@@ -128,11 +133,11 @@ impl Course {
                 self.capture.as_ref().map_or(-1, |c| c.output.readable()),
                 self.capture.as_ref().map_or(-1, |c| c.error.readable()),
             ];
-            let deadline = self.deadline(part);
+            let deadline = if more { Some(0) } else { self.deadline(part) };
             let [children, closed, ..] = watch::poll(files, deadline).map_err(|_| Closed)?;
-            if children {
+            if children || more {
                 while part.worker.signals.take().is_some() {}
-                self.tree.reap().map_err(|_| Closed)?;
+                more = self.tree.reap().map_err(|_| Closed)?;
             }
             if let Some(capture) = &mut self.capture {
                 capture.drain();
@@ -210,26 +215,10 @@ fn duration(nanoseconds: u64) -> i64 {
 }
 
 fn capture(part: &Part, entry: &Entry) -> Result<Option<Capture>, String> {
-    match &part.job.workload {
-        Workload::Command {
-            capture: Some(capture),
-            ..
-        } if entry.phase != Phase::Tail => {
-            let iteration = entry.iteration.unwrap_or_default();
-            let stem = format!("{}.{}.{iteration}", part.job.trial, part.number);
-            Capture::new(capture, &stem).map(Some)
-        }
-        _ => Ok(None),
-    }
-}
-
-fn input(part: &Part) -> Result<Option<File>, String> {
-    match &part.job.workload {
-        Workload::Command {
-            input: Some(path), ..
-        } => File::open(path)
-            .map(Some)
-            .map_err(|error| format!("cannot read the input {path}: {error}")),
-        _ => Ok(None),
-    }
+    let captured = part.captured.as_ref();
+    captured
+        .filter(|_| entry.phase != Phase::Tail)
+        .map(Captured::begin)
+        .transpose()
+        .map_err(|error| format!("cannot keep the output: {error}"))
 }

@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 
 use serde::Serialize;
 
 use crate::cgroup;
+use crate::descriptors;
 use crate::launch::{self, Strings};
 use crate::record::{Probe, Trial};
 use crate::tree::{self, Status, Waiting};
@@ -31,6 +32,8 @@ pub struct Member {
     answer: Vec<u8>,
     pub state: State,
     end: Option<Status>,
+    /// Somebody else stopped it, so that it was ended.
+    stopped: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +66,8 @@ impl Crew {
         Ok(())
     }
 
-    pub fn order(&mut self, trial: &Trial) {
+    /// Has workers do their parts of a trial, and meet in its memory where they are to.
+    pub fn order(&mut self, trial: &Trial, memory: Option<BorrowedFd>) {
         for (index, member) in self
             .members
             .iter_mut()
@@ -71,14 +75,14 @@ impl Crew {
             .take(trial.workers.len())
         {
             let trial = Box::new(trial.clone());
-            member.tell(&Order::Perform { trial, index });
+            member.tell(&Order::Perform { trial, index }, memory);
         }
     }
 
     /// Starts the process of a round of a probe and hands it its job.
     pub fn begin(&mut self, probe: &Probe) -> io::Result<&mut Member> {
         let mut prober = self.launch(&["tare-agent", "probe"])?;
-        prober.tell(probe);
+        prober.tell(probe, None);
         Ok(self.prober.insert(prober))
     }
 
@@ -96,15 +100,18 @@ impl Crew {
             // SAFETY: it has not been waited for, so that its id is nobody else's.
             unsafe { libc::kill(prober.pid, libc::SIGKILL) };
         }
-        let end = prober.wait();
+        prober.wait();
         self.kill_orphans();
-        (!answered).then(|| told(end))
+        (!answered).then(|| prober.told())
     }
 
     /// Takes leave of children that have ended: workers, and, where this is a container's first
-    /// process, whoever lost its parent.
-    pub fn reap(&mut self) {
-        while let Ok(Waiting::Ended(pid)) = tree::ended() {
+    /// process, whoever lost its parent. Whether there may be more of them.
+    pub fn reap(&mut self) -> bool {
+        for _ in 0..tree::AT_ONCE {
+            let Ok(Waiting::Ended(pid)) = tree::ended() else {
+                return false;
+            };
             match self.members.iter().position(|member| member.pid == pid) {
                 Some(number) => drop(self.bury(number)),
                 None => match &mut self.prober {
@@ -113,13 +120,26 @@ impl Crew {
                 },
             }
         }
+        true
     }
 
     /// Clears up after a worker that is dead, and tells how it died.
     pub fn bury(&mut self, number: usize) -> String {
-        let end = self.members[number].wait();
+        self.members[number].wait();
         self.clear_up_after(number);
-        told(end)
+        self.members[number].told()
+    }
+
+    /// Ends workers that somebody has stopped, as what they launched may where it is the same
+    /// user: a worker that stands still would keep everybody waiting for ever.
+    pub fn end_stopped(&mut self) {
+        for member in self.members.iter_mut().chain(&mut self.prober) {
+            if member.end.is_none() && tree::is_stopped(member.pid) {
+                member.stopped = true;
+                // SAFETY: it has not been waited for, so that its id is nobody else's.
+                unsafe { libc::kill(member.pid, libc::SIGKILL) };
+            }
+        }
     }
 
     /// Ends what a worker that has ended may have left, and removes its groups.
@@ -151,7 +171,7 @@ impl Crew {
 
     /// The first worker speaks for all.
     pub fn introduce(&mut self, id: u64) {
-        self.members[0].tell(&Order::Introduce { id });
+        self.members[0].tell(&Order::Introduce { id }, None);
     }
 
     pub fn members(&mut self) -> &mut [Member] {
@@ -186,16 +206,18 @@ impl Crew {
             answer: Vec::new(),
             state: State::Idle,
             end: None,
+            stopped: false,
         })
     }
 }
 
 impl Member {
-    fn tell(&mut self, order: &impl Serialize) {
+    fn tell(&mut self, order: &impl Serialize, file: Option<BorrowedFd>) {
         let mut line = serde_json::to_vec(order).expect("an order is JSON");
         line.push(b'\n');
         self.answer.clear();
-        self.state = match self.control.write_all(&line) {
+        let sent = file.map_or(Ok(0), |file| descriptors::send(&self.control, &line, file));
+        self.state = match sent.and_then(|sent| self.control.write_all(&line[sent..])) {
             Ok(()) => State::Busy,
             Err(_) => State::Dead,
         };
@@ -233,20 +255,24 @@ impl Member {
         &self.answer[..end.map_or(0, |end| end + 1)]
     }
 
+    /// How it ended.
+    fn told(&self) -> String {
+        match self.end {
+            _ if self.stopped => "it was stopped by a signal".to_string(),
+            Some(Status::Exited(code)) => format!("exit code {code}"),
+            Some(Status::Killed(signal)) => {
+                format!("signal {signal} ({})", tree::signal_name(signal))
+            }
+            None => "nobody knows how".to_string(),
+        }
+    }
+
     fn wait(&mut self) -> Option<Status> {
         if self.end.is_none() {
             self.end = tree::wait(self.pid).ok().map(|(status, _)| status);
         }
         self.state = State::Dead;
         self.end
-    }
-}
-
-fn told(end: Option<Status>) -> String {
-    match end {
-        Some(Status::Exited(code)) => format!("exit code {code}"),
-        Some(Status::Killed(signal)) => format!("signal {signal} ({})", tree::signal_name(signal)),
-        None => "nobody knows how".to_string(),
     }
 }
 

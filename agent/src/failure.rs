@@ -18,16 +18,18 @@ pub enum Step {
     Streams,
     Affinity,
     User,
+    Input,
     Directory,
     Gate,
     Exec,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step::Group,
     Step::Streams,
     Step::Affinity,
     Step::User,
+    Step::Input,
     Step::Directory,
     Step::Gate,
     Step::Exec,
@@ -43,6 +45,10 @@ pub fn told(head: &Head, program: &Program, command: &str) -> Option<String> {
         Step::Streams => format!("cannot connect the standard streams of {command}: {error}"),
         Step::Affinity => format!("cannot put {command} on the CPUs that it is given: {error}"),
         Step::User => format!("cannot run {command} as that user: {error}"),
+        Step::Input => {
+            let input = program.input.as_deref().unwrap_or_default();
+            format!("cannot read the input {}: {error}", input.to_string_lossy())
+        }
         Step::Directory => {
             let directory = program.directory.as_deref().unwrap_or_default();
             format!(

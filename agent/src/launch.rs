@@ -29,6 +29,7 @@ pub struct Program {
     pub image: Image,
     arguments: Strings,
     environment: Strings,
+    pub input: Option<CString>,
     pub directory: Option<CString>,
     mask: Option<Vec<u64>>,
     user: Option<User>,
@@ -49,7 +50,7 @@ pub struct Surroundings<'a> {
     pub meeting: Option<&'a Rendezvous>,
     /// Of the meeting; absent: the others are not met.
     pub round: Option<u32>,
-    /// Standard input, output and error.
+    /// Standard input where no file is to be read, output and error.
     pub streams: [BorrowedFd<'a>; 3],
     /// Control group of the second version to be born in.
     pub group: Option<BorrowedFd<'a>>,
@@ -69,10 +70,17 @@ impl Program {
             image,
             arguments: Strings::new(arguments)?,
             environment: Strings::new(pairs.iter().map(String::as_str))?,
+            input: None,
             directory: None,
             mask: None,
             user: None,
         })
+    }
+
+    /// Reads a file as standard input, which it opens with its own rights.
+    pub fn reading(mut self, input: Option<&str>) -> Result<Self, String> {
+        self.input = input.map(c_string).transpose()?;
+        Ok(self)
     }
 
     pub fn within(mut self, directory: Option<&str>) -> Result<Self, String> {

@@ -15,6 +15,7 @@ use crate::instrument;
 use crate::record::{
     Fault, FaultKind, Job, Phase, Probe, Quantity, Record, Sample, Trial, Value, Watch,
 };
+use crate::secrecy;
 use crate::stream::{fact, refusal, Jobs, Records};
 
 use host::Host;
@@ -24,6 +25,7 @@ use tracker::{Course, Shares};
 
 /// Run `observe`; with `teardown`, also by the switches of every CPU.
 pub fn run(teardown: bool) -> ExitCode {
+    secrecy::keep();
     match Observer::new(teardown).serve() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             eprintln!("tare-agent: {error}");
@@ -110,7 +112,7 @@ impl Observer {
     fn watch(&mut self, watch: &Watch) {
         if let Ok(recorder) = &self.recorder {
             let mut recorder = recorder.lock().expect("the recorder does not panic");
-            recorder.begin(watch.nonce);
+            recorder.begin(watch.nonce, watch.groups.iter().map(|group| group.pid));
         }
         self.watched = Some((Host::watch(watch), self.machine.watch()));
     }

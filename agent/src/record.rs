@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of this schema; front and agent refuse each other when it differs.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 /// What the front asks of a resident agent.
 // One job is held at a time, so boxing the largest would save nothing.
@@ -103,17 +103,15 @@ pub enum Workload {
         directory: Option<String>,
         /// File to read as standard input; absent: /dev/null.
         input: Option<String>,
-        /// Where to keep standard output and error; absent: dropped.
+        /// Answer with standard output and error as well; absent: dropped.
         capture: Option<Capture>,
     },
 }
 
-/// Standard output and error of one iteration, kept as
-/// `DIRECTORY/TRIAL.WORKER.ITERATION.{out,err}`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+/// Standard output and error of each iteration, sent as [`Output`] when the trial is over.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    pub directory: String,
     /// Bytes kept of each stream; the rest is read and dropped.
     pub limit_bytes: u64,
 }
@@ -147,15 +145,25 @@ pub enum Tail {
     Stop,
 }
 
-/// A file of shared memory in which the workers of all instances meet.
+/// Shared memory in which the workers of all instances meet.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rendezvous {
-    /// Path as the agent sees it. The front makes it anew, zeroed, for every trial. Absent: all
-    /// parties are in this instance, and the agent makes one.
-    pub path: Option<String>,
+    /// Where the front hands it out, anew for every trial. Absent: all parties are in this
+    /// instance, and the agent makes it.
+    pub handout: Option<Handout>,
     /// Workers that meet.
     pub parties: u32,
+}
+
+/// A socket at which a descriptor is had for a token. Only the agent knows the token, so that
+/// nothing else in the instance gets the memory.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Handout {
+    /// Path as the agent sees it.
+    pub socket: String,
+    pub token: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -249,6 +257,8 @@ pub enum Record {
     Reading(Reading),
     /// What the clocks said.
     Clocks(Clocks),
+    /// What a command wrote.
+    Output(Output),
     /// Something went wrong.
     Fault(Fault),
     /// A job is answered.
@@ -363,6 +373,8 @@ pub enum FaultKind {
     OutOfMemory,
     /// It came to a wrong result.
     Check,
+    /// Processes of it are still there, whatever was done to end them.
+    Survived,
     /// It could not be started: not found, not executable, bad directory.
     Launch,
     /// The job itself was wrong: unknown kernel, parameter out of range, unreadable line.
@@ -381,6 +393,26 @@ pub struct Clocks {
     pub id: u64,
     pub monotonic_ns: i64,
     pub realtime_ns: i64,
+}
+
+/// A piece of what a command wrote in one iteration; pieces of a stream come in order.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    pub id: u64,
+    pub trial: u64,
+    pub worker: u32,
+    pub iteration: u32,
+    pub stream: Stream,
+    /// In base 64, as it need not be text.
+    pub data: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    Out,
+    Err,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,6 @@
-//! Where the workers of all instances of a trial meet: a zeroed file of shared memory.
+//! Where the workers of all instances of a trial meet: zeroed shared memory, which no path leads
+//! to. The front hands it out to the agents of a trial, each agent to its workers, before anything
+//! is launched, so that what is launched can neither open nor forge it.
 //!
 //! Every party has a word of its own in which it writes the number of the round that it has
 //! arrived at; whoever sees all others there releases the round. A party that has failed marks
@@ -6,15 +8,20 @@
 //! each holds a lock on its byte of the file, which the kernel drops with its last process.
 
 use std::fs::{File, OpenOptions};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use std::time::Duration;
 
-use crate::mapping::Mapping;
-use crate::{clock, futex, record};
+use crate::mapping::{self, Mapping};
+use crate::{clock, descriptors, futex, record};
 
-/// The front makes the file of this size.
+/// The front makes it of this size.
 pub const SIZE: usize = 4096;
+/// The front hands it out at once.
+const FRONT: Duration = Duration::from_secs(10);
 /// Parties that fit into it.
 pub const PARTIES: usize = 990;
 
@@ -51,24 +58,26 @@ struct Passage {
 
 const _: () = assert!(std::mem::size_of::<Layout>() <= SIZE);
 
-/// Makes the file of a meeting within this instance, unless the front has made one; its workers
-/// find it by this process's name for it.
-pub fn place(meeting: &mut record::Rendezvous) -> std::io::Result<Option<OwnedFd>> {
-    if meeting.path.is_some() {
-        return Ok(None);
+/// The memory of a meeting: what the front hands out for a token, or, where all parties are in
+/// this instance, new.
+pub fn memory(meeting: &record::Rendezvous) -> io::Result<OwnedFd> {
+    match &meeting.handout {
+        Some(handout) => fetch(handout),
+        None => mapping::memory_file(SIZE),
     }
-    // SAFETY: a new descriptor, which is owned from here on.
-    let file = unsafe {
-        let file = libc::memfd_create(c"rendezvous".as_ptr(), libc::MFD_CLOEXEC);
-        if file < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        File::from(OwnedFd::from_raw_fd(file))
-    };
-    file.set_len(SIZE as u64)?;
-    let (process, number) = (std::process::id(), file.as_raw_fd());
-    meeting.path = Some(format!("/proc/{process}/fd/{number}"));
-    Ok(Some(file.into()))
+}
+
+/// Asks the front for the memory.
+fn fetch(handout: &record::Handout) -> io::Result<OwnedFd> {
+    let mut front = UnixStream::connect(&handout.socket)?;
+    front.set_read_timeout(Some(FRONT))?;
+    front.set_write_timeout(Some(FRONT))?;
+    front.write_all(format!("{}\n", handout.token).as_bytes())?;
+    let mut byte = [0];
+    match descriptors::receive(&front, &mut byte)? {
+        (1.., Some(memory)) => Ok(memory),
+        _ => Err(io::Error::other("the front does not hand it out")),
+    }
 }
 
 /// One party's view of the meeting.
@@ -80,16 +89,15 @@ pub struct Rendezvous {
 }
 
 impl Rendezvous {
-    /// Takes a party's place in the file that the front has made.
-    pub fn join(path: &str, party: u32, parties: u32) -> Result<Self, String> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(|error| format!("cannot open the rendezvous {path}: {error}"))?;
-        let meeting = Self::of(file, party, parties)?;
+    /// Takes a party's place in the memory of a meeting.
+    pub fn join(memory: OwnedFd, party: u32, parties: u32) -> Result<Self, String> {
+        // Locks belong to an opening of the file, so each party needs one of its own.
+        let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let own = OpenOptions::new().read(true).write(true).open(path);
+        let alone = own.is_ok();
+        let meeting = Self::of(own.map_or(memory, OwnedFd::from), party, parties)?;
         // Where there are no such locks, only time-outs tell that a party has died.
-        if meeting.lock() {
+        if alone && meeting.lock() {
             meeting.place(meeting.party).fetch_or(JOINED, AcqRel);
         }
         Ok(meeting)
@@ -106,7 +114,7 @@ impl Rendezvous {
         let length = file.metadata().map_or(0, |meta| meta.len());
         if length < SIZE as u64 {
             return Err(format!(
-                "the rendezvous has {length} bytes instead of {SIZE}"
+                "the memory of the rendezvous has {length} bytes instead of {SIZE}"
             ));
         }
         let file = OwnedFd::from(file);

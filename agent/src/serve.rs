@@ -1,7 +1,7 @@
 //! The resident agent: performs trials in a platform until its standard input ends.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::ExitCode;
 
 use crate::cgroup::Leaf;
@@ -9,6 +9,7 @@ use crate::clock;
 use crate::crew::{Crew, State};
 use crate::record::{Clocks, Fault, FaultKind, Job, Probe, Record, Trial};
 use crate::rendezvous;
+use crate::secrecy;
 use crate::stream::{refusal, Jobs, Records, STDIN};
 use crate::watch::{self, Signals};
 
@@ -32,18 +33,22 @@ struct Resident {
     jobs: Jobs,
     records: Records,
     crew: Crew,
+    /// There may be children that have ended beyond those that were taken leave of.
+    unreaped: bool,
 }
 
 impl Resident {
     fn new(name: String) -> io::Result<Self> {
         // SAFETY: a plain switch: what a worker that dies leaves behind comes to us.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        secrecy::keep();
         Ok(Self {
             _leaf: Leaf::make(&name),
             signals: Signals::new(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?,
             jobs: Jobs::default(),
             records: Records::new(),
             crew: Crew::new(name)?,
+            unreaped: false,
         })
     }
 
@@ -54,7 +59,8 @@ impl Resident {
                 Some(job) => self.perform(job)?,
                 None if self.jobs.ended => return Ok(()),
                 None => {
-                    let ready = watch::poll([STDIN, self.signals.as_raw_fd()], None)?;
+                    let files = [STDIN, self.signals.as_raw_fd()];
+                    let ready = watch::poll(files, self.deadline(None))?;
                     self.hear(ready);
                 }
             }
@@ -114,12 +120,23 @@ impl Resident {
     /// Lets the workers do their parts.
     fn conduct(&mut self, trial: &Trial) -> io::Result<()> {
         if self.has_workers(trial.id, trial.workers.len()) {
-            // Held until all have met in it.
-            let mut own = trial.clone();
-            let _place = own.rendezvous.as_mut().map(rendezvous::place).transpose()?;
-            self.crew.order(&own);
-            self.listen()?;
-            self.gather(trial);
+            match trial
+                .rendezvous
+                .as_ref()
+                .map(rendezvous::memory)
+                .transpose()
+            {
+                Ok(memory) => {
+                    self.crew.order(trial, memory.as_ref().map(AsFd::as_fd));
+                    drop(memory);
+                    self.listen()?;
+                    self.gather(trial);
+                }
+                Err(error) => {
+                    let why = format!("there is no memory in which workers meet: {error}");
+                    self.records.add(&refusal(trial.id, why));
+                }
+            }
         }
         Ok(())
     }
@@ -138,7 +155,7 @@ impl Resident {
                 self.signals.as_raw_fd(),
                 self.crew.prober().readable(),
             ];
-            let [input, signal, answer] = watch::poll(files, Some(deadline))?;
+            let [input, signal, answer] = watch::poll(files, self.deadline(Some(deadline)))?;
             if answer {
                 self.crew.prober().feed();
             }
@@ -184,13 +201,14 @@ impl Resident {
     /// Until all workers have answered, or the jobs have ended.
     fn listen(&mut self) -> io::Result<()> {
         loop {
+            let deadline = self.deadline(None);
             let members = self.crew.members();
             let mut files = vec![STDIN, self.signals.as_raw_fd()];
             files.extend(members.iter().map(|member| member.readable()));
             if files[2..].iter().all(|file| *file < 0) {
                 return Ok(());
             }
-            let ready = watch::poll_all(&files, None)?;
+            let ready = watch::poll_all(&files, deadline)?;
             for (member, ready) in members.iter_mut().zip(&ready[2..]) {
                 if *ready {
                     member.feed();
@@ -208,11 +226,23 @@ impl Resident {
         if input {
             self.jobs.feed();
         }
-        while let Some(signal) = self.signals.take().filter(|_| signal) {
-            match signal {
-                libc::SIGCHLD => self.crew.reap(),
-                _ => self.jobs.ended = true,
+        match self.signals.take().filter(|_| signal) {
+            Some(libc::SIGCHLD) => {
+                self.crew.end_stopped();
+                self.unreaped = self.crew.reap();
             }
+            Some(_) => self.jobs.ended = true,
+            None if self.unreaped => self.unreaped = self.crew.reap(),
+            None => {}
+        }
+    }
+
+    /// Until when to wait: of children that are still to be reaped no signal tells again.
+    fn deadline(&self, given: Option<i64>) -> Option<i64> {
+        if self.unreaped {
+            Some(0)
+        } else {
+            given
         }
     }
 

@@ -7,6 +7,10 @@ use std::io;
 use crate::clock;
 use crate::usage::{self, Usage};
 
+/// Who ended is taken leave of by so many at a time: as fast as some are reaped, others can end,
+/// and there is a time-out to look at.
+pub const AT_ONCE: usize = 1000;
+
 /// A root process and what has become of it and of what it left behind.
 pub struct Tree {
     root: libc::pid_t,
@@ -58,16 +62,16 @@ impl Tree {
         }
     }
 
-    /// Takes leave of everything that has ended by now.
-    pub fn reap(&mut self) -> io::Result<()> {
+    /// Takes leave of what has ended by now; whether there may be more of it.
+    pub fn reap(&mut self) -> io::Result<bool> {
         let now = clock::monotonic();
-        loop {
+        for _ in 0..AT_ONCE {
             match ended()? {
                 Waiting::None => {
                     self.empty = true;
-                    return Ok(());
+                    return Ok(false);
                 }
-                Waiting::Alive => return Ok(()),
+                Waiting::Alive => return Ok(false),
                 Waiting::Ended(pid) if pid == self.root => {
                     // Only the not yet reaped have files in /proc.
                     let wait_ns = read(pid, "schedstat")
@@ -89,6 +93,7 @@ impl Tree {
             }
             self.emptied_ns = now;
         }
+        Ok(true)
     }
 }
 
@@ -119,6 +124,17 @@ pub fn ended() -> io::Result<Waiting> {
             error if error.raw_os_error() == Some(libc::ECHILD) => Ok(Waiting::None),
             error => Err(error),
         },
+    }
+}
+
+/// Whether a child has been stopped by a signal since this was last asked.
+pub fn is_stopped(pid: libc::pid_t) -> bool {
+    // SAFETY: writes one siginfo.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WSTOPPED | libc::WNOHANG;
+        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, options) == 0
+            && info.si_pid() == pid
     }
 }
 

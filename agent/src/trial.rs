@@ -3,9 +3,10 @@
 mod part;
 mod window;
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering::Acquire;
 
+use crate::capture::Captured;
 use crate::ledger::{Entry, Figure};
 use crate::record::{FaultKind, Phase, Process, Record, Tail, Trial, Workload};
 use crate::watch;
@@ -17,28 +18,42 @@ pub use part::Part;
 
 /// How often a worker without anything to do looks after the others.
 const PATIENCE_NS: i64 = 250_000_000;
-/// Performs it; the samples are in the worker's ledger, the faults are returned.
-pub fn perform(worker: &mut Worker, job: &Trial, index: usize) -> Result<Vec<Record>, Closed> {
+
+/// What a trial brought beside the samples in the worker's ledger.
+#[derive(Default)]
+pub struct Outcome {
+    pub faults: Vec<Record>,
+    pub captured: Option<Captured>,
+}
+
+/// Performs it.
+///
+/// `memory` is that of the trial's meeting.
+pub fn perform(
+    worker: &mut Worker,
+    job: &Trial,
+    index: usize,
+    memory: Option<OwnedFd>,
+) -> Result<Outcome, Closed> {
     worker.ledger.clear();
     let number = job.workers[index].worker;
-    let mut part = match Part::new(worker, job, index) {
+    let mut part = match Part::new(worker, job, index, memory) {
         Ok(part) => part,
         Err(message) => {
-            return Ok(vec![fault(
-                job,
-                number,
-                None,
-                FaultKind::Job,
-                message,
-                None,
-            )])
+            return Ok(Outcome {
+                faults: vec![fault(job, number, None, FaultKind::Job, message, None)],
+                captured: None,
+            })
         }
     };
     let outcome = part.run();
     if let Some(meeting) = &part.meeting {
         meeting.leave();
     }
-    outcome.map(|()| part.faults)
+    outcome.map(|()| Outcome {
+        faults: part.faults,
+        captured: part.captured,
+    })
 }
 
 impl Part<'_> {

@@ -4,7 +4,7 @@
 //! and an empty line. It says nothing while a trial runs.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -12,12 +12,14 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 
 use crate::cgroup::{self, Group};
+use crate::descriptors;
 use crate::instrument;
 use crate::ledger::Ledger;
 use crate::page::Page;
 use crate::perf::Event;
 use crate::record::{Record, Trial};
-use crate::trial;
+use crate::secrecy;
+use crate::trial::{self, Outcome};
 use crate::watch::Signals;
 
 /// Descriptors at which a worker finds its main process and the agent's binary.
@@ -67,6 +69,7 @@ impl Worker {
     fn settle(name: &str, number: u32) -> io::Result<Self> {
         // SAFETY: a plain switch: descendants that lose their parent become our children.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+        secrecy::keep();
         Ok(Self {
             control: UnixStream::from(inherited(CONTROL_FD)?),
             binary: inherited(BINARY_FD)?,
@@ -82,14 +85,15 @@ impl Worker {
     }
 
     fn serve(&mut self) -> io::Result<()> {
-        let mut lines = BufReader::new(self.control.try_clone()?).lines();
-        while let Some(line) = lines.next().transpose()? {
-            let order: Order = serde_json::from_str(&line)?;
+        while let Some((line, memory)) = self.hear()? {
+            let order: Order = serde_json::from_slice(&line)?;
             match order {
-                Order::Perform { trial, index } => match trial::perform(self, &trial, index) {
-                    Ok(faults) => self.answer(&trial, index, faults)?,
-                    Err(Closed) => return Ok(()),
-                },
+                Order::Perform { trial, index } => {
+                    match trial::perform(self, &trial, index, memory) {
+                        Ok(outcome) => self.answer(&trial, index, &outcome)?,
+                        Err(Closed) => return Ok(()),
+                    }
+                }
                 Order::Introduce { id } => {
                     let facts = instrument::introduce(self, id);
                     self.send(facts.into_iter())?;
@@ -104,11 +108,29 @@ impl Worker {
         Ok(())
     }
 
-    fn answer(&mut self, trial: &Trial, index: usize, faults: Vec<Record>) -> io::Result<()> {
+    /// The next order, with the memory of a meeting where it has one; none: there are no more.
+    fn hear(&self) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
+        let (mut line, mut memory) = (Vec::new(), None);
+        let mut chunk = [0; 8192];
+        // An order is answered before the next one comes, so that nothing follows its end.
+        while !line.ends_with(b"\n") {
+            let (length, file) = descriptors::receive(&self.control, &mut chunk)?;
+            if length == 0 {
+                return Ok(None);
+            }
+            line.extend_from_slice(&chunk[..length]);
+            memory = memory.or(file);
+        }
+        Ok(Some((line, memory)))
+    }
+
+    fn answer(&mut self, trial: &Trial, index: usize, outcome: &Outcome) -> io::Result<()> {
         let worker = trial.workers[index].worker;
         let entries = self.ledger.entries().iter();
         let samples = entries.flat_map(|entry| entry.samples(trial.id, trial.trial, worker));
-        self.send(samples.chain(faults))
+        let captured = outcome.captured.iter();
+        let output = captured.flat_map(|captured| captured.records(trial, worker));
+        self.send(samples.chain(outcome.faults.iter().cloned()).chain(output))
     }
 
     fn send(&self, records: impl Iterator<Item = Record>) -> io::Result<()> {

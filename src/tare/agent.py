@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import selectors
 import subprocess
 import time
@@ -54,8 +55,28 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+class SilenceError(AgentError):
+    """Nothing came in time.
+
+    Parameters
+    ----------
+    seconds : float
+        For how long.
+    context : str
+        What else is known of where the agent is.
+    """
+
+    def __init__(self, seconds: float, context: str = "") -> None:
+        more = f"; {context}" if context else ""
+        super().__init__(f"the agent did not answer within {seconds:g} s{more}")
+        self.context = context
+
+
 class Channel(Protocol):
     """A two-way stream of lines to one resident agent."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when more has come."""
 
     def send(self, line: bytes) -> None:
         """Write one line (without its end). Raises AgentError if the other side is gone."""
@@ -63,7 +84,7 @@ class Channel(Protocol):
     def receive(self, timeout_s: float | None) -> bytes | None:
         """Return the next line without its end, or None where the stream has ended.
 
-        Raises AgentError when nothing came in time.
+        Raises SilenceError when nothing came in time.
         """
 
     def last_words(self) -> str:
@@ -133,6 +154,10 @@ class ProcessChannel:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._out, selectors.EVENT_READ)
 
+    def fileno(self) -> int:
+        """Return the descriptor of the agent's standard output."""
+        return self._out.fileno()
+
     def send(self, line: bytes) -> None:
         """Write one line."""
         try:
@@ -148,7 +173,7 @@ class ProcessChannel:
         while (line := self._lines.line()) is None:
             wait = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._selector.select(wait):
-                raise AgentError(f"the agent did not answer within {timeout_s:g} s")
+                raise SilenceError(timeout_s or 0.0)
             data = os.read(self._out.fileno(), 1 << 16)
             if not data:
                 return None
@@ -183,12 +208,15 @@ class ProcessChannel:
 
 
 class Agent:
-    """A resident agent: asks jobs of it and reads the records that answer them."""
+    """A resident agent: asks jobs of it and reads the records that answer them.
+
+    What it runs may try to speak for it. So a job has a number that cannot be foreseen, and every
+    record must name it.
+    """
 
     def __init__(self, channel: Channel, *, timeout_s: float = 30.0) -> None:
         self.channel = channel
-        self._jobs = 0
-        first = self._receive(timeout_s)
+        first = self.receive(timeout_s)
         if not isinstance(first, record.Hello):
             raise AgentError(f"the agent's first record is not `hello` but {type(first).__name__}")
         if first.schema != record.SCHEMA:
@@ -200,8 +228,8 @@ class Agent:
 
     def next_id(self) -> int:
         """Return a fresh number for a job."""
-        self._jobs += 1
-        return self._jobs
+        # What a number of JavaScript holds exactly.
+        return secrets.randbits(53)
 
     def submit(self, job: record.Job) -> None:
         """Send a job without waiting for its answer."""
@@ -213,19 +241,10 @@ class Agent:
         Raises
         ------
         AgentError
-            If the stream ends, or holds what is no record, before ``done``.
+            If the stream ends, or holds what answers no such job, before ``done``.
         """
-        count = 0
-        while True:
-            got = self._receive(timeout_s)
-            if isinstance(got, record.Done):
-                if got.id != job_id or got.records != count:
-                    raise AgentError(
-                        f"the agent closed job {got.id} with {got.records} records, "
-                        f"but job {job_id} brought {count}"
-                    )
-                return
-            count += 1
+        answer = Answer(self, job_id)
+        while (got := answer.next(timeout_s)) is not None:
             yield got
 
     def ask(self, job: record.Job, timeout_s: float | None = None) -> list[record.Record]:
@@ -237,7 +256,16 @@ class Agent:
         """End the agent."""
         self.channel.close()
 
-    def _receive(self, timeout_s: float | None) -> record.Record:
+    def receive(self, timeout_s: float | None) -> record.Record:
+        """Return the next record.
+
+        Raises
+        ------
+        SilenceError
+            If none came in time.
+        AgentError
+            If the stream ends, or holds what is no record.
+        """
         line = self.channel.receive(timeout_s)
         if line is None:
             said = self.channel.last_words()
@@ -252,3 +280,52 @@ class Agent:
             raise AgentError(
                 f"the agent's stream holds garbage ({error}): {line[:200]!r}"
             ) from error
+
+
+class Answer:
+    """The answer to one job, as far as it has come.
+
+    Parameters
+    ----------
+    agent : Agent
+        To which the job was submitted.
+    job_id : int
+        Its number.
+    limit : int, optional
+        More records than this are no answer: bounds what an agent can make us keep.
+    """
+
+    def __init__(self, agent: Agent, job_id: int, limit: int | None = None) -> None:
+        self._agent = agent
+        self._job_id = job_id
+        self._limit = limit
+        self._count = 0
+        self.whole = False
+
+    def next(self, timeout_s: float | None) -> record.Record | None:
+        """Return the next record, or None where the answer is whole.
+
+        Raises
+        ------
+        SilenceError
+            If none came in time.
+        AgentError
+            If the stream ends, or holds what answers no such job, or too much.
+        """
+        if self.whole:
+            return None
+        got = self._agent.receive(timeout_s)
+        if isinstance(got, record.Hello) or got.id != self._job_id:
+            raise AgentError("the agent sent a record that answers no job of this time")
+        if isinstance(got, record.Done):
+            if got.records != self._count:
+                raise AgentError(
+                    f"the agent closed a job with {got.records} records, but it brought "
+                    f"{self._count}"
+                )
+            self.whole = True
+            return None
+        self._count += 1
+        if self._limit is not None and self._count > self._limit:
+            raise AgentError(f"the agent sent more than the {self._limit:,} records of an answer")
+        return got

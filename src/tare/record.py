@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 #: Version of this schema; front and agent refuse each other when it differs.
-SCHEMA: int = 5
+SCHEMA: int = 6
 
 
 class BuiltHost(
@@ -35,10 +35,9 @@ class Capture(
     kw_only=True,
     forbid_unknown_fields=True,
 ):
-    """Standard output and error of one iteration, kept as
-    `DIRECTORY/TRIAL.WORKER.ITERATION.{out,err}`."""
+    """Standard output and error of each iteration, sent as [`Output`] when the trial is
+    over."""
 
-    directory: str
     #: Bytes kept of each stream; the rest is read and dropped.
     limit_bytes: int
 
@@ -232,6 +231,8 @@ FaultKind = Literal[
     "out_of_memory",
     # It came to a wrong result.
     "check",
+    # Processes of it are still there, whatever was done to end them.
+    "survived",
     # It could not be started: not found, not executable, bad directory.
     "launch",
     # The job itself was wrong: unknown kernel, parameter out of range, unreadable line.
@@ -242,6 +243,22 @@ FaultKind = Literal[
     # and a fallback took their place.
     "warning",
 ]
+
+
+class Handout(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """A socket at which a descriptor is had for a token.
+
+    Only the agent knows the token, so that nothing else in the instance gets the memory.
+    """
+
+    #: Path as the agent sees it.
+    socket: str
+    token: str
 
 
 class Histogram(
@@ -741,6 +758,25 @@ class Clocks(
     realtime_ns: int
 
 
+class Output(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="record",
+    tag="output",
+):
+    """What a command wrote."""
+
+    #: In base 64, as it need not be text.
+    data: str
+    id: int
+    iteration: int
+    stream: Stream
+    trial: int
+    worker: int
+
+
 class Fault(
     msgspec.Struct,
     frozen=True,
@@ -783,13 +819,13 @@ class Rendezvous(
     kw_only=True,
     forbid_unknown_fields=True,
 ):
-    """A file of shared memory in which the workers of all instances meet."""
+    """Shared memory in which the workers of all instances meet."""
 
+    #: Where the front hands it out, anew for every trial. Absent: all parties are in this
+    #: instance, and the agent makes it.
+    handout: Handout | None = None
     #: Workers that meet.
     parties: int
-    #: Path as the agent sees it. The front makes it anew, zeroed, for every trial. Absent: all
-    #: parties are in this instance, and the agent makes one.
-    path: str | None = None
 
 
 class Unshaped(
@@ -847,6 +883,12 @@ class Step(
     duration_ns: int
     #: 0: nothing passes.
     rate_bps: int
+
+
+Stream = Literal[
+    "out",
+    "err",
+]
 
 
 #: What a worker does after its last measured iteration.
@@ -943,7 +985,7 @@ class Command(
     tag="command",
 ):
     argv: tuple[str, ...]
-    #: Where to keep standard output and error; absent: dropped.
+    #: Answer with standard output and error as well; absent: dropped.
     capture: Capture | None = None
     directory: str | None = None
     #: Complete environment of the command.
@@ -975,7 +1017,7 @@ MeasureRecord = Connected | Interval | Gap | PhaseOver | MeasureOver
 
 
 #: What the agent answers.
-Record = Hello | Fact | Sample | Reading | Clocks | Fault | Done
+Record = Hello | Fact | Sample | Reading | Clocks | Output | Fault | Done
 
 
 #: How fast data may leave. Rates and amounts count bits as the interface does, headers

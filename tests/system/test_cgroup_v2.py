@@ -84,7 +84,7 @@ def execute(
                 workload=record.Command(
                     argv=("/bin/sh", "-c", shell),
                     environment={"PATH": "/bin"},
-                    capture=record.Capture(directory="/tmp", limit_bytes=4096),
+                    capture=record.Capture(limit_bytes=4096),
                 ),
                 workers=workers,
                 **job,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from outputs import written
 
 from tare import agent, lease, platforms, record, remnants
 from tare.errors import AgentError, PlatformError
@@ -23,11 +24,11 @@ SANDBOXES = ("cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman
 MIB = 1 << 20
 #: gVisor's kernel has to fit in, too.
 MEMORY = 192 * MIB
-#: Written into the shared directory, which is all that may be written.
+#: Nothing of what is shown may be written.
 LOOK = """\
-exec >{shared}/seen 2>&1
-(echo >/x; echo >/usr/x) 2>/dev/null
-for file in /x /usr/x /home /root/.profile; do test -e $file && echo has $file; done
+(echo >/x; echo >/usr/x; echo >{shared}/x) 2>/dev/null
+for file in /x /usr/x {shared}/x /home /root/.profile; do test -e $file && echo has $file; done
+for file in /etc/shadow /etc/gshadow; do grep -q . $file 2>/dev/null && echo has $file; done
 cat /proc/net/dev
 """
 
@@ -70,7 +71,6 @@ def started(stack: str, **given: object) -> Iterator[Started]:
                 yield Started(place.name, folder, instance, agent.Agent(instance.channel))
             finally:
                 instance.close()
-            (folder / "seen").unlink(missing_ok=True)
             assert list(folder.iterdir()) == []
         finally:
             with contextlib.suppress(OSError):
@@ -89,7 +89,11 @@ def command(speaking: agent.Agent, *argv: str) -> list[record.Record]:
             id=speaking.next_id(),
             trial=1,
             nonce=1,
-            workload=record.Command(argv=argv, environment={"PATH": "/usr/bin:/bin"}),
+            workload=record.Command(
+                argv=argv,
+                environment={"PATH": "/usr/bin:/bin"},
+                capture=record.Capture(limit_bytes=10_000),
+            ),
             workers=(record.Worker(worker=0, cpus=None),),
             iterations=1,
             warmup=0,
@@ -117,8 +121,7 @@ def test_what_a_sandbox_holds_and_hides(stack: str) -> None:
         assert next(quota.held(one.pid)).cores == 0.5
         if platforms.own_files(stack):
             look = LOOK.format(shared=one.instance.shared)
-            command(one.speaking, "/bin/sh", "-c", look)
-            seen = (one.folder / "seen").read_text().splitlines()
+            seen = written(command(one.speaking, "/bin/sh", "-c", look)).splitlines()
             assert [line for line in seen if line.startswith("has")] == []
             assert [line.split(":")[0].strip() for line in seen if ":" in line] == ["lo"]
         allocate = ("/proc/self/exe", "truth", "allocate", str(2 * MEMORY // MIB))

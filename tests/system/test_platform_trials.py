@@ -8,8 +8,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from outputs import written
 
 from tare import agent, lease, platforms, record, remnants
+from tare.execute.meeting import Meeting
 
 pytestmark = pytest.mark.system
 
@@ -51,9 +53,6 @@ def test_workers_of_two_instances_meet(session: str, stack: str) -> None:
     if not found.works:
         pytest.skip(f"{stack}: {found.why}")
     shared = Path("/dev/shm") / session
-    meeting = shared / "rendezvous"
-    meeting.write_bytes(bytes(4096))
-    meeting.chmod(0o666)
     workload = record.Kernel(name="null", parameters={}, repetitions=1, seed=1)
     instances = [
         platforms.start(stack, platforms.Place(name=f"{session}-{n}", shared=str(shared)))
@@ -61,13 +60,26 @@ def test_workers_of_two_instances_meet(session: str, stack: str) -> None:
     ]
     try:
         speaking = [agent.Agent(instance.channel) for instance in instances]
-        for number, (instance, one) in enumerate(zip(instances, speaking, strict=True)):
-            where = record.Rendezvous(path=f"{instance.shared}/rendezvous", parties=2)
-            workers = (record.Worker(worker=number, cpus=None),)
-            one.submit(trial(workload, id=one.next_id(), workers=workers, rendezvous=where))
+        meeting = Meeting(shared, 2)
+        parts = [
+            trial(
+                workload,
+                id=one.next_id(),
+                workers=(record.Worker(worker=number, cpus=None),),
+                rendezvous=meeting.invite(instance.shared),
+            )
+            for number, (instance, one) in enumerate(zip(instances, speaking, strict=True))
+        ]
+        with meeting.held():
+            for one, part in zip(speaking, parts, strict=True):
+                one.submit(part)
+            said = [
+                list(one.answer(part.id, 60)) for one, part in zip(speaking, parts, strict=True)
+            ]
+        # Nothing is left of where they met that anybody could open.
+        assert list(shared.iterdir()) == []
         skews: list[record.Sample] = []
-        for number, one in enumerate(speaking):
-            records = list(one.answer(1, 60))
+        for number, records in enumerate(said):
             assert [r for r in records if isinstance(r, record.Fault)] == []
             samples = [r for r in records if isinstance(r, record.Sample)]
             assert {s.worker for s in samples if s.worker is not None} == {number}
@@ -106,7 +118,7 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
             environment={},
             directory=None,
             input=None,
-            capture=record.Capture(directory=instance.shared, limit_bytes=1000),
+            capture=record.Capture(limit_bytes=1000),
         )
         records = one.ask(trial(workload, id=one.next_id(), iterations=1), 60)
         assert [r for r in records if isinstance(r, record.Fault)] == []
@@ -114,7 +126,6 @@ def test_a_command_runs_in_the_image_of_the_user(session: str) -> None:
             r.value for r in records if isinstance(r, record.Sample) and r.metric == "exit_code"
         ]
         assert codes[0] == 0
-        (said,) = Path(shared).glob("1.0.0.out")
-        assert "tare-agent" in said.read_text()
+        assert "tare-agent" in written(records)
     finally:
         instance.close()

@@ -84,7 +84,7 @@ class Guest:
         return self.agent.ask(trial, timeout_s=90)
 
     def shell(self, script: str, **changes: Any) -> list[record.Record]:
-        capture = record.Capture(directory=self.instance.shared, limit_bytes=4096)
+        capture = record.Capture(limit_bytes=4096)
         argv = ("/bin/sh", "-c", script)
         return self.execute(
             record.Command(argv=argv, environment={"PATH": PATH}, capture=capture), **changes
@@ -196,7 +196,7 @@ def test_what_goes_wrong_inside_is_told_and_the_guest_goes_on(guest: Guest) -> N
 
 
 def test_two_workers_of_one_guest_meet_in_it(guest: Guest) -> None:
-    met = record.Rendezvous(path=None, parties=2)
+    met = record.Rendezvous(handout=None, parties=2)
     kernel = record.Kernel(name="null", parameters={}, repetitions=1, seed=1)
     records = guest.execute(kernel, workers=2, iterations=2, rendezvous=met)
     assert not faults(records)
@@ -213,7 +213,7 @@ def test_a_kernel_that_panics_is_told_with_its_last_words() -> None:
 
 def test_a_guest_that_hangs_is_not_waited_for_longer_than_told() -> None:
     given = {"options": {"append": "rdinit=/bin/sleep", "start_s": 1.0}}
-    with session() as name, pytest.raises(PlatformError, match="said nothing within 1 s"):
+    with session() as name, pytest.raises(PlatformError, match="did not answer within 1 s"):
         platforms.start("vm", place(name, **given))
 
 

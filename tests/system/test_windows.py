@@ -55,9 +55,6 @@ def limited(stack: str) -> Iterator[tuple[platforms.Instance, Path]]:
 
 def trial(instance: platforms.Instance, folder: Path, workload: record.Workload) -> Values:
     """Execute one window by two workers, watched from the host; return values by metric."""
-    meeting = folder / "rendezvous"
-    meeting.write_bytes(bytes(4096))
-    meeting.chmod(0o666)
     observer = Observer(1, teardown=False)
     try:
         assert instance.host_pid is not None
@@ -67,7 +64,7 @@ def trial(instance: platforms.Instance, folder: Path, workload: record.Workload)
             id=speaking.next_id(), trial=1, nonce=1, workload=workload,
             workers=tuple(record.Worker(worker=w, cpus=None) for w in range(2)),
             iterations=1, warmup=0, process="fresh", tail="loaded",
-            rendezvous=record.Rendezvous(path=f"{instance.shared}/rendezvous", parties=2),
+            rendezvous=record.Rendezvous(handout=None, parties=2),
             timeout_ns=20_000_000_000, linger_ns=1_000_000_000, observe=False, user=None,
             window=record.Window(periods=PERIODS, period_ns=PERIOD_NS, throttled=True),
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,12 +27,17 @@ class ScriptedChannel:
         self.seen: dict[str, int] = {}
         self.lines: deque[bytes] = deque()
         self.closed = False
+        #: Readable at any time.
+        self.ready = os.eventfd(1)
         self._say(
             record.Hello(
                 schema=record.SCHEMA, version="script", boot_id=None, pid=1, uid=0,
                 monotonic_ns=0, realtime_ns=0,
             )
         )  # fmt: skip
+
+    def fileno(self) -> int:
+        return self.ready
 
     def send(self, line: bytes) -> None:
         job = msgspec.json.decode(line, type=record.Job)
@@ -87,6 +93,8 @@ class ScriptedChannel:
         return "the script ended"
 
     def close(self) -> None:
+        if not self.closed:
+            os.close(self.ready)
         self.closed = True
 
 

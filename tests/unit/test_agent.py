@@ -24,6 +24,9 @@ class Replay:
         self.lines = deque(lines)
         self.sent: list[bytes] = []
 
+    def fileno(self) -> int:
+        return -1
+
     def send(self, line: bytes) -> None:
         self.sent.append(line)
 
@@ -39,7 +42,7 @@ class Replay:
 
 def ask(*lines: bytes) -> list[record.Record]:
     agent = Agent(Replay(HELLO, *lines))
-    return agent.ask(record.MeasureSelf(id=agent.next_id()))
+    return agent.ask(record.MeasureSelf(id=1))
 
 
 def test_a_whole_answer_is_returned_without_its_done() -> None:

@@ -75,7 +75,7 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., An
     """Conduct a session and return its journal, its differences, and what progress was told."""
     monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
     monkeypatch.setattr("tare.execute.opening.agent.digest", lambda: "0" * 64)
-    monkeypatch.setattr("tare.execute.session.MEMORY", tmp_path)
+    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"
     folder.mkdir()

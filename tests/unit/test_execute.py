@@ -64,7 +64,7 @@ def session(
     """Conduct a session and return its whole journal."""
     monkeypatch.setattr("tare.execute.session.Observer", BlindObserver)
     monkeypatch.setattr("tare.execute.opening.agent.digest", lambda: "0" * 64)
-    monkeypatch.setattr("tare.execute.session.MEMORY", tmp_path)
+    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder = tmp_path / "results"
     folder.mkdir()
@@ -429,7 +429,7 @@ def test_workers_of_one_machine_meet_where_the_agent_says(session: Any) -> None:
 
     def meeting(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
         assert job.rendezvous is not None
-        places.append(job.rendezvous.path)
+        places.append(job.rendezvous.handout)
         return steady(job, worker)
 
     asked = experiment(factors={"platform": ("bare",), "workers": (2,)}, instances="shared")

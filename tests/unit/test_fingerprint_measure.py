@@ -67,7 +67,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Behaviou
         (tmp_path / name).mkdir()
     monkeypatch.setattr(lease, "_folders", lambda: [tmp_path / "leases"])
     monkeypatch.setattr(remnants, "FOLDERS", (tmp_path / "shared",))
-    monkeypatch.setattr(measure, "_MEMORY", tmp_path / "shared")
+    monkeypatch.setattr("tare.platforms.session_folder.MEMORY", tmp_path / "shared")
     monkeypatch.setattr(measure, "catalogue", lambda: known)
     monkeypatch.setattr(room, "disk", lambda asked, size: (tmp_path / "files", size, None))
     places: list[Place] = []

@@ -171,8 +171,8 @@ def test_in_a_container_it_finds_what_the_container_shows(stub: Stub) -> None:
     assert inner.view(outer, place).agent == "/tare/tare-agent"
     shell, _, script = inner.wrap(["/tare/tare-agent", "serve"], outer, place)
     assert shell == "/bin/sh"
-    assert "--dir=/tare=/tare --dir=/shared=/tare/shared:rw" in script
-    assert f"--meta=/tare/shared/{place.name}.meta" in script
+    assert "--dir=/tare=/tare --dir=/shared=/tare/shared -" in script
+    assert f"--meta=/tare-scratch/{place.name}.meta" in script
     inner.ended(place)
 
 

@@ -101,14 +101,17 @@ def test_a_root_that_is_not_there_is_told() -> None:
     assert caught.value.hint == "ls -d /no/such"
 
 
-def test_nothing_but_the_shared_directory_is_writable() -> None:
-    words = BUBBLEWRAP.wrap(ARGV, HOST, PLACE)
+@pytest.mark.parametrize("writable", [False, True])
+def test_nothing_that_is_shown_is_writable_but_for_probes(writable: bool) -> None:
+    place = msgspec.structs.replace(PLACE, writable=writable)
+    words = BUBBLEWRAP.wrap(ARGV, HOST, place)
     assert words[-len(ARGV) :] == ARGV
-    writable = [words[n + 1 : n + 3] for n, word in enumerate(words) if word == "--bind"]
-    assert writable == [["/dev/shm/tare-0123ab", "/tare/shared"]]
-    _, config = bundle(RUNC.wrap(ARGV, HOST, PLACE))
+    found = [words[n + 1 : n + 3] for n, word in enumerate(words) if word == "--bind"]
+    assert found == ([["/dev/shm/tare-0123ab", "/tare/shared"]] if writable else [])
+    _, config = bundle(RUNC.wrap(ARGV, HOST, place))
     binds = [mount for mount in config["mounts"] if mount["type"] == "bind"]
-    assert [one["destination"] for one in binds if "ro" not in one["options"]] == ["/tare/shared"]
+    open_to_it = [one["destination"] for one in binds if "ro" not in one["options"]]
+    assert open_to_it == (["/tare/shared"] if writable else [])
     assert config["root"] == {"path": "root", "readonly": True}
     assert config["process"]["args"] == ARGV
 
@@ -117,6 +120,7 @@ def test_a_container_is_held_to_its_place() -> None:
     place = msgspec.structs.replace(PLACE, cores=0.5, cpus=(1, 3), memory_bytes=1 << 26)
     _, config = bundle(RUNC.wrap(ARGV, HOST, place))
     assert config["linux"]["resources"] == {
+        "devices": [{"allow": False, "access": "rwm"}],
         "cpu": {"quota": 50_000, "period": 100_000, "cpus": "1,3"},
         "memory": {"limit": 1 << 26, "swap": 1 << 26},
     }

@@ -18,6 +18,9 @@ impl Course {
     pub(super) fn conclude(mut self, part: &mut Part, entry: &mut Entry) -> bool {
         if let Some(capture) = &mut self.capture {
             capture.drain();
+            if let Some(captured) = &mut part.captured {
+                captured.end(entry.iteration.unwrap_or_default(), capture);
+            }
         }
         let counted = part.worker.group.read().since(&self.before);
         let head = part.worker.page.head();
@@ -131,7 +134,7 @@ impl Course {
         }
         if !self.tree.empty {
             let message = format!("{} left processes that cannot be killed", part.subject());
-            part.fault(entry.iteration, FaultKind::Warning, message, None);
+            part.fault(entry.iteration, FaultKind::Survived, message, None);
         }
     }
 }

@@ -87,6 +87,11 @@ impl Program {
                 check(Step::User, libc::setresgid(user.gid, user.gid, user.gid))?;
                 check(Step::User, libc::setresuid(user.uid, user.uid, user.uid))?;
             }
+            if let Some(input) = &self.input {
+                let file = libc::open(input.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+                check(Step::Input, file)?;
+                check(Step::Input, libc::dup2(file, libc::STDIN_FILENO))?;
+            }
             if let Some(directory) = &self.directory {
                 check(Step::Directory, libc::chdir(directory.as_ptr()))?;
             }

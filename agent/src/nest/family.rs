@@ -174,7 +174,10 @@ impl Family {
     fn look(&mut self, most: Duration) {
         let deadline = clock::monotonic() + most.as_nanos() as i64;
         let _ = watch::poll([self.signals.as_raw_fd()], Some(deadline));
-        while let Some(signal) = self.signals.take() {
+        for _ in 0..tree::AT_ONCE {
+            let Some(signal) = self.signals.take() else {
+                break;
+            };
             match signal {
                 libc::SIGCHLD => {}
                 // SAFETY: a plain question.
@@ -183,7 +186,10 @@ impl Family {
                 other => self.asked = Some(format!("it was sent {}", signal_name(other))),
             }
         }
-        while let Ok(Waiting::Ended(pid)) = tree::ended() {
+        for _ in 0..tree::AT_ONCE {
+            let Ok(Waiting::Ended(pid)) = tree::ended() else {
+                return;
+            };
             let Ok((status, _)) = tree::wait(pid) else {
                 return;
             };

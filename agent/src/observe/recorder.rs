@@ -1,5 +1,6 @@
 //! One event per CPU for the whole session, drained as they fill up and before every answer.
 
+use std::collections::HashSet;
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -23,6 +24,20 @@ pub struct Recorder {
     /// Lost so far: before this trial, and as recorded in the rings.
     lost_before: u64,
     lost_recorded: u64,
+}
+
+/// Agents with what they have forked so far; none where that is not known of all of them, or
+/// there are none that are seen here.
+fn launchers(agents: impl Iterator<Item = u32>) -> Option<HashSet<i32>> {
+    let mut found = HashSet::new();
+    let mut asked: Vec<i32> = agents.map(|pid| pid as i32).collect();
+    while let Some(pid) = asked.pop() {
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        let children = children.split_whitespace();
+        asked.extend(children.filter_map(|child| child.parse::<i32>().ok()));
+        found.insert(pid);
+    }
+    Some(found).filter(|found| !found.is_empty())
 }
 
 impl Recorder {
@@ -58,10 +73,10 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// A trial is about to start.
-    pub fn begin(&mut self, nonce: u32) {
+    /// A trial is about to start, in which these agents launch.
+    pub fn begin(&mut self, nonce: u32, agents: impl Iterator<Item = u32>) {
         self.drain();
-        self.tracker.begin(nonce);
+        self.tracker.begin(nonce, launchers(agents));
         self.lost_before = self.lost_so_far();
     }
 

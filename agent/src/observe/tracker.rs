@@ -2,7 +2,7 @@
 
 mod shares;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::marker::Marker;
 use crate::perf::{Happening, What};
@@ -46,9 +46,15 @@ impl Course {
 }
 
 /// Follows the marked processes of one session and all their descendants.
+///
+/// Any process can take any name, and a marker is to be seen while a launcher waits to begin. So a
+/// marker counts only of a process that an agent has forked, and only once: not of what it becomes,
+/// and not of what descends from it.
 #[derive(Debug, Default)]
 pub struct Tracker {
     nonce: Option<u32>,
+    /// Agents and what they have forked, as far as it is not marked; None: not known.
+    launchers: Option<HashSet<i32>>,
     /// By number, in order of their markers.
     courses: HashMap<u64, Course>,
     next: u64,
@@ -69,8 +75,9 @@ struct Member {
 
 impl Tracker {
     /// Forgets what is over, and follows markers with this nonce from here on.
-    pub fn begin(&mut self, nonce: u32) {
+    pub fn begin(&mut self, nonce: u32, launchers: Option<HashSet<i32>>) {
         self.nonce = Some(nonce & MARKED);
+        self.launchers = launchers;
         self.courses.clear();
         self.dying.clear();
         self.threads.clear();
@@ -133,7 +140,7 @@ impl Tracker {
             return;
         }
         let marker = Marker::read(name).filter(|marker| Some(marker.nonce) == self.nonce);
-        if let Some(marker) = marker {
+        if let Some(marker) = marker.filter(|_| self.may_be_marked(pid)) {
             self.members.insert(pid, Member::new(self.next));
             let course = Course {
                 marker,
@@ -150,8 +157,22 @@ impl Tracker {
         }
     }
 
+    /// Whether it is fresh from a launcher.
+    fn may_be_marked(&mut self, pid: i32) -> bool {
+        let launched = match &mut self.launchers {
+            Some(launchers) => launchers.remove(&pid),
+            None => true,
+        };
+        launched && !self.members.contains_key(&pid)
+    }
+
     fn forked(&mut self, parent: i32, pid: i32, tid: i32, time_ns: i64) {
         self.dying.remove(&tid);
+        if let Some(launchers) = &mut self.launchers {
+            if launchers.contains(&parent) {
+                launchers.insert(pid);
+            }
+        }
         if let Some(member) = self.members.get(&parent) {
             // Who is new would like to run.
             self.threads
@@ -170,6 +191,9 @@ impl Tracker {
     }
 
     fn ended(&mut self, pid: i32, tid: i32, time_ns: i64) {
+        if let Some(launchers) = self.launchers.as_mut().filter(|_| pid == tid) {
+            launchers.remove(&pid);
+        }
         let gone = self.threads.end(tid, time_ns);
         if let Some((number, state, ns)) = gone {
             if let Some(course) = self.courses.get_mut(&number) {

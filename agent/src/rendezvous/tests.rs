@@ -1,34 +1,62 @@
-use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixListener;
 use std::thread;
 
 use super::*;
 
-/// A file as the front makes it, removed when dropped.
-struct Place(PathBuf);
+/// Memory as the front makes it.
+struct Place(OwnedFd);
 
 impl Place {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("tare-{}-{name}", std::process::id()));
-        fs::write(&path, [0; SIZE]).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(mapping::memory_file(SIZE).unwrap())
     }
 
     fn join(&self, party: u32, parties: u32) -> Rendezvous {
-        Rendezvous::join(self.0.to_str().unwrap(), party, parties).unwrap()
+        Rendezvous::join(self.0.try_clone().unwrap(), party, parties).unwrap()
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+#[test]
+fn the_front_hands_memory_out_for_its_token_alone() {
+    let path = std::env::temp_dir().join(format!("tare-{}-handout", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let front = UnixListener::bind(&path).unwrap();
+    let place = Place::new();
+    let asked = |token: &str| record::Rendezvous {
+        handout: Some(record::Handout {
+            socket: path.to_str().unwrap().to_string(),
+            token: token.to_string(),
+        }),
+        parties: 2,
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 {
+                let (mut asking, _) = front.accept().unwrap();
+                let mut said = String::new();
+                BufReader::new(&asking).read_line(&mut said).unwrap();
+                if said == "right\n" {
+                    descriptors::send(&asking, b"!", place.0.as_fd()).unwrap();
+                } else {
+                    asking.write_all(b"?").unwrap();
+                }
+            }
+        });
+        assert!(memory(&asked("wrong")).is_err());
+        let memory = memory(&asked("right")).unwrap();
+        let theirs = Rendezvous::join(memory, 1, 2).unwrap();
+        place.join(0, 2).finish();
+        theirs.finish();
+        assert!(theirs.all_finished());
+    });
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
 fn nobody_goes_on_before_everybody_is_there() {
     const ROUNDS: u32 = 200;
-    let place = Place::new("rounds");
+    let place = Place::new();
     let arrived = AtomicU32::new(0);
     thread::scope(|scope| {
         for party in 0..3 {
@@ -52,7 +80,7 @@ fn nobody_goes_on_before_everybody_is_there() {
 
 #[test]
 fn who_has_left_is_not_waited_for() {
-    let place = Place::new("left");
+    let place = Place::new();
     let (stays, leaves) = (place.join(0, 2), place.join(1, 2));
     thread::scope(|scope| {
         scope.spawn(move || (1..=3).for_each(|round| stays.meet(round)));
@@ -65,7 +93,7 @@ fn who_has_left_is_not_waited_for() {
 
 #[test]
 fn who_is_gone_without_a_word_is_not_waited_for() {
-    let place = Place::new("gone");
+    let place = Place::new();
     let stays = place.join(0, 2);
     drop(place.join(1, 2));
     stays.meet(1);
@@ -75,7 +103,7 @@ fn who_is_gone_without_a_word_is_not_waited_for() {
 
 #[test]
 fn who_has_not_come_yet_is_waited_for() {
-    let place = Place::new("late");
+    let place = Place::new();
     let (early, watcher) = (place.join(0, 2), place.join(0, 2));
     early.mark_the_dead();
     thread::scope(|scope| {
@@ -90,11 +118,11 @@ fn who_has_not_come_yet_is_waited_for() {
 
 #[test]
 fn a_file_that_is_none_of_ours_is_refused() {
-    let place = Place::new("short");
-    fs::write(&place.0, [0; 100]).unwrap();
-    let path = place.0.to_str().unwrap();
-    let refusal = |path, party, parties| Rendezvous::join(path, party, parties).err().unwrap();
-    assert!(refusal(path, 0, 2).contains("100 bytes"));
-    assert!(refusal(path, 2, 2).contains("worker 2"));
-    assert!(refusal("/nowhere/file", 0, 2).contains("cannot open"));
+    let place = Place::new();
+    let short = mapping::memory_file(100).unwrap();
+    let refusal = |memory, party, parties| Rendezvous::join(memory, party, parties).err().unwrap();
+    assert!(refusal(short, 0, 2).contains("100 bytes"));
+    let whole = || place.0.try_clone().unwrap();
+    assert!(refusal(whole(), 2, 2).contains("worker 2 of 2"));
+    assert!(refusal(whole(), 0, PARTIES as u32 + 1).contains("at most"));
 }

@@ -1,5 +1,8 @@
 //! One worker in one trial, and what it says of itself.
 
+use std::os::fd::OwnedFd;
+
+use crate::capture::Captured;
 use crate::failure;
 use crate::kernel_process::{Meeting, Script};
 use crate::launch::{self, Image, Program};
@@ -24,6 +27,8 @@ pub struct Part<'a> {
     pub number: u32,
     pub program: Program,
     pub meeting: Option<Rendezvous>,
+    /// What its processes write, where that is wanted.
+    pub captured: Option<Captured>,
     /// Follow what is launched by events of its own.
     pub observe: bool,
     pub faults: Vec<Record>,
@@ -32,7 +37,12 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    pub fn new(worker: &'a mut Worker, job: &'a Trial, index: usize) -> Result<Self, String> {
+    pub fn new(
+        worker: &'a mut Worker,
+        job: &'a Trial,
+        index: usize,
+        memory: Option<OwnedFd>,
+    ) -> Result<Self, String> {
         let given = &job.workers[index];
         check(job)?;
         let iterations = job.warmup.saturating_add(job.iterations) as usize;
@@ -45,8 +55,8 @@ impl<'a> Part<'a> {
         let meeting = job.rendezvous.as_ref();
         let meeting = meeting
             .map(|meeting| {
-                let path = meeting.path.as_deref().ok_or("the meeting has no place")?;
-                Rendezvous::join(path, given.worker, meeting.parties)
+                let memory = memory.ok_or("the meeting has no memory")?;
+                Rendezvous::join(memory, given.worker, meeting.parties)
             })
             .transpose()?;
         let program = program(worker, job, given.cpus.as_deref()).inspect_err(|_| {
@@ -60,6 +70,7 @@ impl<'a> Part<'a> {
             number: given.worker,
             program,
             meeting,
+            captured: captured(job)?,
             observe: job.observe,
             faults: Vec::new(),
             next: 0,
@@ -210,15 +221,29 @@ fn program(worker: &Worker, job: &Trial, cpus: Option<&[u32]>) -> Result<Program
             argv,
             environment,
             directory,
+            input,
             ..
         } => {
             let command = argv.first().ok_or("the command is empty")?;
             let image = launch::candidates(command, environment)?;
             let arguments = argv.iter().map(String::as_str);
-            Program::new(image, arguments, environment)?.within(directory.as_deref())?
+            Program::new(image, arguments, environment)?
+                .reading(input.as_deref())?
+                .within(directory.as_deref())?
         }
     };
     Ok(program.on(cpus).run_by(job.user.as_ref()))
+}
+
+fn captured(job: &Trial) -> Result<Option<Captured>, String> {
+    match &job.workload {
+        Workload::Command { capture, .. } => capture
+            .as_ref()
+            .map(Captured::new)
+            .transpose()
+            .map_err(|error| format!("cannot keep the output: {error}")),
+        Workload::Kernel { .. } => Ok(None),
+    }
 }
 
 /// A fault of a trial's worker.

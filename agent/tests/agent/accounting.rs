@@ -1,26 +1,19 @@
 //! Figures against what the programs know of themselves.
 
-use std::fs;
-
 use serde_json::json;
 
-use crate::session::{command, is_static, scratch, with, Session};
+use crate::session::{command, is_static, with, Session};
 
 const MS: i64 = 1_000_000;
 
 #[test]
 fn wall_and_cpu_contain_what_a_spinner_knows_of_itself() {
     let mut agent = Session::serve();
-    let directory = scratch().join("spin");
-    fs::create_dir_all(&directory).unwrap();
-    let capture = json!({"directory": directory.to_str().unwrap(), "limit_bytes": 100});
+    let capture = json!({"limit_bytes": 100});
     let spin = with(command(&["spin", "50"]), "capture", capture);
-    let job = agent.job(spin, json!({"iterations": 3, "observe": true}));
-    let trial = job["trial"].as_u64().unwrap();
-    let answer = agent.ask(job);
+    let answer = agent.trial(spin, json!({"iterations": 3, "observe": true}));
     for iteration in 0..3 {
-        let path = directory.join(format!("{trial}.0.{iteration}.out"));
-        let said = fs::read_to_string(path).unwrap();
+        let said = String::from_utf8(answer.output(iteration as u32, "out")).unwrap();
         let own: Vec<i64> = said
             .split_whitespace()
             .map(|word| word.parse().unwrap())

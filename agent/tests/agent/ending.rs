@@ -128,3 +128,16 @@ fn without_proc_it_does_what_it_can() {
     assert!(agent.wait().success());
     eventually("no process is left", || processes("1000000005").is_empty());
 }
+
+#[test]
+fn a_worker_that_is_stopped_keeps_nobody_waiting() {
+    let mut agent = Session::serve();
+    let stop = crate::session::any_command(&["/bin/sh", "-c", "kill -STOP $PPID; exec sleep 600"]);
+    let answer = agent.trial(stop, json!({}));
+    let (kind, message) = answer.fault();
+    assert_eq!(kind, "signal");
+    assert!(message.contains("stopped"), "{message}");
+    eventually("what it launched is gone", || processes("600").is_empty());
+    let answer = agent.trial(command(&[]), json!({}));
+    assert!(answer.faults().is_empty(), "{:?}", answer.faults());
+}

@@ -49,9 +49,6 @@ fn surroundings_that_do_not_exist_are_named() {
     let answer = agent.trial(command(&[]), far);
     assert_eq!(answer.fault().0, "launch");
     assert!(answer.fault().1.contains("CPUs"), "{}", answer.fault().1);
-    let capture = json!({"directory": "/nowhere", "limit_bytes": 10});
-    let answer = agent.trial(with(command(&[]), "capture", capture), json!({}));
-    assert!(answer.fault().1.contains("/nowhere"));
 }
 
 #[test]
@@ -90,25 +87,36 @@ fn endings_are_told_apart() {
 #[test]
 fn output_is_kept_up_to_a_limit() {
     let mut agent = Session::serve();
-    let directory = scratch().join("output");
-    fs::create_dir_all(&directory).unwrap();
-    let capture = json!({"directory": directory.to_str().unwrap(), "limit_bytes": 100_000});
+    let capture = json!({"limit_bytes": 100_000});
     let loud = with(command(&["write", "300000"]), "capture", capture.clone());
-    let job = agent.job(loud, json!({"iterations": 2}));
-    let trial = job["trial"].as_u64().unwrap();
-    assert!(agent.ask(job).faults().is_empty());
+    let answer = agent.trial(loud, json!({"iterations": 2}));
+    assert!(answer.faults().is_empty());
     for iteration in 0..2 {
-        for (ending, byte) in [("out", b'o'), ("err", b'e')] {
-            let path = directory.join(format!("{trial}.0.{iteration}.{ending}"));
-            assert_eq!(fs::read(path).unwrap(), vec![byte; 100_000]);
+        for (stream, byte) in [("out", b'o'), ("err", b'e')] {
+            assert_eq!(answer.output(iteration, stream), vec![byte; 100_000]);
         }
     }
+    let silent = with(command(&[]), "capture", capture.clone());
+    assert!(agent.trial(silent, json!({})).output(0, "out").is_empty());
+    // Over all iterations there is a limit as well, and what is beyond it is told.
+    let much = json!({"limit_bytes": 40_000_000});
+    let loud = with(
+        any_command(&["head", "-c40000000", "/dev/zero"]),
+        "capture",
+        much,
+    );
+    let answer = agent.trial(loud, json!({"iterations": 2}));
+    assert_eq!(answer.output(0, "out").len(), 40_000_000);
+    assert_eq!(answer.output(1, "out").len(), (64 << 20) - 40_000_000);
+    assert_eq!(answer.faults()[0].0, "warning");
+    assert!(answer.faults()[0].1.contains("64 MiB"));
     // The end of what a failing command said is its evidence, whatever the limit was.
     let words = ["-c", &format!("{} write 5000; exit 1", subject())];
     let argv = [&["/bin/sh"], &words[..]].concat();
     let failing = with(any_command(&argv), "capture", capture);
     let answer = agent.trial(failing, json!({}));
-    let evidence = answer.0.last().unwrap()["evidence"].as_str().unwrap();
+    let fault = answer.0.iter().find(|record| record["record"] == "fault");
+    let evidence = fault.unwrap()["evidence"].as_str().unwrap();
     assert_eq!(evidence.len(), 2048);
     assert!(evidence.starts_with('e') && evidence.ends_with('!'));
 }
@@ -119,9 +127,7 @@ fn directory_input_and_user_are_as_asked() {
         return;
     }
     let mut agent = Session::serve();
-    let directory = scratch().join("as-user");
-    fs::create_dir_all(&directory).unwrap();
-    let capture = json!({"directory": directory.to_str().unwrap(), "limit_bytes": 1000});
+    let capture = json!({"limit_bytes": 1000});
     let home = with(
         with(command(&["who"]), "capture", capture.clone()),
         "directory",
@@ -132,20 +138,27 @@ fn directory_input_and_user_are_as_asked() {
     fs::copy(subject(), &open).unwrap();
     let home = with(home, "argv", json!([open.to_str().unwrap(), "who"]));
     let user = json!({"user": {"uid": 65534, "gid": 65533, "groups": [1, 2, 3]}});
-    let job = agent.job(home, user);
-    let trial = job["trial"].as_u64().unwrap();
-    let answer = agent.ask(job);
-    fs::remove_file(open).unwrap();
+    let answer = agent.trial(home, user.clone());
     assert!(answer.faults().is_empty(), "{:#?}", answer.0);
-    let said = fs::read_to_string(directory.join(format!("{trial}.0.0.out"))).unwrap();
-    assert_eq!(said, "65534 65533 3 /\n");
+    assert_eq!(answer.output(0, "out"), b"65534 65533 3 /\n");
+    // What that user may not read, it is not given either.
+    let private = scratch().join("private");
+    fs::write(&private, "private").unwrap();
+    fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
+    let copy = with(
+        command(&["copy"]),
+        "argv",
+        json!([open.to_str().unwrap(), "copy"]),
+    );
+    let copy = with(copy, "input", json!(private.to_str().unwrap()));
+    let answer = agent.trial(copy, user);
+    fs::remove_file(open).unwrap();
+    assert_eq!(answer.fault().0, "launch");
+    assert!(answer.fault().1.contains("cannot read the input"));
 
     let input = scratch().join("input");
     fs::write(&input, "what is read").unwrap();
     let copy = with(command(&["copy"]), "input", json!(input.to_str().unwrap()));
-    let job = agent.job(with(copy, "capture", capture), json!({}));
-    let trial = job["trial"].as_u64().unwrap();
-    agent.ask(job);
-    let said = fs::read_to_string(directory.join(format!("{trial}.0.0.out"))).unwrap();
-    assert_eq!(said, "what is read");
+    let answer = agent.trial(with(copy, "capture", capture), json!({}));
+    assert_eq!(answer.output(0, "out"), b"what is read");
 }

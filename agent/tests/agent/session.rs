@@ -1,6 +1,9 @@
 //! A running agent, spoken to as the front does.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, IoSlice, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +11,8 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use base64::prelude::{Engine, BASE64_STANDARD};
+use rustix::net::{sendmsg, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde_json::{json, Value};
 
 /// Of this run of the tests, so that two at once do not see each other.
@@ -177,6 +182,22 @@ impl Answer {
             .unwrap_or_else(|| panic!("no {metric} from {source} in {:#?}", self.0))
     }
 
+    /// What a stream of an iteration of the first worker's held.
+    pub fn output(&self, iteration: u32, stream: &str) -> Vec<u8> {
+        let own = |record: &&Value| {
+            record["record"] == "output"
+                && record["worker"] == 0
+                && record["iteration"] == iteration
+                && record["stream"] == stream
+        };
+        let pieces: Vec<_> = self.0.iter().filter(own).collect();
+        assert!(!pieces.is_empty(), "a stream that is kept is sent");
+        let decoded = pieces
+            .iter()
+            .map(|piece| BASE64_STANDARD.decode(piece["data"].as_str().unwrap()));
+        decoded.flat_map(Result::unwrap).collect()
+    }
+
     /// Kinds and messages of the faults.
     pub fn faults(&self) -> Vec<(&str, &str)> {
         let faults = self.0.iter().filter(|record| record["record"] == "fault");
@@ -265,12 +286,38 @@ pub fn with(mut workload: Value, key: &str, value: Value) -> Value {
     workload
 }
 
-/// A fresh file for workers to meet in.
+/// Fresh memory for workers to meet in, handed out to everybody who asks.
 pub fn rendezvous(parties: u32) -> Value {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let path = scratch().join(format!("meeting{}", COUNT.fetch_add(1, Ordering::Relaxed)));
-    std::fs::write(&path, [0; 4096]).unwrap();
-    json!({"path": path.to_str().unwrap(), "parties": parties})
+    let name = format!("meeting{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let path = scratch().join(name);
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path.with_extension("memory"))
+        .unwrap();
+    file.set_len(4096).unwrap();
+    let front = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for asking in front.incoming().map_while(Result::ok) {
+            hand_out(&asking, &file);
+        }
+    });
+    let socket = path.to_str().unwrap();
+    json!({"handout": {"socket": socket, "token": "token"}, "parties": parties})
+}
+
+fn hand_out(asking: &UnixStream, file: &std::fs::File) {
+    let mut said = String::new();
+    BufReader::new(asking).read_line(&mut said).unwrap();
+    assert_eq!(said, "token\n");
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let files = [file.as_fd()];
+    ancillary.push(SendAncillaryMessage::ScmRights(&files));
+    let byte = [IoSlice::new(b"!")];
+    sendmsg(asking, &byte, &mut ancillary, SendFlags::empty()).unwrap();
 }
 
 pub fn workers(count: u32) -> Value {

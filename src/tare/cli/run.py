@@ -178,7 +178,7 @@ def run(
             said = summary.evidence()
             if said:
                 output.err.print(said)
-            raise TrialError(failure.message, _hint(command, capture, platform, failure.message))
+            raise TrialError(failure.message, _hint(command, capture, failure.message))
         if save is not None:
             _save(folder, save, prepared.experiment)
 
@@ -205,15 +205,11 @@ def _so_far(folder: Path | None) -> int:
     return max(past(journal.read_all(folder)).ended.values(), default=0)
 
 
-def _hint(command: list[str], capture: bool, platform: str, why: str) -> str | None:
-    from tare import platforms
-
+def _hint(command: list[str], capture: bool, why: str) -> str | None:
     if len(command) == 1 and set(" |;&<>$") & set(command[0]):
         return f"a line for the shell needs a shell: tare run -- sh -c '{command[0]}'"
     if why.startswith("the server ") or ": the server " in why:
         return "--serve: a command that stays until it is ended"
     # What did not start has said nothing.
     spoke = any(words in why for words in (" ended with ", " ended by ", " exceeded "))
-    if not spoke or not platforms.shares_memory(platform):
-        return None
-    return None if capture else "--capture shows what it said"
+    return "--capture shows what it said" if spoke and not capture else None

@@ -73,9 +73,6 @@ def seen_inside(job: record.Command, shared: str, inside: str) -> record.Command
     shared, inside : str
         The directory on this machine, and where the instance sees it.
     """
-    if job.capture is not None:
-        capture = record.Capture(directory=f"{inside}/output", limit_bytes=job.capture.limit_bytes)
-        job = msgspec.structs.replace(job, capture=capture)
     if inside == shared:
         return job
     return msgspec.structs.replace(

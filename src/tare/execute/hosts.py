@@ -36,7 +36,7 @@ class Hosts:
     experiment : Experiment
         Says how many hosts there are, what they serve, and how each level shapes them.
     folder : Path
-        In memory; the file of the hosts' addresses is put there.
+        What instances are shown; the file of the hosts' addresses is put there.
     user : User or None
         As whom servers run.
     tell : callable
@@ -77,7 +77,7 @@ class Hosts:
                 for level in map(str, experiment.factors["network"])
             }
             self._servers = Servers(
-                name, experiment.network.serve, self._emulator.hosts[1:], folder,
+                name, experiment.network.serve, self._emulator.hosts[1:],
                 self.placeholders, user, note,
             )  # fmt: skip
         except BaseException:

@@ -19,7 +19,7 @@ def network(request: Request, name: str, folder: Path, note: Callable[[str], Non
     name : str
         Of the session.
     folder : Path
-        In memory, which every platform shows.
+        What instances are shown.
     note : callable
         Takes what is to be told with the answers.
     """

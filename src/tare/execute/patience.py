@@ -1,4 +1,4 @@
-"""How long an agent is waited for."""
+"""How long an agent is waited for, and how much it may say."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ GRACE_S = 60.0
 #: How long a machine of its own may be silent in a trial without a time-out: in the first trial of
 #: a cell, and in later ones as a multiple of the longest that was good, with the grace on top.
 FIRST_S, PATIENCE = 600.0, 10
+
+
+#: Of one iteration, over all metrics and sources.
+RECORDS = 100
+#: Beside the iterations: those of a tail or a window, and pieces of what commands wrote.
+MORE_RECORDS = 2_000_000
+
+
+def most_records(job: record.Trial) -> int:
+    """Return more records than the answer to a trial can have."""
+    iterations = job.iterations + job.warmup
+    return MORE_RECORDS + len(job.workers) * iterations * RECORDS
 
 
 def limit_s(job: record.Trial) -> float | None:

@@ -46,6 +46,8 @@ class Pool:
         Takes what is to be known of every instance that is started or ended.
     network : str or None
         Path of the network namespace that all instances are to be in; None: the machine's own.
+    user : User or None
+        As whom commands run; None: as who runs this.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Pool:
         files: tuple[str, ...],
         tell: Callable[[Sequence[Told]], None],
         network: str | None = None,
+        user: record.User | None = None,
     ) -> None:
         self._name = name
         self._shared = shared
@@ -65,6 +68,7 @@ class Pool:
         self._files = files
         self._tell = tell
         self._network = network
+        self._user = user
         #: The longest unused one first.
         self._residents: dict[Key, Resident] = {}
         self._started = 0
@@ -190,6 +194,7 @@ class Pool:
             files=self._files,
             workers=len(key.workers),
             network=self._network,
+            user=self._user,
         )
         instance = platforms.start(key.platform, place)
         try:

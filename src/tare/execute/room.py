@@ -91,7 +91,7 @@ def _free(folder: Path) -> int:
 
 
 @contextlib.contextmanager
-def made(folder: Path | None, name: str, mode: int = 0o700) -> Iterator[Path | None]:
+def made(folder: Path | None, name: str) -> Iterator[Path | None]:
     """Make a directory of a session's name in a folder, and remove it at the end.
 
     Yields
@@ -103,7 +103,6 @@ def made(folder: Path | None, name: str, mode: int = 0o700) -> Iterator[Path | N
     try:
         if own is not None:
             own.mkdir(mode=0o700)
-            own.chmod(mode)
     except OSError:
         own = None
     try:

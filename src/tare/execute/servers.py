@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -13,7 +12,6 @@ from tare import agent, record
 from tare.errors import AgentError, TrialError
 from tare.network.listening import waiting
 from tare.workloads import command, placeholders
-from tare.workloads.command import CAPTURE_LIMIT_BYTES
 
 #: How long a server may take until it listens.
 LISTENS_S = 10.0
@@ -38,7 +36,6 @@ class Servers:
         name: str,
         commands: Sequence[tuple[str, ...]],
         hosts: Sequence[record.BuiltHost],
-        folder: Path,
         levels: Mapping[str, str],
         user: record.User | None,
         note: Callable[[str], None],
@@ -48,7 +45,7 @@ class Servers:
             for host in hosts:
                 for number, words in enumerate(commands, 1):
                     own = f"{name}-serve-{host.host}-{number}"
-                    self._running.append(_Server(own, words, host, folder / own, levels, user))
+                    self._running.append(_Server(own, words, host, levels, user))
             silent = self._silent(len(commands))
         except BaseException:
             self.close()
@@ -89,7 +86,6 @@ class _Server:
         name: str,
         words: tuple[str, ...],
         host: record.BuiltHost,
-        folder: Path,
         levels: Mapping[str, str],
         user: record.User | None,
     ) -> None:
@@ -97,14 +93,12 @@ class _Server:
         self._called = f"{words[0]} on host {host.host}"
         #: How it ended, with its last words; None: it runs.
         self._end: str | None = None
-        folder.mkdir(mode=0o777)
-        folder.chmod(0o777)
         argv = [str(agent.binary()), "enter", "--network", str(host.namespace), "--"]
         self._channel = agent.ProcessChannel([*argv, str(agent.binary()), "serve", "--name", name])
         try:
             speaking = agent.Agent(self._channel)
             levels = {**levels, placeholders.HOST: str(host.address)}
-            speaking.submit(_job(speaking.next_id(), words, folder, levels, user))
+            speaking.submit(_job(speaking.next_id(), words, levels, user))
         except BaseException:
             self._channel.close()
             raise
@@ -147,7 +141,6 @@ class _Server:
 def _job(
     number: int,
     words: tuple[str, ...],
-    folder: Path,
     levels: Mapping[str, str],
     user: record.User | None,
 ) -> record.Trial:
@@ -157,8 +150,8 @@ def _job(
         environment={**command.inherited(_INHERITED, os.environ), **command.of_hosts(levels)},
         directory=None,
         input=None,
-        # Its last words are wanted, and told from there.
-        capture=record.Capture(directory=str(folder), limit_bytes=CAPTURE_LIMIT_BYTES),
+        # Only its last words are wanted.
+        capture=record.Capture(limit_bytes=0),
     )
     return record.Trial(
         id=number, trial=0, nonce=0, workload=workload,

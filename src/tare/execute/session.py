@@ -7,7 +7,6 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 from tare import journal, lease, plan, plan_file, remnants
 from tare.errors import TrialError
@@ -16,8 +15,8 @@ from tare.execute.budget import Budget
 from tare.execute.networking import network
 from tare.execute.observer import Observer
 from tare.execute.opening import ending, journal_path, opening
+from tare.execute.output import Outputs
 from tare.execute.pool import Pool, Told
-from tare.execute.rendezvous import Shared
 from tare.execute.request import Decision, Request
 from tare.execute.stopped import stop
 from tare.execute.tally import Tally
@@ -25,9 +24,7 @@ from tare.execute.trial import Conductor
 from tare.execute.weighing import weigh
 from tare.experiment import Cell
 from tare.placement import placement
-
-#: Where the workers' shared memory and the captured output live during a session.
-MEMORY = Path("/dev/shm")
+from tare.platforms import session_folder
 
 
 def conduct(request: Request) -> str:
@@ -91,8 +88,12 @@ class _Session:
         self._grouped = True
         self.block = request.past.blocks
         request.progress.stage("starting the observer")
-        shared = Shared(MEMORY / name)
-        stack.callback(shared.close)
+        shared = stack.enter_context(session_folder.made(name, user=request.user))
+        outputs = None
+        if any(cell.workload.capture for cell in request.plan.cells):
+            # Before anything is measured that could put something else in its place.
+            outputs = Outputs(request.folder)
+            stack.callback(outputs.close)
         observer = Observer(nonce, teardown=request.teardown)
         stack.callback(observer.close)
         writer.write(*observer.facts)
@@ -101,12 +102,12 @@ class _Session:
                 "The kernel does not let tare watch the CPUs, so that each agent watches its own "
                 f"child, or times around it where it may not: {observer.refusal}"
             )
-        self.hosts = hosts = network(request, name, shared.folder, self._note)
+        self.hosts = hosts = network(request, name, shared, self._note)
         if hosts is not None:
             stack.callback(hosts.close)
         pool = Pool(
             name,
-            str(shared.folder),
+            str(shared),
             self.experiment,
             request.machine.memory_bytes,
             files.needed(
@@ -114,6 +115,7 @@ class _Session:
             ),
             self._instances,
             None if hosts is None else hosts.namespace,
+            request.user,
         )
         stack.callback(pool.close)
         self.conductor = Conductor(
@@ -124,6 +126,7 @@ class _Session:
             name=name,
             pool=pool,
             shared=shared,
+            outputs=outputs,
             observer=observer,
             user=request.user,
             write=writer.write,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,14 +13,17 @@ from pathlib import Path
 import msgspec
 
 from tare import loads, platforms, record, workloads
-from tare.errors import TareError, TrialError
+from tare.agent import Answer
+from tare.errors import AgentError, TareError, TrialError
+from tare.execute.answers import Asked, answers
 from tare.execute.files import from_here, seen_inside
 from tare.execute.hosts import Hosts
+from tare.execute.meeting import Meeting
 from tare.execute.observer import Observer
-from tare.execute.patience import limit_s, patience_s
+from tare.execute.output import Keep, Outputs
+from tare.execute.patience import limit_s, most_records, patience_s
 from tare.execute.pool import Pool
-from tare.execute.rendezvous import Shared
-from tare.execute.resident import Cpus, Resident
+from tare.execute.resident import Cpus, Key, Resident
 from tare.execute.values import Values
 from tare.execute.window import longest_s, window
 from tare.experiment import Cell, Experiment, LoadSpec
@@ -52,7 +55,10 @@ class Conductor:
     nonce: int
     name: str
     pool: Pool
-    shared: Shared
+    #: What instances are shown.
+    shared: Path
+    #: None: nobody wants what commands write.
+    outputs: Outputs | None
     observer: Observer
     user: record.User | None
     write: Callable[..., None]
@@ -219,7 +225,6 @@ class Conductor:
     def _measured(
         self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
     ) -> str | None:
-        meeting = self.shared.rendezvous(job.trial) if cell.workers > 1 else None
         groups = [
             record.WatchedGroup(
                 worker=r.workers[0] if len(r.workers) == 1 else None, pid=r.instance.host_pid
@@ -228,56 +233,103 @@ class Conductor:
             if r.instance.host_pid is not None
         ]
         self.observer.watch(job.trial, groups)
-        failure: str | None = None
         try:
-            asked = [(r, self._submit(job, r, meeting, cell.workers)) for r in residents]
-            for resident, job_id in asked:
-                limit = limit_s(job)
-                if limit is None and not resident.instance.shares_memory:
-                    limit = patience_s(self._longest_s.get(cell.cell))
-                answer = resident.agent.answer(job_id, limit)
-                failure = self._keep(answer, values) or failure
+            return self._answered(job, cell, residents, values)
         except BaseException:
             # Whatever its agents still do belongs to no trial.
             self.pool.discard(residents, lost=True)
             raise
         finally:
-            if meeting is not None:
-                self.shared.forget(meeting)
-            if cell.workload.capture:
-                self.shared.keep_output(self.folder / "output")
             self._keep(self.observer.collect(job.trial), values)
+
+    def _answered(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], values: Values
+    ) -> str | None:
+        """Have agents do their parts, and keep what they say."""
+        limit = limit_s(job)
+        failure: str | None = None
+        with ExitStack() as stack:
+            parts = self._parts(job, cell, residents, stack)
+            asked = []
+            for part, resident in zip(parts, residents, strict=True):
+                resident.agent.submit(part)
+                answer = Answer(resident.agent, part.id, most_records(part))
+                patient = limit is not None or resident.instance.shares_memory
+                patience = limit if patient else patience_s(self._longest_s.get(cell.cell))
+                asked.append(Asked(resident, answer, patience))
+            keeps = self._keeps(job, residents, stack)
+            for resident, got in answers(asked):
+                failure = self._said(got, job.trial, resident, keeps, values) or failure
         return failure
 
-    def _submit(
-        self, job: record.Trial, resident: Resident, meeting: str | None, parties: int
-    ) -> int:
-        inside = resident.instance.shared
+    def _parts(
+        self, job: record.Trial, cell: Cell, residents: list[Resident], stack: ExitStack
+    ) -> list[record.Trial]:
+        """Return the part of a trial that each instance does; several meet in one memory."""
+        meet = None
+        if cell.workers > 1:
+            # In an instance that has all workers the agent makes the memory.
+            meet = record.Rendezvous(handout=None, parties=cell.workers)
+        meeting = Meeting(self.shared, cell.workers) if len(residents) > 1 else None
+        parts = [
+            self._part(job, r, meet if meeting is None else meeting.invite(r.instance.shared))
+            for r in residents
+        ]
+        if meeting is not None:
+            stack.enter_context(meeting.held())
+        return parts
+
+    def _part(
+        self, job: record.Trial, resident: Resident, meet: record.Rendezvous | None
+    ) -> record.Trial:
         workload = job.workload
         if isinstance(workload, record.Command):
-            workload = seen_inside(workload, str(self.shared.folder), inside)
-        job_id = resident.agent.next_id()
-        resident.agent.submit(
-            msgspec.structs.replace(
-                job,
-                id=job_id,
-                workload=workload,
-                workers=tuple(
-                    record.Worker(worker=w, cpus=c)
-                    for w, c in zip(resident.workers, resident.cpus, strict=True)
-                ),
-                rendezvous=None
-                if meeting is None
-                else record.Rendezvous(
-                    # In a machine of its own the agent makes the place to meet.
-                    path=f"{inside}/{meeting}" if resident.instance.shares_memory else None,
-                    parties=parties,
-                ),
-                # A container has users of its own.
-                user=job.user if resident.instance.users else None,
-            )
+            workload = seen_inside(workload, str(self.shared), resident.instance.shared)
+        return msgspec.structs.replace(
+            job,
+            id=resident.agent.next_id(),
+            workload=workload,
+            workers=tuple(
+                record.Worker(worker=w, cpus=c)
+                for w, c in zip(resident.workers, resident.cpus, strict=True)
+            ),
+            rendezvous=meet,
+            # A container has users of its own.
+            user=job.user if resident.instance.users else None,
         )
-        return job_id
+
+    def _keeps(
+        self, job: record.Trial, residents: list[Resident], stack: ExitStack
+    ) -> dict[Key, Keep]:
+        """Return what keeps the output of each instance, where it is wanted."""
+        capture = job.workload.capture if isinstance(job.workload, record.Command) else None
+        if capture is None or self.outputs is None:
+            return {}
+        return {
+            r.key: stack.enter_context(self.outputs.trial(capture.limit_bytes)) for r in residents
+        }
+
+    def _said(
+        self,
+        got: record.Record,
+        trial: int,
+        resident: Resident,
+        keeps: Mapping[Key, Keep],
+        values: Values,
+    ) -> str | None:
+        """Keep what an agent said, which must be of its own part of this trial."""
+        if isinstance(got, record.Sample | record.Fault | record.Output):
+            if got.trial not in (trial, None) or got.worker not in (None, *resident.workers):
+                raise AgentError("the agent sent a record of another trial or worker")
+            if isinstance(got, record.Fault) and got.kind == "survived":
+                # With the instance, what is left of it may end as well.
+                self.write(got)
+                raise AgentError(got.message)
+            if isinstance(got, record.Output):
+                if resident.key not in keeps:
+                    raise AgentError("the agent sent an output that nobody asked for")
+                keeps[resident.key].add(got)
+        return self._keep([got], values)
 
     def _keep(self, records: Iterable[record.Record | Line], values: Values) -> str | None:
         """Write records down; return the first reason for the trial to have failed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Protocol
 
 import tare
@@ -19,12 +18,11 @@ from tare.fingerprint.choice import choose
 from tare.fingerprint.document import Fingerprint, Problem
 from tare.fingerprint.figures import gather, predicted
 from tare.fingerprint.rounds import Rounds
+from tare.platforms import session_folder
 
 #: Seconds of rounds, by effort: with tare's own start and end the whole takes 5 s, 60 s and
 #: 10 min at most.
 BUDGET_S = {"brief": 5.0, "quick": 54.0, "whole": 570.0}
-#: Where shared memory of a session lives.
-_MEMORY = Path("/dev/shm")
 #: An agent that ends so often is not started again.
 _STARTS = 3
 
@@ -116,7 +114,7 @@ class _Session:
         with ExitStack() as stack:
             elsewhere = [folder for folder in (directory, remote) if folder is not None]
             stack.enter_context(remnants.lease(name, elsewhere))
-            shared = stack.enter_context(room.made(_MEMORY, name, mode=0o777))
+            shared = stack.enter_context(session_folder.made(name))
             files = stack.enter_context(room.made(directory, f"{name}-files"))
             others = stack.enter_context(room.made(remote, f"{name}-remote"))
             given = Given(

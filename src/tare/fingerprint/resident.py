@@ -80,6 +80,7 @@ class Resident:
         place = platforms.Place(
             name=f"{self.name}-{self._started}",
             shared=self.shared,
+            writable=True,
         )
         self._started += 1
         instance = platforms.start(self.stack, place)

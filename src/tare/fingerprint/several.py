@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 
@@ -27,9 +26,8 @@ from tare.fingerprint.resident import Resident
 from tare.fingerprint.rounds import Rounds
 from tare.fingerprint.weighing import weighed
 from tare.fingerprint.weights import Weights
+from tare.platforms import session_folder
 
-#: Where shared memory of a session lives.
-_MEMORY = Path("/dev/shm")
 #: Starts after the cold one, of which the resident one is the last.
 WARM_STARTS = 6
 #: Of the time, what starts may take beyond the first of each platform.
@@ -89,7 +87,7 @@ class _Session:
         self._asked = replace(asked, words=words)
         #: The directory that all of them see lies on a disk, so that all read the same files.
         folder, self._file_bytes, _ = room.disk(asked.directory, asked.file_bytes)
-        self._folder = folder or _MEMORY
+        self._folder = folder or session_folder.MEMORY
         self._residents = [self._resident(number, stack) for number, stack in enumerate(stacks)]
         self.interrupted = False
 
@@ -104,7 +102,7 @@ class _Session:
                 (trial_probe.NAME, *words) if words else (),
             ),
             name=f"{self._name}-{number}",
-            shared=str(self._folder / self._name),
+            shared=str(self._folder / self._name / "shared"),
             folder=self._folder,
         )
 
@@ -116,7 +114,7 @@ class _Session:
         """Measure until it is enough, the time is over, or somebody interrupts."""
         with ExitStack() as stack:
             stack.enter_context(remnants.lease(self._name, [self._folder]))
-            stack.enter_context(room.made(self._folder, self._name, mode=0o777))
+            stack.enter_context(session_folder.made(self._name, self._folder, writable=True))
             for one in self._residents:
                 stack.callback(one.stop)
             try:

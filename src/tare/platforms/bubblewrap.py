@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.platforms import programs, root, unshare, versions
+from tare.platforms import oci, programs, root, unshare, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 
@@ -44,16 +44,27 @@ class Bubblewrap(Layer):
         # the agent ends with its standard input, and with the agent the namespace.
         kept = [] if place.network is None else ["--unshare-net"]
         own = [word for word in NAMESPACES if word not in kept]
-        words = [programs.named(PROGRAM, outer), *own]
+        words = [*programs.as_caller(outer, place), programs.named(PROGRAM, outer), *own]
+        # Root in it would otherwise have all rights over what it shows, and could write to it. The
+        # first process of a namespace can be neither killed nor stopped from inside.
+        words += ["--cap-drop", "ALL", "--as-pid-1"]
         for inside, outside in shown.binds:
             words += ["--ro-bind", outside, inside]
         for inside, target in shown.links:
             words += ["--symlink", target, inside]
         words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/sys", "/sys"]
+        for path in oci.READ_ONLY:
+            # To root, who owns what is there, it is open without any right.
+            words += ["--ro-bind-try", path, path]
         words += ["--tmpfs", "/tmp", "--dir", "/tare"]
         for inside, outside in shown.late:
             words += ["--ro-bind", outside, inside]
-        words += ["--ro-bind", outer.agent, root.AGENT, "--bind", outer.shared, root.SHARED]
+        for path in shown.hidden_files:
+            words += ["--ro-bind", "/dev/null", path]
+        for path in shown.hidden_folders:
+            words += ["--tmpfs", path, "--remount-ro", path]
+        bind = "--bind" if place.writable else "--ro-bind"
+        words += ["--ro-bind", outer.agent, root.AGENT, bind, outer.shared, root.SHARED]
         return [*words, "--remount-ro", "/", "--chdir", "/", "--", *argv]
 
     def mend(self, said: str) -> str | None:

@@ -14,6 +14,7 @@ class _Greeted:
     def __init__(self, channel: agent.Channel, first: bytes) -> None:
         self._channel = channel
         self._first: bytes | None = first
+        self.fileno = channel.fileno
         self.send = channel.send
         self.close = channel.close
         self.last_words = channel.last_words

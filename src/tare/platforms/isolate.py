@@ -12,7 +12,7 @@ from pathlib import Path
 from tare.errors import PlatformError
 from tare.lease import Remnant
 from tare.parameters import words
-from tare.platforms import meta
+from tare.platforms import meta, root
 from tare.platforms.layer import Figure, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -82,16 +82,17 @@ class Isolate(Layer):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the box: its system directories, the agent, the shared directory."""
-        return View(agent=f"{TARE}/{Path(outer.agent).name}", shared=SHARED, users=False)
+        agent = f"{TARE}/{Path(outer.agent).name}"
+        return View(agent=agent, shared=SHARED, scratch=root.SCRATCH, users=False)
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Initialise a box, run in it, clean it up: by a shell where isolate is."""
         box = _claim(place.name, self.settings(place)["box"])
-        said = f"{outer.shared}/{place.name}"
+        said = f"{outer.scratch}/{place.name}"
         options = [
             *("--silent", "--processes", "--open-files=0", f"--meta={said}.meta"),
             f"--dir={TARE}={Path(outer.agent).parent}",
-            f"--dir={SHARED}={outer.shared}:rw",
+            f"--dir={SHARED}={outer.shared}{':rw' if place.writable else ''}",
             *([] if place.network is None else ["--share-net"]),
             *words("[platforms.isolate] extra", self.settings(place)["extra"]),
         ]
@@ -120,7 +121,7 @@ class Isolate(Layer):
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell isolate's version, and whether its control groups are in use."""
-        said = Path(place.shared) / place.name
+        said = Path(place.scratch) / place.name
         version = meta.version(meta.read(said.with_name(f"{said.name}.version")))
         cg = meta.read(said.with_name(f"{said.name}.cg")).strip() == "--cg"
         told: list[Told] = [("isolate_control_groups", cg, None, "isolate")]
@@ -133,7 +134,7 @@ class Isolate(Layer):
         for claim in _claims():
             if meta.read(claim) == place.name:
                 _clean(claim)
-        return meta.figures(meta.read(Path(place.shared) / f"{place.name}.meta"))
+        return meta.figures(meta.read(Path(place.scratch) / f"{place.name}.meta"))
 
     def remnants(self) -> list[Remnant]:
         """Every box that tare took."""

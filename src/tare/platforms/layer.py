@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -34,8 +35,12 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Names everything that is made for it, e.g. ``tare-1a2b3c-0``.
     name: str
-    #: Host directory, in memory, which the agent inside must see and may write.
+    #: Host directory, in memory, that every instance shows, read-only unless it is ``writable``.
     shared: str
+    #: Whether the agent inside is to make files there: for probes, never beside what is measured.
+    writable: bool = False
+    #: As whom commands run that are not to have root's rights, where there are users of the host.
+    user: record.User | None = None
     cpus: tuple[int, ...] | None = None
     #: CPU time a second of time, by a quota with this period.
     cores: float | None = None
@@ -51,6 +56,11 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 1
     #: Path of the network namespace that it is to be in; None: the network that is around it.
     network: str | None = None
+
+    @property
+    def scratch(self) -> str:
+        """Host directory of this instance alone, for what its layers make; not shown inside."""
+        return str(Path(self.shared).parent / f"{self.name}.layers")
 
     @property
     def quota_us(self) -> int:
@@ -76,6 +86,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     #: Path of the shared directory.
     shared: str
+    #: Where layers that stand here make files: writable, in memory, and not seen further inside.
+    scratch: str = ""
     #: How many layers are around what sees this.
     depth: int = 0
     #: Whether users of the host exist inside, so that a command can run as one of them.

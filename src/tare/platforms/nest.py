@@ -77,6 +77,6 @@ def around(argv: list[str], nest: Nest, outer: View, place: Place) -> list[str]:
 
 
 def folder(outer: View, place: Place, layer: str) -> str:
-    """Return where a layer keeps what it needs for an instance: writable, in memory."""
-    # The same layer may stand in itself, with the same directory shared.
-    return f"{outer.shared}/{place.name}.{outer.depth}.{layer}"
+    """Return where a layer keeps what it needs for an instance."""
+    # The same layer may stand in itself.
+    return f"{outer.scratch}/{place.name}.{outer.depth}.{layer}"

@@ -14,6 +14,17 @@ PROGRAM = "systemd-nspawn"
 #: Unknown to systemd's machine manager and its units; what is around it holds it to limits.
 ALONE = ("--register=no", "--keep-unit", "--link-journal=no", "--resolv-conf=off", "--timezone=off")
 
+#: What it leaves to a container's root beyond what Docker does: with these, root in it could write
+#: to the files of the machine that are shown, and look into the agent.
+DROPPED = tuple(
+    f"CAP_{name}"
+    for name in (
+        "AUDIT_CONTROL", "DAC_READ_SEARCH", "IPC_OWNER", "LEASE", "LINUX_IMMUTABLE", "MKNOD",
+        "NET_ADMIN", "NET_BROADCAST", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_PTRACE",
+        "SYS_RESOURCE", "SYS_TTY_CONFIG",
+    )
+)  # fmt: skip
+
 #: Where it mounts what is always there.
 POINTS = (root.SHARED, "/dev", "/proc", "/run", "/sys", "/tmp")
 
@@ -60,8 +71,11 @@ class Nspawn(Layer):
             *(f"--directory={folder}/root", "--read-only"),
             *([] if place.network is not None else ["--private-network"]),
             *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
-            f"--bind={outer.shared}:{root.SHARED}",
+            f"--bind{'' if place.writable else '-ro'}={outer.shared}:{root.SHARED}",
             *(f"--bind-ro={source}:{path}" for path, source in shown.all),
+            *(f"--bind-ro=/dev/null:{path}" for path in shown.hidden_files),
+            *(f"--tmpfs={path}:ro,mode=000" for path in shown.hidden_folders),
+            f"--drop-capability={','.join(DROPPED)}",
         ]
         late = [path for path, source in shown.late if not Path(source).is_dir()]
         files = [root.AGENT, *late]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Sequence
 
@@ -42,6 +43,12 @@ class _Silent:
         )
         self._lines = deque([msgspec.json.encode(hello)])
         self._open = True
+        #: Readable at any time.
+        self._ready = os.eventfd(1, os.EFD_CLOEXEC)
+
+    def fileno(self) -> int:
+        """Return what can be waited for, as for a process."""
+        return self._ready
 
     def send(self, line: bytes) -> None:
         """Answer with ``done`` alone."""
@@ -64,6 +71,8 @@ class _Silent:
 
     def close(self) -> None:
         """End."""
+        if self._open:
+            os.close(self._ready)
         self._open = False
 
 

@@ -150,7 +150,7 @@ def configuration(
         },
         "root": {"path": "root", "readonly": True},
         "hostname": place.name,
-        "mounts": [*_kernel(user), *_files(shown, outer)],
+        "mounts": [*_kernel(user), *_files(shown, outer, place)],
         "linux": linux,
     }
 
@@ -164,43 +164,48 @@ def resources(place: Place) -> dict[str, Any]:
         cpu["cpus"] = ",".join(map(str, place.cpus))
     memory = place.memory_bytes
     return {
+        # None but those that every container has.
+        "devices": [{"allow": False, "access": "rwm"}],
         **({"cpu": cpu} if cpu else {}),
         # Memory and swap together: none of it may be swapped.
         **({"memory": {"limit": memory, "swap": memory}} if memory is not None else {}),
     }
 
 
+def _mount(path: str, kind: str, *options: str) -> dict[str, Any]:
+    """Return a mount of what has no source."""
+    return {"destination": path, "type": kind, "source": kind, "options": options}
+
+
 def _kernel(user: bool) -> list[dict[str, Any]]:
     """Return the mounts of what the kernel itself shows, and of memory."""
-
-    def mount(path: str, kind: str, *options: str) -> dict[str, Any]:
-        return {"destination": path, "type": kind, "source": kind, "options": options}
-
     if user:
         # Who has no rights over the control groups sees those of the machine.
-        system = [{**mount("/sys", "none", "rbind", "ro", *SAFE), "source": "/sys"}]
+        system = [{**_mount("/sys", "none", "rbind", "ro", *SAFE), "source": "/sys"}]
     else:
         system = [
-            mount("/sys", "sysfs", "ro", *SAFE),
-            mount("/sys/fs/cgroup", "cgroup", "ro", "relatime", *SAFE),
+            _mount("/sys", "sysfs", "ro", *SAFE),
+            _mount("/sys/fs/cgroup", "cgroup", "ro", "relatime", *SAFE),
         ]
     return [
-        mount("/proc", "proc", *SAFE),
-        mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
-        mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666"),
-        mount("/dev/shm", "tmpfs", *SAFE, "mode=1777"),
+        _mount("/proc", "proc", *SAFE),
+        _mount("/dev", "tmpfs", "nosuid", "strictatime", "mode=755", "size=65536k"),
+        _mount("/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666"),
+        _mount("/dev/shm", "tmpfs", *SAFE, "mode=1777"),
         *system,
-        mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
+        _mount("/tmp", "tmpfs", "nosuid", "nodev", "mode=1777"),
     ]
 
 
-def _files(shown: root.Shown, outer: View) -> list[dict[str, Any]]:
+def _files(shown: root.Shown, outer: View, place: Place) -> list[dict[str, Any]]:
     def bind(path: str, source: str, access: str) -> dict[str, Any]:
         options = ["rbind", access, "nosuid", "nodev"]
         return {"destination": path, "type": "bind", "source": source, "options": options}
 
     return [
         *(bind(path, source, "ro") for path, source in shown.all),
+        *(bind(path, "/dev/null", "ro") for path in shown.hidden_files),
+        *(_mount(path, "tmpfs", "ro", *SAFE) for path in shown.hidden_folders),
         bind(root.AGENT, outer.agent, "ro"),
-        bind(root.SHARED, outer.shared, "rw"),
+        bind(root.SHARED, outer.shared, "rw" if place.writable else "ro"),
     ]

@@ -105,7 +105,7 @@ class Podman(Layer):
         words = [PROGRAM, *way.general, "run", *way.run, *_options(outer, place, settings)]
         words += [
             f"--volume={outer.agent}:{root.AGENT}:ro",
-            f"--volume={outer.shared}:{root.SHARED}",
+            f"--volume={outer.shared}:{root.SHARED}:{'rw' if place.writable else 'ro'}",
         ]
         after = ((PROGRAM, *way.general, "rm", "--force", "--ignore", "--time=0", place.name),)
         if settings["image"] is not None:
@@ -114,6 +114,8 @@ class Podman(Layer):
             return nest.around(words, made, outer, place)
         shown = root.shown(outer, place, settings)
         words += [f"--volume={outside}:{inside}:ro" for inside, outside in shown.all]
+        hidden = (*shown.hidden_files, *shown.hidden_folders)
+        words += [f"--security-opt=mask={':'.join(hidden)}"] if hidden else []
         words += ["--rootfs", f"{folder}/root", *argv]
         made = nest.Nest(
             folders=(folder, f"{folder}/root"),
@@ -201,7 +203,7 @@ def _look(place: Place) -> Way:
     words = ["--rm", "--network=none", "--log-driver=none", *_labels(place)]
     held: tuple[str, ...] = ()
     # Among what is the session's, where it is found if this is killed.
-    with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.shared) as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.scratch) as folder:
         shutil.copy(agent.binary(), f"{folder}/agent")
         for one in _ways():
             for more in ((), _own_limits()):

@@ -160,6 +160,11 @@ def children(pid: int) -> int:
     return count
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process stands still because of a signal."""
+    return _read(PROC / str(pid) / "stat").rpartition(")")[2].split()[:1] == ["T"]
+
+
 def kill(process: Process) -> None:
     """End a process that was seen before, unless it has ended."""
     try:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from tare.errors import PlatformError
-from tare.platforms.layer import View
+from tare.platforms.layer import Place, View
 
 #: Where administrators' programs are, which an ordinary user's PATH may lack.
 MORE = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
@@ -59,6 +59,19 @@ def named(name: str, outer: View) -> str:
     """Return what to call a program by: users' PATH may lack where it is on this machine."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:{MORE}")
     return found if outer.host_files and found is not None else name
+
+
+def as_caller(outer: View, place: Place) -> list[str]:
+    """Return what to put before a command that is to have the rights of who called sudo.
+
+    For layers that know one user alone, in which a command would otherwise be root: on the files of
+    this machine that is root, whatever namespaces are around it.
+    """
+    user = place.user
+    if user is None or not (outer.users and outer.host_files):
+        return []
+    groups = f"--groups={','.join(map(str, user.groups))}" if user.groups else "--clear-groups"
+    return [named("setpriv", outer), f"--reuid={user.uid}", f"--regid={user.gid}", groups]
 
 
 def closure(paths: Iterable[str | Path]) -> list[Path]:
@@ -180,6 +193,12 @@ def _interpreter(path: Path, head: bytes) -> str | None:
 
 def _libraries(interpreter: str, path: str) -> list[str]:
     """Ask the interpreter itself, which starts nothing: it knows caches, RUNPATH and $ORIGIN."""
+    if not _is_trusted(Path(interpreter)):
+        # The file says who its interpreter is, and whoever wrote it may be somebody else.
+        raise PlatformError(
+            f"{path} names {interpreter} as what starts it, which others than this user may change",
+            f"ls -lL {interpreter}   (a program of this machine's own has one of root's)",
+        )
     try:
         done = subprocess.run(
             [interpreter, "--list", path],
@@ -194,6 +213,15 @@ def _libraries(interpreter: str, path: str) -> list[str]:
         raise PlatformError(f"the libraries of {path} are not all here: {said}")
     words = [line.partition(" (0x")[0].rpartition(" ")[2] for line in lines]
     return [word for word in words if word.startswith("/")]
+
+
+def _is_trusted(path: Path) -> bool:
+    """Tell whether a file is root's or this user's, and nobody else may write to it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return found.st_uid in (0, os.geteuid()) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _order(head: bytes) -> str:

@@ -7,6 +7,10 @@ that the same bytes of a workload run in it as beside it. What is private, or sa
 
 from __future__ import annotations
 
+import os
+import stat
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -17,6 +21,8 @@ from tare.registry import Parameter
 
 #: Where a sandbox shows the agent, and the shared directory.
 AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
+#: What a sandbox has for itself, where layers inside may make files.
+SCRATCH = "/tmp"
 #: Top-level directories that hold programs, their libraries and their settings.
 SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
 #: What a sandbox makes for itself.
@@ -46,6 +52,9 @@ class Shown(NamedTuple):
     links: tuple[tuple[str, str], ...]
     #: Path outside, below what the sandbox makes for itself.
     late: tuple[tuple[str, str], ...]
+    #: Paths inside that only root may read, and root inside is not to: files, and directories.
+    hidden_files: tuple[str, ...] = ()
+    hidden_folders: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[tuple[str, str], ...]:
@@ -55,7 +64,7 @@ class Shown(NamedTuple):
 
 def view() -> View:
     """Return what is seen in every sandbox that shows files in this way."""
-    return View(agent=AGENT, shared=SHARED, users=False)
+    return View(agent=AGENT, shared=SHARED, scratch=SCRATCH, users=False)
 
 
 def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
@@ -86,7 +95,35 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
         links = [(f"/{name}", f"{OUTER[1:]}/{name}") for name in dict.fromkeys(names)]
     there = {path for path, _ in (*binds, *links)}
     more = [file for file in files if not any(_below(file, path) for path in there)]
-    return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
+    late = tuple((file, file) for file in dict.fromkeys(more))
+    if not outer.host_files or settings["root"] is not None or os.geteuid() != 0:
+        return Shown(tuple(binds), tuple(links), late)
+    hidden = [path for path in _private() if not any(_below(file, path) for file in files)]
+    return Shown(
+        tuple(binds),
+        tuple(links),
+        late,
+        tuple(path for path in hidden if not Path(path).is_dir()),
+        tuple(path for path in hidden if Path(path).is_dir()),
+    )
+
+
+@cache
+def _private() -> tuple[str, ...]:
+    """Return what of the machine's settings not everybody may read: passwords, keys."""
+    return tuple(_closed(Path("/etc")))
+
+
+def _closed(folder: Path) -> Iterator[str]:
+    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            if mode & (stat.S_IROTH | stat.S_IXOTH) == stat.S_IROTH | stat.S_IXOTH:
+                yield from _closed(Path(entry.path))
+            else:
+                yield entry.path
+        elif stat.S_ISREG(mode) and not mode & stat.S_IROTH:
+            yield entry.path
 
 
 def _further(show: str) -> list[str]:

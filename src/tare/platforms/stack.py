@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +13,7 @@ import msgspec
 from tare import agent, lease, registry
 from tare.availability import Availability
 from tare.errors import ExperimentError, PlatformError, TareError
-from tare.platforms import processes, quota
+from tare.platforms import processes, quota, session_folder
 from tare.platforms.greeting import greeted
 from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, Told, View
 
@@ -76,15 +73,14 @@ def _attempt(
     files: tuple[str, ...],
 ) -> Availability:
     name = lease.new_name()
-    shared = Path("/dev/shm") / name
-    place = Place(
-        name=f"{name}-0",
-        shared=str(shared),
-        options=options,
-        runs_commands=runs_commands,
-        files=files,
-    )
-    with lease.hold(name), _made(shared):
+    with lease.hold(name), session_folder.made(name) as shared:
+        place = Place(
+            name=f"{name}-0",
+            shared=str(shared),
+            options=options,
+            runs_commands=runs_commands,
+            files=files,
+        )
         try:
             instance = start(stack, place)
             instance.close()
@@ -92,16 +88,6 @@ def _attempt(
             return Availability(name=stack, works=False, why=error.message, fix=error.hint)
     emulated = any(name == "emulated" and value for name, value, *_ in instance.facts)
     return Availability(name=stack, works=True, emulated=emulated)
-
-
-@contextlib.contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    folder.mkdir()
-    folder.chmod(0o777)
-    try:
-        yield
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def offered() -> tuple[str, ...]:
@@ -196,8 +182,16 @@ def start(stack: str, place: Place) -> Instance:
     """
     began = time.monotonic_ns()
     stacked = _Stacked(stack, place)
-    stacked.check()
-    channel = stacked.first_process()
+    with contextlib.ExitStack() as made:
+        made.enter_context(session_folder.scratch(place.scratch))
+        stacked.check()
+        channel = stacked.first_process()
+        kept = made.pop_all()
+
+    def end() -> list[Figure]:
+        with kept:
+            return stacked.end()
+
     instance = Instance(
         channel=channel,
         shared=stacked.inside.shared,
@@ -206,7 +200,7 @@ def start(stack: str, place: Place) -> Instance:
         shares_memory=all(layer.shares_memory for layer in stacked.layers),
         own_machine=any(view.own_machine for view in stacked.views),
         start_ns=time.monotonic_ns() - began,
-        _end=stacked.end,
+        _end=end,
     )
     try:
         instance.facts = stacked.facts()
@@ -228,7 +222,14 @@ class _Stacked:
         holding = next((layer for layer in self.layers if layer.holds), self.layers[0])
         self.places = [place if layer is holding else place.unlimited for layer in self.layers]
         self.holder = holding
-        self.views = [View(agent=str(agent.binary()), shared=place.shared, host_files=True)]
+        self.views = [
+            View(
+                agent=str(agent.binary()),
+                shared=place.shared,
+                scratch=place.scratch,
+                host_files=True,
+            )
+        ]
         for layer, own in zip(self.layers, self.places, strict=True):
             layer.settings(own)
             view = layer.view(self.views[-1], own)

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tare.errors import PlatformError
+from tare.platforms import programs
 from tare.platforms.layer import Layer, Place, View
 from tare.registry import Description
 
@@ -18,6 +19,8 @@ COMMAND = [
     *("--user", "--map-root-user", "--mount", "--mount-proc"),
     *("--pid", "--fork", "--kill-child", "--net"),
 ]
+#: With rights over its namespaces a program could look into the agent and speak for it.
+WITHOUT_RIGHTS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
 
 #: Files that say that user namespaces are off: their content then, and what switches them on.
 SWITCHES = (
@@ -45,7 +48,7 @@ class Unshare(Layer):
         source="unshare(1), util-linux",
     )
 
-    needs = ("unshare",)
+    needs = ("unshare", "setpriv")
     privileged = True
 
     def check_here(self, place: Place) -> None:
@@ -60,7 +63,9 @@ class Unshare(Layer):
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put unshare before it."""
         kept = [] if place.network is None else ["--net"]
-        return [*(word for word in COMMAND if word not in kept), "--", *argv]
+        command = [word for word in COMMAND if word not in kept]
+        words = [*command, "--", *WITHOUT_RIGHTS, "--", *argv]
+        return [*programs.as_caller(outer, place), *words]
 
     def mend(self, said: str) -> str | None:
         """Name the switch that forbids user namespaces."""

@@ -53,10 +53,7 @@ class Command(Workload):
             },
             directory=None if spec.directory is None else fill(spec.directory),
             input=None if spec.input is None else fill(spec.input),
-            # Where to is known to who executes it, since each platform sees another path.
-            capture=record.Capture(directory="", limit_bytes=CAPTURE_LIMIT_BYTES)
-            if spec.capture
-            else None,
+            capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES) if spec.capture else None,
         )
 
 

@@ -29,7 +29,7 @@ fn exec() -> What {
 /// Feeds (time, pid, tid, what) on CPU 0.
 fn follow(happenings: &[(i64, i32, i32, What)]) -> Tracker {
     let mut tracker = Tracker::default();
-    tracker.begin(NONCE);
+    tracker.begin(NONCE, None);
     feed(&mut tracker, happenings);
     tracker
 }
@@ -124,7 +124,7 @@ fn teardown_ends_with_the_last_switch_of_an_ended_thread() {
 #[test]
 fn who_bears_no_marker_of_this_session_is_not_followed() {
     let mut tracker = Tracker::default();
-    tracker.begin(NONCE + 1);
+    tracker.begin(NONCE + 1, None);
     feed(&mut tracker, &[(1, 9, 9, marked(7)), (10, 9, 9, exec())]);
     assert!(tracker.courses(7).is_empty());
 }
@@ -191,4 +191,64 @@ fn the_time_of_all_descendants_is_in_it() {
         blocked: 1,
     };
     assert_eq!(only(&tracker).shares(), Some(&shares));
+}
+
+/// The same where process 2 is an agent.
+fn follow_agent(happenings: &[(i64, i32, i32, What)]) -> Tracker {
+    let mut tracker = Tracker::default();
+    tracker.begin(NONCE, Some([2].into()));
+    feed(&mut tracker, happenings);
+    tracker
+}
+
+#[test]
+fn only_what_an_agent_has_forked_is_marked() {
+    let launch = [
+        (1, 8, 8, What::Forked { parent: 2 }),
+        (2, 9, 9, What::Forked { parent: 8 }),
+        (3, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (50, 9, 9, What::Ended),
+    ];
+    let stranger = [
+        (20, 40, 40, marked(7)),
+        (21, 40, 40, exec()),
+        (22, 40, 40, What::Ended),
+    ];
+    let tracker = follow_agent(&[&launch[..], &stranger[..]].concat());
+    let course = only(&tracker);
+    assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
+    // The number of a launcher that has ended is somebody else's.
+    let later = [
+        (60, 8, 8, What::Ended),
+        (61, 8, 8, What::Forked { parent: 1 }),
+        (62, 8, 8, marked(7)),
+    ];
+    assert_eq!(follow_agent(&later).courses(7).len(), 0);
+}
+
+#[test]
+fn what_is_measured_cannot_mark_itself_again() {
+    for launchers in [None, Some([2].into())] {
+        let mut tracker = Tracker::default();
+        tracker.begin(NONCE, launchers);
+        let happenings = [
+            (1, 9, 9, What::Forked { parent: 2 }),
+            (2, 9, 9, marked(7)),
+            (10, 9, 9, exec()),
+            // It takes its own marker's name again, and so does a child of it.
+            (20, 9, 9, marked(7)),
+            (21, 9, 9, exec()),
+            (30, 30, 30, What::Forked { parent: 9 }),
+            (31, 30, 30, marked(8)),
+            (32, 30, 30, exec()),
+            (40, 30, 30, What::Ended),
+            (50, 9, 9, What::Ended),
+        ];
+        feed(&mut tracker, &happenings);
+        let course = only(&tracker);
+        assert_eq!((course.start_ns, course.end_ns), (Some(10), Some(50)));
+        assert_eq!(course.tree_end(), Some(50));
+        assert!(tracker.courses(8).is_empty());
+    }
 }

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from tare.agent import Channel
 from tare.errors import PlatformError
 from tare.lease import Remnant
@@ -17,6 +19,8 @@ from tare.registry import Description, Parameter
 #: The engine's period behind ``docker --cpus``.
 NANO_CPUS_PERIOD_US = 100_000
 #: What sandboxes use of all the rights that a privileged container has; and their control groups.
+#: Where layers inside a container make files, beside what those show.
+SCRATCH = "/tare-scratch"
 SOME_RIGHTS = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
 GROUPS = "/sys/fs/cgroup"
 
@@ -84,7 +88,7 @@ class Docker(Ground):
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
-        return root.view()
+        return msgspec.structs.replace(root.view(), scratch=SCRATCH)
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Make a container whose first process is the command, attach to it, start it."""
@@ -205,7 +209,12 @@ class Docker(Ground):
 
         privileged = any(layer.privileged for layer in inner)
         some = privileged and rights == "sys_admin"
-        mounts = [Mount(root.SHARED, place.shared, type="bind")]
+        mounts = [
+            Mount(root.SHARED, place.shared, type="bind", read_only=not place.writable),
+        ]
+        if inner:
+            # What they tell of themselves is read on this machine.
+            mounts.append(Mount(SCRATCH, place.scratch, type="bind"))
         settings = self.settings(place)
         if settings["image"] is not None or settings["root"] is not None:
             mounts.append(Mount(root.AGENT, str(agent.binary()), type="bind", read_only=True))

@@ -15,6 +15,7 @@ from typing import Any
 import docker
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
+from tare.agent import SilenceError
 from tare.errors import AgentError, PlatformError
 from tare.platforms.docker.frames import Frames
 
@@ -139,6 +140,10 @@ class ContainerChannel:
             client.close()
             raise PlatformError(f"{STOPPED} ({error})", _start_engine()) from error
 
+    def fileno(self) -> int:
+        """Return the descriptor of the engine's stream."""
+        return self._socket.fileno()
+
     def send(self, line: bytes) -> None:
         """Write one line."""
         try:
@@ -152,7 +157,7 @@ class ContainerChannel:
         while (line := self._frames.lines.line()) is None:
             wait = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._selector.select(wait):
-                raise AgentError(f"the agent did not answer within {timeout_s:g} s")
+                raise SilenceError(timeout_s or 0.0)
             if not self._read():
                 return None
         return line

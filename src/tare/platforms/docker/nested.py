@@ -114,7 +114,8 @@ def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
     options = ["--interactive", "--rm", "--pull=never", f"--name={place.name}"]
     options += [f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"]
     options += [f"--network={settings['network']}", "--log-driver=none", "--tmpfs=/tmp:mode=1777"]
-    options += [f"--volume={outer.shared}:{SHARED}", f"--volume={outer.agent}:{AGENT}:ro"]
+    access = "rw" if place.writable else "ro"
+    options += [f"--volume={outer.shared}:{SHARED}:{access}", f"--volume={outer.agent}:{AGENT}:ro"]
     if settings["read_only"]:
         options.append("--read-only")
     return [*options, *limits(place, here=outer.host_files)]

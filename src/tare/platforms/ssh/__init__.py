@@ -86,7 +86,8 @@ class Ssh(Ground):
     def view(self, outer: View, place: Place) -> View:
         """Show the host's own files, and among them the directory of the instance."""
         here = f"{self.settings(place)['folder'].rstrip('/')}/{place.name}"
-        return View(agent=f"{here}/tare-agent", shared=f"{here}/shared", users=False)
+        shared = f"{here}/shared"
+        return View(agent=f"{here}/tare-agent", shared=shared, scratch=here, users=False)
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Copy the agent there and start it; everything ends with the connection."""

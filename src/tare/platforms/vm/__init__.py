@@ -99,7 +99,13 @@ class VirtualMachine(Ground):
         """Show the guest's own files; its only user is root."""
         from tare.platforms.vm import initramfs
 
-        return View(agent=initramfs.AGENT, shared=initramfs.SHARED, users=False, own_machine=True)
+        return View(
+            agent=initramfs.AGENT,
+            shared=initramfs.SHARED,
+            scratch=initramfs.SCRATCH,
+            users=False,
+            own_machine=True,
+        )
 
     def start(self, argv: list[str], place: Place, inner: Sequence[Layer]) -> Channel:
         """Boot a guest whose agent runs the command."""

@@ -58,7 +58,7 @@ class Boot:
     def channel(self, argv: list[str], by: Accelerator, start_s: float) -> qemu.GuestChannel:
         """Start QEMU and return the stream to what the guest's agent runs."""
         names = [self.board.module, *MODULES]
-        folders = [initramfs.SHARED]
+        folders = [initramfs.SHARED, initramfs.SCRATCH]
         if self.place.runs_commands:
             # Where commands start, unless the experiment says otherwise.
             folders.append(str(Path.cwd()))

@@ -20,8 +20,8 @@ from tare.platforms.vm.cpio import Archive
 FIRST = "/init"
 AGENT = "/tare/tare-agent"
 FOLDER = "/tare"
-#: Where layers and workers keep their files; the agent makes it.
-SHARED = "/tare/shared"
+#: What a session shows, and where layers keep their files; the agent makes both.
+SHARED, SCRATCH = "/tare/shared", "/tare/scratch"
 
 
 class Initramfs(NamedTuple):

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from tare.agent import LineBuffer
+from tare.agent import LineBuffer, SilenceError
 from tare.errors import AgentError, PlatformError
 
 #: Of the console, in an error.
@@ -173,6 +173,10 @@ class GuestChannel:
                     raise AgentError(f"cannot start {argv[0]}: {error.strerror}") from error
                 raise
 
+    def fileno(self) -> int:
+        """Return the descriptor of the guest's port."""
+        return self._socket.fileno()
+
     def send(self, line: bytes) -> None:
         """Write one line."""
         try:
@@ -188,9 +192,7 @@ class GuestChannel:
         while (line := self._lines.line()) is None:
             wait = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._selector.select(wait):
-                raise AgentError(
-                    f"the guest said nothing within {timeout_s:g} s; its console: {self.console()}"
-                )
+                raise SilenceError(timeout_s or 0.0, f"the guest's console: {self.console()}")
             try:
                 data = self._socket.recv(1 << 16)
             except ConnectionError:

@@ -1,0 +1,97 @@
+"""The folder of a session in memory: what instances are shown of it, and what they are not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from tare import record
+from tare.errors import PlatformError
+
+MEMORY = Path("/dev/shm")
+
+
+@contextlib.contextmanager
+def made(
+    name: str,
+    parent: Path | None = None,
+    *,
+    writable: bool = False,
+    user: record.User | None = None,
+) -> Iterator[Path]:
+    """Make a session's folder, and remove it at the end.
+
+    Nobody but this user can make anything in it. Beside what instances are shown, each has a folder
+    of its own in it for what its layers make (``Place.scratch``), which is for this user alone.
+
+    Parameters
+    ----------
+    name : str
+        Of the session.
+    parent : Path, optional
+        Where it is made, other than in memory.
+    writable : bool
+        Whether agents inside, whoever they are there, make files in what they are shown.
+    user : User, optional
+        As whom commands run, who is to find what is shown.
+
+    Yields
+    ------
+    Path
+        What instances are shown: ``Place.shared``.
+
+    Raises
+    ------
+    PlatformError
+        If it cannot be made, or there is something of its name.
+    """
+    parent = parent or MEMORY
+    own = parent / name
+    try:
+        _make(own, 0o700 if user is None else 0o710, -1 if user is None else user.gid)
+        shared = own / "shared"
+        _make(shared, 0o777 if writable else 0o755)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            own.rmdir()
+        raise PlatformError(
+            f"cannot make the session's folder {own}: {error.strerror}",
+            f"df -h {parent}; df -i {parent}   (and make room there)",
+        ) from error
+    try:
+        yield shared
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def _make(folder: Path, mode: int, gid: int = -1) -> None:
+    """Make a directory with a mode that no mask changes, of a group if one is given."""
+    folder.mkdir(mode=0o700)
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(file).st_uid != os.geteuid():
+            raise PermissionError(1, "it belongs to somebody else already")
+        os.fchown(file, -1, gid)
+        os.fchmod(file, mode)
+    finally:
+        os.close(file)
+
+
+@contextlib.contextmanager
+def scratch(path: str) -> Iterator[None]:
+    """Make the folder of an instance's layers, and remove it at the end."""
+    folder = Path(path)
+    try:
+        _make(folder, 0o700)
+    except OSError as error:
+        raise PlatformError(
+            f"cannot make the instance's folder {folder}: {error.strerror}",
+            f"df -h {folder.parent}; df -i {folder.parent}   (and make room there)",
+        ) from error
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,113 @@
+"""All agents of a trial are listened to at once, and none of them for ever in vain."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tare import record
+from tare.agent import Agent, Answer, ProcessChannel, SilenceError
+from tare.errors import AgentError
+from tare.execute import answers as module
+from tare.execute.answers import Asked, answers
+from tare.execute.resident import Key, Resident
+from tare.platforms import Instance, Place
+
+#: Says hello, answers the first job with what it is told to, and then does what else it is told.
+SPEAKER = """
+import json, sys, time
+print(sys.argv[1], flush=True)
+job = json.loads(sys.stdin.readline())
+for line in sys.argv[2].split("|"):
+    print(line.replace("ID", str(job["id"])), flush=True)
+{then}
+"""
+HELLO = msgspec.json.encode(
+    record.Hello(
+        schema=record.SCHEMA, version="script", boot_id=None, pid=1, uid=0, monotonic_ns=0,
+        realtime_ns=0,
+    )
+).decode()  # fmt: skip
+FACT = '{"record":"fact","id":ID,"name":"a","value":1,"unit":null,"source":"s"}'
+DONE = '{"record":"done","id":ID,"records":1}'
+
+
+@pytest.fixture
+def ask() -> Iterator[Any]:
+    """Start an agent that says something, and ask it."""
+    channels: list[ProcessChannel] = []
+
+    def asked(said: str, then: str = "", limit_s: float | None = None, most: int = 9) -> Asked:
+        script = SPEAKER.format(then=then)
+        channel = ProcessChannel(["python3", "-c", script, HELLO, said])
+        channels.append(channel)
+        agent = Agent(channel)
+        instance = Instance(
+            channel=channel, shared="", host_pid=channel.process.pid, users=True, _end=list
+        )
+        key = Key("bare", "all", "none", None, 0.1, (len(channels),), (None,))
+        resident = Resident(key, Place(name="tare-000000-0", shared="/x"), instance, agent)
+        job = record.MeasureSelf(id=agent.next_id())
+        agent.submit(job)
+        return Asked(resident, Answer(agent, job.id, most), limit_s)
+
+    yield asked
+    for channel in channels:
+        channel.process.kill()
+        channel.close()
+
+
+def test_what_all_say_is_heard_to_the_end(ask: Any) -> None:
+    heard = list(answers([ask(f"{FACT}|{DONE}"), ask(f"{FACT}|{DONE}")]))
+    assert sorted(resident.workers[0] for resident, _ in heard) == [1, 2]
+    assert {type(got) for _, got in heard} == {record.Fact}
+
+
+def test_who_waits_for_one_that_is_gone_does_not_keep_everybody(ask: Any) -> None:
+    waits = ask(FACT, "time.sleep(600)")
+    with pytest.raises(AgentError, match="stream ended"):
+        list(answers([waits, ask(FACT)]))
+
+
+def test_an_agent_that_was_stopped_is_not_waited_for(
+    ask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    asked = ask(FACT, "time.sleep(600)")
+    heard = answers([asked])
+    next(heard)
+    os.kill(asked.resident.instance.host_pid, signal.SIGSTOP)
+    with pytest.raises(AgentError, match="stopped by a signal"):
+        list(heard)
+
+
+def test_silence_has_a_limit_where_one_is_known(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOK_S", 0.01)
+    with pytest.raises(SilenceError, match=r"within 0\.05 s"):
+        list(answers([ask(FACT, "time.sleep(600)", limit_s=0.05)]))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        FACT.replace("ID", "1"),
+        DONE.replace("ID", "1"),
+        HELLO,
+        '{"record":"done","id":ID,"records":0}',
+        f"{FACT}|{FACT}|{DONE}",
+    ],
+)
+def test_what_answers_no_job_of_this_time_is_not_believed(ask: Any, said: str) -> None:
+    lines = said if said.count("|") else f"{FACT}|{said}"
+    with pytest.raises(AgentError, match=r"answers no job|closed a job"):
+        list(answers([ask(lines, "time.sleep(600)")]))
+
+
+def test_an_answer_without_end_is_refused(ask: Any) -> None:
+    with pytest.raises(AgentError, match="more than the 3 records"):
+        list(answers([ask("|".join([FACT] * 9), "time.sleep(600)", most=3)]))
