@@ -22,6 +22,8 @@ use crate::worker::Closed;
 const TAIL_TICK_NS: i64 = 2_000_000;
 /// How long what was killed may take to go.
 const KILL_NS: i64 = 2_000_000_000;
+/// How long who is always somebody else by the time he is found is looked for, one by one.
+const CHASE_NS: i64 = 100_000_000;
 
 /// Launches, waits, accounts; whether all went well.
 ///
@@ -195,15 +197,21 @@ impl Course {
 
     /// Ends everything that is left, or gives up.
     fn kill_all(&mut self, part: &Part) {
-        let give_up = clock::monotonic() + KILL_NS;
-        while !self.tree.empty && clock::monotonic() < give_up {
+        let begun = clock::monotonic();
+        let mut seen = Vec::new();
+        while !self.tree.empty && clock::monotonic() < begun + KILL_NS {
             if !part.worker.group.kill() {
-                self.tree.kill();
+                let found = self.tree.kill();
+                let new = found.iter().any(|pid| !seen.contains(pid));
+                if part.worker.alone && new && clock::monotonic() > begun + CHASE_NS {
+                    tree::kill_everybody();
+                }
+                seen = found;
             }
             let tick = clock::monotonic() + TAIL_TICK_NS;
             let _ = watch::poll([part.worker.signals.as_raw_fd()], Some(tick));
             while part.worker.signals.take().is_some() {}
-            let _ = self.tree.reap();
+            while self.tree.reap().unwrap_or(false) && clock::monotonic() < begun + KILL_NS {}
         }
         self.over = true;
     }

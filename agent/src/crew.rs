@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use serde::Serialize;
 
 use crate::cgroup;
+use crate::clock;
 use crate::descriptors;
 use crate::launch::{self, Strings};
 use crate::record::{Probe, Trial};
@@ -108,7 +109,8 @@ impl Crew {
     /// Takes leave of children that have ended: workers, and, where this is a container's first
     /// process, whoever lost its parent. Whether there may be more of them.
     pub fn reap(&mut self) -> bool {
-        for _ in 0..tree::AT_ONCE {
+        let until = tree::leave();
+        while clock::monotonic() < until {
             let Ok(Waiting::Ended(pid)) = tree::ended() else {
                 return false;
             };
@@ -180,14 +182,17 @@ impl Crew {
 
     fn start(&self, number: usize) -> io::Result<Member> {
         let number = number.to_string();
-        self.launch(&[
+        let words = [
             "tare-agent",
             "worker",
             "--name",
             &self.name,
             "--number",
             &number,
-        ])
+        ];
+        // The first process of a container has all others to itself.
+        let alone = (std::process::id() == 1).then_some("--alone");
+        self.launch(&words.into_iter().chain(alone).collect::<Vec<_>>())
     }
 
     fn launch(&self, arguments: &[&str]) -> io::Result<Member> {

@@ -101,6 +101,7 @@ struct Arguments {
     command: String,
     name: Option<String>,
     number: u32,
+    alone: bool,
     teardown: bool,
     sysfs: Option<PathBuf>,
     bind: Option<String>,
@@ -125,6 +126,7 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Short('h') | Long("help") => given.command = "help".to_string(),
             Long("name") => given.name = Some(parser.value()?.string()?),
             Long("number") => given.number = parser.value()?.parse()?,
+            Long("alone") => given.alone = true,
             Long("bind") => given.bind = Some(parser.value()?.string()?),
             Long("key-file") => given.key_file = Some(parser.value()?.into()),
             Long("longest") => {
@@ -171,7 +173,10 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             return Ok(enter::run(&network, &given.entering));
         }
         // Started by `serve` alone.
-        "worker" => return Ok(worker::run(&given.name.unwrap_or_default(), given.number)),
+        "worker" => {
+            let name = given.name.unwrap_or_default();
+            return Ok(worker::run(&name, given.number, given.alone));
+        }
         "probe" => return Ok(probes::run()),
         // The emptiest program there is everywhere.
         "nothing" => {}

@@ -7,9 +7,14 @@ use std::io;
 use crate::clock;
 use crate::usage::{self, Usage};
 
-/// Who ended is taken leave of by so many at a time: as fast as some are reaped, others can end,
+/// How long leave is taken at a time of who has ended: as fast as some are reaped, others can end,
 /// and there is a time-out to look at.
-pub const AT_ONCE: usize = 1000;
+const LEAVE_NS: i64 = 20_000_000;
+
+/// Until when to take leave, from now on.
+pub fn leave() -> i64 {
+    clock::monotonic() + LEAVE_NS
+}
 
 /// A root process and what has become of it and of what it left behind.
 pub struct Tree {
@@ -50,22 +55,25 @@ impl Tree {
         }
     }
 
-    /// Sends every descendant of this process the signal that nobody survives. Where there is no
-    /// /proc to find them in, only those who stayed in the root's process group get it.
-    pub fn kill(&self) {
+    /// Sends every descendant of this process the signal that nobody survives, and tells whom.
+    /// Where there is no /proc to find them in, only those who stayed in the root's process group
+    /// get it.
+    pub fn kill(&self) -> Vec<libc::pid_t> {
         let relatives = descendants(std::process::id() as libc::pid_t);
-        let pids = relatives.iter().map(|relative| relative.pid);
-        for pid in pids.chain([-self.root]) {
+        let found: Vec<_> = relatives.iter().map(|relative| relative.pid).collect();
+        for pid in found.iter().copied().chain([-self.root]) {
             // SAFETY: the number of a descendant is not given away before we reap it, that of a
             // group not before it is empty.
             unsafe { libc::kill(pid, libc::SIGKILL) };
         }
+        found
     }
 
     /// Takes leave of what has ended by now; whether there may be more of it.
     pub fn reap(&mut self) -> io::Result<bool> {
         let now = clock::monotonic();
-        for _ in 0..AT_ONCE {
+        let until = leave();
+        while clock::monotonic() < until {
             match ended()? {
                 Waiting::None => {
                     self.empty = true;
@@ -189,6 +197,13 @@ pub fn descendants(of: libc::pid_t) -> Vec<Relative> {
         }
     }
     found
+}
+
+/// Ends all that this process may end, but the first, at one stroke: nobody is born meanwhile. To be
+/// called only where all of them are ours.
+pub fn kill_everybody() {
+    // SAFETY: a plain system call.
+    unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
 /// As `kill -l` calls it.

@@ -48,6 +48,8 @@ pub struct Worker {
     pub ledger: Ledger,
     pub null: File,
     pub group: Group,
+    /// Beside its main process, the first of all, nobody is here but what workers launch.
+    pub alone: bool,
     /// An event that keeps the kernel ready for more.
     pub patched: Option<Event>,
     /// The last warning that is not to be repeated.
@@ -55,8 +57,8 @@ pub struct Worker {
 }
 
 /// Run as a worker's process.
-pub fn run(name: &str, number: u32) -> ExitCode {
-    match Worker::settle(name, number).and_then(|mut worker| worker.serve()) {
+pub fn run(name: &str, number: u32, alone: bool) -> ExitCode {
+    match Worker::settle(name, number, alone).and_then(|mut worker| worker.serve()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tare-agent worker: {error}");
@@ -66,7 +68,7 @@ pub fn run(name: &str, number: u32) -> ExitCode {
 }
 
 impl Worker {
-    fn settle(name: &str, number: u32) -> io::Result<Self> {
+    fn settle(name: &str, number: u32, alone: bool) -> io::Result<Self> {
         // SAFETY: a plain switch: descendants that lose their parent become our children.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         secrecy::keep();
@@ -79,6 +81,7 @@ impl Worker {
             ledger: Ledger::new(1)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
             group: Group::make(name, &cgroup::of_worker(name, number)),
+            alone,
             patched: None,
             warned: None,
         })

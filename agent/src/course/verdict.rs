@@ -13,6 +13,9 @@ use crate::record::{FaultKind, Phase};
 use crate::tree::{self, Status};
 use crate::trial::Part;
 
+/// How many of the processes that went on are told by name.
+const TOLD: usize = 5;
+
 impl Course {
     /// From what happened to figures and faults; whether all went well.
     pub(super) fn conclude(mut self, part: &mut Part, entry: &mut Entry) -> bool {
@@ -112,11 +115,11 @@ impl Course {
 
     fn warn(&self, part: &mut Part, entry: &Entry) {
         if !self.lingered.is_empty() {
-            let all: Vec<_> = self
-                .lingered
-                .iter()
-                .map(|r| format!("{} ({})", r.name, r.pid))
-                .collect();
+            let told = self.lingered.iter().take(TOLD);
+            let mut all: Vec<_> = told.map(|r| format!("{} ({})", r.name, r.pid)).collect();
+            if let Some(more) = self.lingered.len().checked_sub(TOLD + 1) {
+                all.push(format!("and {} more", more + 1));
+            }
             let linger = part.job.linger_ns as f64 / 1e9;
             let message = format!(
                 "{} left processes that went on for {linger} s and were killed: {}",

@@ -174,7 +174,8 @@ impl Family {
     fn look(&mut self, most: Duration) {
         let deadline = clock::monotonic() + most.as_nanos() as i64;
         let _ = watch::poll([self.signals.as_raw_fd()], Some(deadline));
-        for _ in 0..tree::AT_ONCE {
+        let until = tree::leave();
+        while clock::monotonic() < until {
             let Some(signal) = self.signals.take() else {
                 break;
             };
@@ -186,7 +187,7 @@ impl Family {
                 other => self.asked = Some(format!("it was sent {}", signal_name(other))),
             }
         }
-        for _ in 0..tree::AT_ONCE {
+        while clock::monotonic() < until {
             let Ok(Waiting::Ended(pid)) = tree::ended() else {
                 return;
             };
