@@ -190,6 +190,17 @@ def test_a_stream_that_breaks_fails_the_trial_and_a_new_instance_takes_over(sess
     assert len(stage.started) == 2
 
 
+def test_a_value_that_nothing_can_read_is_not_kept(session: Any) -> None:
+    def forged(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+        return {("wall_ns", "around"): -(1 << 62)} if job.trial == 2 else steady(job, worker)
+
+    lines, stage, _ = session(experiment(factors={"workers": (1,)}), forged)
+    (failed,) = (end for end in ends(lines) if end.status == "failed")
+    assert (failed.trial, "which nothing reads" in (failed.reason or "")) == (2, True)
+    assert len(stage.started) == 2
+    assert all(line.value >= 0 for line in lines if isinstance(line, record.Sample))
+
+
 def test_a_level_that_always_fails_is_given_up_after_a_few_tries(session: Any) -> None:
     lines, _, _ = session(experiment(), broken=("unshare",))
     reasons = {cell: stop.reason for cell, stop in stops(lines).items()}

@@ -29,6 +29,9 @@ from tare.execute.window import longest_s, window
 from tare.experiment import Cell, Experiment, LoadSpec
 from tare.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 
+#: Beyond what any instrument of ours can read, and what is kept exactly in every format.
+MOST = 1 << 53
+
 
 @dataclass
 class Outcome:
@@ -321,6 +324,9 @@ class Conductor:
         if isinstance(got, record.Sample | record.Fault | record.Output):
             if got.trial not in (trial, None) or got.worker not in (None, *resident.workers):
                 raise AgentError("the agent sent a record of another trial or worker")
+            if isinstance(got, record.Sample) and abs(got.value) > MOST:
+                said = f"a {got.metric} of {got.value}"
+                raise AgentError(f"the agent sent {said}, which nothing reads")
             if isinstance(got, record.Fault) and got.kind == "survived":
                 # With the instance, what is left of it may end as well.
                 self.write(got)
