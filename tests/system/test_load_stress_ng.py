@@ -39,7 +39,7 @@ def stressing(name: str) -> list[int]:
             words = (entry / "cmdline").read_text().split("\0")
         except OSError:
             continue
-        if entry.name.isdigit() and any(word.endswith(f"/{name}") for word in words[1:]):
+        if entry.name.isdigit() and any(f"/{name}." in word for word in words[1:]):
             found.append(int(entry.name))
     return found
 
@@ -102,7 +102,20 @@ def test_it_dies_with_whoever_started_it() -> None:
         assert len(stressing(name)) == 3
         starter.kill()
     assert eventually(lambda: stressing(name) == [])
-    shutil.rmtree(f"/tmp/{name}", ignore_errors=True)
+    for left in Path("/tmp").glob(f"{name}.*"):
+        shutil.rmtree(left)
+
+
+def test_what_others_made_of_its_name_is_not_touched() -> None:
+    name = f"{lease.new_name()}-load"
+    theirs = Path("/tmp") / name
+    theirs.mkdir()
+    (theirs / "file").touch()
+    running = loads.start("stress-ng", {"workers": 1}, name)
+    running.stop()
+    assert (theirs / "file").exists()
+    shutil.rmtree(theirs)
+    assert list(Path("/tmp").glob(f"{name}*")) == []
 
 
 def test_bad_options_say_what_stress_ng_says() -> None:

@@ -198,6 +198,19 @@ def test_a_box_that_was_left_is_a_remnant(stub: Stub) -> None:
     assert list(stub.claims.iterdir()) == []
 
 
+def test_what_others_made_of_a_claim_is_neither_waited_for_nor_believed(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(stub.claims / "tare-box-908")
+    (tmp_path / "theirs").write_text("tare-fedcba-1")
+    (stub.claims / "tare-box-909").symlink_to(tmp_path / "theirs")
+    assert isolate.UNIT.remnants() == []
+    (stub.claims / "tare-box-907").write_text("tare-fedcba-1")
+    assert len(isolate.UNIT.remnants()) == 1
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert isolate.UNIT.remnants() == []
+
+
 def test_a_size_is_refused_on_the_bare_machine(stub: Stub) -> None:
     place = platforms.Place(name="tare-0123ab-0", shared=str(stub.shared), cores=1)
     with pytest.raises(PlatformError, match="cannot be held to a quota or size") as caught:

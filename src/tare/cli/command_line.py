@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tare import lease
-from tare.errors import ExperimentError
+from tare.errors import ExperimentError, PlatformError
 from tare.experiment import WHOLE_SIZE
 
 #: How complaints name where the options come from.
@@ -156,6 +156,13 @@ def folder_in_memory() -> Iterator[Path]:
     name = lease.new_name()
     with lease.hold(name):
         folder = Path("/dev/shm") / f"{name}-run"
+        try:
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise PlatformError(
+                f"cannot make the folder of the results {folder}: {error.strerror}",
+                "df -h /dev/shm; df -i /dev/shm   (and make room there)",
+            ) from error
         try:
             yield folder
         finally:

@@ -126,9 +126,8 @@ class _Stress:
 
     def __init__(self, options: list[str], workers: int, name: str) -> None:
         # The directory is for its files, and its name on the command line says whose it is.
-        self._folder = Path(tempfile.gettempdir()) / name
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(mode=0o700)
+        # Anybody may know the name by now, and make something of it.
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{name}."))
         self._workers = workers
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         # It has no stream to end with: the kernel kills it with us, and its workers with it.
