@@ -21,15 +21,14 @@ from tare import (
     journal,
     machine,
     plan,
-    plan_file,
     record,
     remnants,
 )
 from tare.calibration import remembered
 from tare.catalogue import catalogue
 from tare.errors import ExperimentError, StoreError
+from tare.execute import folder as folders
 from tare.execute.past import Past
-from tare.execute.past import past as count
 from tare.experiment import Cell, Experiment
 from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
@@ -118,30 +117,48 @@ def execute(
     Raises
     ------
     StoreError
-        If the folder is not empty, or (resuming) holds another experiment.
+        If the folder is not empty, or another session writes to it.
+    ExperimentError
+        If (resuming) it holds another experiment.
     """
+    with folders.held(folder):
+        made, past = _begun(prepared, folder, progress, resume)
+        request = execution.Request(
+            folder=folder,
+            plan=made,
+            machine=prepared.machine,
+            facts=prepared.facts,
+            decide=_decide(made, progress),
+            progress=progress,
+            past=past,
+            user=None if as_root else calling_user(),
+            teardown=teardown or any(w.command for w in prepared.experiment.workloads),
+            notes=prepared.notes,
+            first_look=first_look(prepared.experiment),
+            weigh=_weigh if prepared.experiment.fingerprint else None,
+        )
+        return execution.conduct(request)
+
+
+def _begun(
+    prepared: Prepared, folder: Path, progress: execution.Progress, resume: bool
+) -> tuple[plan.Plan, Past]:
+    """Begin an experiment, or go on with it as far as it came before it was cut short."""
     made = plan.make(prepared.experiment, prepared.cells)
-    if resume:
-        made, past = _continue(made, folder)
+    if folders.has_begun(folder):
+        if not resume:
+            raise StoreError(
+                f"{folder} is not empty: it holds an experiment, so nothing was measured",
+                "add --resume to go on with it, or choose another --out",
+            )
+        made, past = folders.go_on(made, prepared.text, folder)
         remnants.cleanup()
-    else:
-        _begin(made, prepared.text, folder)
-        past = Past()
-    request = execution.Request(
-        folder=folder,
-        plan=made,
-        machine=prepared.machine,
-        facts=prepared.facts,
-        decide=_decide(made, progress),
-        progress=progress,
-        past=past,
-        user=None if as_root else calling_user(),
-        teardown=teardown or any(w.command for w in prepared.experiment.workloads),
-        notes=prepared.notes,
-        first_look=first_look(prepared.experiment),
-        weigh=_weigh if prepared.experiment.fingerprint else None,
-    )
-    return execution.conduct(request)
+        return made, past
+    folders.begin(made, prepared.text, folder, resume=resume)
+    if resume:
+        progress.note(f"{folder} holds nothing to go on with, so that everything is measured.")
+        remnants.cleanup()
+    return made, Past()
 
 
 def _weigh(moment: journal.Moment) -> list[journal.MachineFigure]:
@@ -163,33 +180,6 @@ def _weigh(moment: journal.Moment) -> list[journal.MachineFigure]:
             )
         )
     return figures
-
-
-def _begin(made: plan.Plan, text: str | None, folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            holds = (folder / plan_file.FILE).exists()
-            raise StoreError(
-                f"{folder} is not empty, so nothing was measured",
-                "add --resume to go on with it, or choose another --out"
-                if holds
-                else "choose another --out",
-            )
-        if text is not None:
-            (folder / "experiment.toml").write_text(text)
-    except OSError as error:
-        raise StoreError(
-            f"cannot write to {folder}: {error.strerror}", "choose another --out"
-        ) from error
-    plan_file.write(made, folder)
-
-
-def _continue(made: plan.Plan, folder: Path) -> tuple[plan.Plan, Past]:
-    made = plan_file.resume(made, plan_file.read(folder))
-    plan_file.write(made, folder)
-    compared = made.experiment.stopping.compare is not None
-    return made, count(journal.read_all(folder), made.metric if compared else None)
 
 
 def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:

@@ -33,8 +33,19 @@ def write(path: Path, data: bytes, hint: str) -> None:
             # Follows no link that somebody laid where all may write.
             with fresh.open("xb") as file:
                 file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
             fresh.replace(path)
         finally:
             fresh.unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk; a file that was synced may have none otherwise."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -25,7 +25,7 @@ EXPERIMENT = """
 name = "killed"
 question = "What is left of a session that was killed?"
 trials = {trials}
-fingerprint = false
+fingerprint = {fingerprint}
 [[workload]]
 kernel = "exp_double"
 [factors]
@@ -36,13 +36,27 @@ platform = {platforms}
 class Killed:
     """An experiment whose front is killed again and again."""
 
-    def __init__(self, folder: Path, platforms: Iterable[str], trials: int, options: str = ""):
+    def __init__(
+        self,
+        folder: Path,
+        platforms: Iterable[str],
+        trials: int,
+        options: str = "",
+        *,
+        fingerprint: bool = False,
+    ) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder / "results"
         self.file = folder / "killed.toml"
-        text = EXPERIMENT.format(trials=trials, platforms=json.dumps(list(platforms)))
+        text = EXPERIMENT.format(
+            trials=trials,
+            platforms=json.dumps(list(platforms)),
+            fingerprint=json.dumps(fingerprint),
+        )
         self.file.write_text(text + options)
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        #: Whether a session was started before, however little it came to.
+        self.begun = False
         #: What the last whole session took.
         self.seconds = 0.0
 
@@ -50,8 +64,9 @@ class Killed:
         """Start a session, or the next one."""
         argv = [*TARE, "experiment", "run", str(self.file), "--out", str(self.folder)]
         argv.append("--skip-missing")
-        if (self.folder / "plan.json").exists():
+        if self.begun:
             argv.append("--resume")
+        self.begun = True
         return subprocess.Popen(
             argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             env=os.environ | {MARK: self.mark},

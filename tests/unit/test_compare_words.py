@@ -235,7 +235,7 @@ def test_complaints_name_the_command_or_the_option() -> None:
         (["true", "true", "--resume"], 11, "what a folder holds"),
         (["true", "true", "--baseline", "x"], 11, "one is compared with a baseline"),
         (["true", "--baseline", "/nowhere"], 14, "/nowhere"),
-        (["true", "true", "--resume", "--out", "/nowhere"], 14, "/nowhere"),
+        (["true", "true", "--resume", "--out", "/proc"], 14, "/proc"),
         (["true", "true", "--input", "/nowhere"], 11, "/nowhere"),
         (["true", "true", "--platform", "bar"], 11, "bar"),
     ],

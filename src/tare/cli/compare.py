@@ -140,8 +140,12 @@ def compare(
         if out is None:
             raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
         from tare import plan_file
+        from tare.execute import folder
 
-        seed = plan_file.read(out).experiment.seed if seed is None else seed
+        if folder.has_begun(out):
+            seed = plan_file.read(out).experiment.seed if seed is None else seed
+        elif out.exists():
+            folder.check_free(out, resume=True)
         if baseline is not None:
             raise ExperimentError(
                 "--resume and --baseline exclude each other: the new session is what is compared",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import tare
-from tare import agent, journal, machine, plan
+from tare import agent, journal, machine, plan, whole_file
 from tare.errors import StoreError
 from tare.execute.request import Request
 
@@ -23,16 +23,19 @@ def journal_path(request: Request) -> Path:
     folder = request.folder / "journal"
     try:
         folder.mkdir(exist_ok=True)
+        whole_file.sync_folder(request.folder)
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
-    return folder / f"{request.past.sessions + 1}.ndjson"
+    # A session that was killed at once has left a file, though perhaps not a line.
+    number = max((int(path.stem) for path in journal.files(request.folder)), default=0) + 1
+    return folder / f"{number}.ndjson"
 
 
-def opening(request: Request, name: str, nonce: int) -> journal.Session:
-    """Return the journal's first line."""
+def opening(path: Path, name: str, nonce: int) -> journal.Session:
+    """Return the first line of a journal."""
     return journal.Session(
         version=plan.VERSION,
-        session=request.past.sessions + 1,
+        session=int(path.stem),
         name=name,
         nonce=nonce,
         boot_id=machine.boot_id(),

@@ -52,10 +52,12 @@ def conduct(request: Request) -> str:
     name = lease.new_name()
     with ExitStack() as stack:
         stack.enter_context(remnants.lease(name))
-        writer = journal.Writer(journal_path(request))
+        path = journal_path(request)
+        writer = journal.Writer(path)
         stack.callback(writer.close)
         nonce = secrets.randbits(24)
-        writer.write(opening(request, name, nonce), *request.facts, *request.notes)
+        writer.write(opening(path, name, nonce), *request.facts, *request.notes)
+        writer.sync()
         reason = "failed"
         try:
             weigh(request, writer, "before")

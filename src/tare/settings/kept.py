@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from tare import lease as leases
-from tare import registry
+from tare import registry, whole_file
 from tare.errors import PlatformError
 from tare.kernel_files import KernelFiles
 from tare.lease import Remnant
@@ -189,7 +189,7 @@ def _write(kept: Kept) -> None:
             file.flush()
             os.fsync(file.fileno())
         raw.rename(path)
-        _sync(path.parent)
+        whole_file.sync_folder(path.parent)
     except OSError as error:
         raw.unlink(missing_ok=True)
         raise PlatformError(
@@ -202,7 +202,7 @@ def _write(kept: Kept) -> None:
 def _forget(name: str) -> None:
     path = _path(name)
     path.unlink(missing_ok=True)
-    _sync(path.parent)
+    whole_file.sync_folder(path.parent)
 
 
 def _path(name: str) -> Path:
@@ -211,14 +211,6 @@ def _path(name: str) -> Path:
         if (folder / f"{name}.settings").exists():
             return folder / f"{name}.settings"
     return leases.writable() / f"{name}.settings"
-
-
-def _sync(folder: Path) -> None:
-    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 @contextlib.contextmanager

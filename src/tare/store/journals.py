@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ def read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         plan.VERSION, asked.name, asked.question, made.metric, asked.seed, text, as_json(made)
     )]  # fmt: skip
     begun: set[int] = set()
-    for path in journal.files(folder):
-        _Session(path, rows, begun).read()
+    for path, lines in journal.read_sessions(folder):
+        _Session(path, rows, begun).read(lines)
     return rows
 
 
@@ -46,9 +47,9 @@ class _Session:
         self.ends: dict[int, journal.TrialEnd] = {}
         self.instances: dict[str, tuple[journal.InstanceStart, journal.InstanceEnd | None]] = {}
 
-    def read(self) -> None:
+    def read(self, lines: Iterable[journal.Line]) -> None:
         samples = self.rows["samples"]
-        for number, line in enumerate(journal.read(self.path), 1):
+        for number, line in enumerate(lines, 1):
             if isinstance(line, record.Sample):
                 if line.trial not in self.starts:
                     raise self._damaged(number, f"trial {line.trial} has not begun")

@@ -1,0 +1,134 @@
+"""An experiment's folder: one session at a time writes to it, and begins it or goes on with it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from tare import journal, plan_file, whole_file
+from tare.errors import StoreError
+from tare.execute.past import Past, past
+from tare.plan import Plan
+
+#: The experiment as its author wrote it.
+TEXT = "experiment.toml"
+#: Locked where a file system cannot lock the folder itself: NFS locks what is open for writing.
+LOCK = ".lock"
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Make a folder where there is none, and keep other sessions from writing to it meanwhile.
+
+    The kernel lets go of the lock however the process ends.
+
+    Raises
+    ------
+    StoreError
+        If another session writes to it, or it cannot be made.
+    """
+    with contextlib.ExitStack() as opened:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            opened.callback(os.close, here)
+            if not _locked(here, folder):
+                file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+                opened.callback(os.close, file)
+                _locked(file, folder)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write to {folder}: {error.strerror}", "choose another --out"
+            ) from error
+        yield
+
+
+def _locked(descriptor: int, folder: Path) -> bool:
+    """Lock a file; return whether the file system has such locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(
+            f"another tare is measuring into {folder}, so nothing was measured",
+            "the same command with --resume when that one has ended, or choose another --out",
+        ) from None
+    except OSError:
+        return False
+    return True
+
+
+def has_begun(folder: Path) -> bool:
+    """Tell whether a folder holds an experiment, however little of it."""
+    return (folder / plan_file.FILE).exists()
+
+
+def begin(made: Plan, text: str | None, folder: Path, *, resume: bool = False) -> None:
+    """Write down what is to be measured.
+
+    Parameters
+    ----------
+    made : Plan
+        Its cells.
+    text : str or None
+        The experiment's file, where there is one.
+    folder : Path
+        Held, and without an experiment.
+    resume : bool
+        Somebody says that it was begun before: what may be left of that is in order.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds something else, or cannot be written.
+    """
+    check_free(folder, resume=resume)
+    plan_file.write(made, folder)
+    write_text(text, folder)
+
+
+def check_free(folder: Path, *, resume: bool = False) -> None:
+    """Look that a folder holds nothing but what is left of a beginning; raises StoreError."""
+    try:
+        found = sorted(path.name for path in folder.iterdir() if not _of_beginning(path))
+        # Without a plan, a file of the experiment may be the one that the user wrote.
+        if found and not (resume and found == [TEXT]):
+            raise StoreError(
+                f"{folder} is not empty ({found[0]}) and holds no experiment, so nothing was "
+                "measured",
+                "choose another --out",
+            )
+    except OSError as error:
+        raise StoreError(
+            f"cannot write to {folder}: {error.strerror}", "choose another --out"
+        ) from error
+
+
+def write_text(text: str | None, folder: Path) -> None:
+    """Keep the experiment's file as it is now; raises StoreError."""
+    if text is not None:
+        whole_file.write(folder / TEXT, text.encode(), "free some room, or choose another --out")
+
+
+def _of_beginning(path: Path) -> bool:
+    """Tell whether a session that was killed before it had a plan leaves such a thing."""
+    return path.name == LOCK or path.name.startswith((f".{plan_file.FILE}.", f".{TEXT}."))
+
+
+def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
+    """Return the plan to go on with, written down, and what earlier sessions did.
+
+    Raises
+    ------
+    ExperimentError
+        If the folder holds another experiment.
+    StoreError
+        If the folder cannot be read or written.
+    """
+    made = plan_file.resume(made, plan_file.read(folder))
+    plan_file.write(made, folder)
+    write_text(text, folder)
+    compared = made.experiment.stopping.compare is not None
+    return made, past(journal.read_all(folder), made.metric if compared else None)
