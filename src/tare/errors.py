@@ -59,6 +59,12 @@ class InputError(TareError):
     exit_code = 16
 
 
+class IncompleteError(TareError):
+    """Fewer trials were good than were asked for; what was measured is kept and was concluded."""
+
+    exit_code = 18
+
+
 class InterruptError(TareError):
     """Somebody pressed Ctrl-C; what was measured is kept where it was to be kept."""
 

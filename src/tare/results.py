@@ -15,7 +15,7 @@ from tare.metrics import SOURCES
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from tare.experiment import Experiment
+    from tare.experiment import Cell, Experiment
 
 
 INSTANCES = (
@@ -80,6 +80,9 @@ class Results:
     network_log : DataFrame
         The same hosts at moments of a trial, one row each: ``trial, at_ns, host, tokens_bits,
         rate_bps, sent_bytes``; absent (NA): no bucket, no rate.
+    planned : tuple of Cell
+        Cells of the plan, also those of which no trial has begun; empty where only some of the
+        sessions are looked at.
     """
 
     experiment: Experiment
@@ -97,6 +100,7 @@ class Results:
     clocks: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=CLOCKS))
     network_use: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_USE))
     network_log: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_LOG))
+    planned: tuple[Cell, ...] = ()
 
     @property
     def factors(self) -> list[str]:
@@ -177,6 +181,7 @@ class Results:
             clocks=_rows(self.clocks, "session", numbers),
             network_use=_rows(self.network_use, "trial", kept),
             network_log=_rows(self.network_log, "trial", kept),
+            planned=(),
         )
 
     def cells(self, good: Sequence[str] = ("ok",)) -> pd.DataFrame:

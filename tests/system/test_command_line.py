@@ -113,6 +113,37 @@ def test_an_experiment_goes_from_file_to_report(question: Path, tmp_path: Path) 
     assert tare("experiment", "report", str(out), "--format", "markdown").stdout
 
 
+def test_a_command_that_fails_now_and_then_is_repeated(tmp_path: Path) -> None:
+    # Fails every third time it is run.
+    script = f"echo >> {tmp_path}/runs; test $(($(wc -l < {tmp_path}/runs) % 3)) -ne 0"
+    told = run_json("-n", "6", "--", "sh", "-c", script)
+    assert [trial["status"] for trial in told["trials"]].count("ok") == 6
+    assert told["summary"]["failed"] > 0
+
+
+def test_what_always_fails_is_named_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    file, out = tmp_path / "a.toml", tmp_path / "out"
+    file.write_text(
+        "[experiment]\nname = 'a'\nquestion = 'b?'\ntrials = 2\nfingerprint = false\n"
+        "[[workload]]\nname = 'good'\ncommand = ['true']\n"
+        "[[workload]]\nname = 'bad'\ncommand = ['test', '-e', '{folder}/now']\n".replace(
+            "{folder}", str(tmp_path)
+        )
+    )
+    words = ["experiment", "run", str(file), "--out", str(out)]
+    done = tare(*words, "--json", str(tmp_path / "a.json"), check=18)
+    assert "bad 0 of 2, 3 failed" in " ".join(done.stderr.split())
+    assert "--resume" in done.stderr
+    assert (out / "report.html").exists()
+    found = json.loads((tmp_path / "a.json").read_text())["findings"]
+    (short,) = [one for one in found if one["name"] == "completeness"]
+    assert [e["value"] for e in short["estimates"]] == [0]
+    # What was in the way is gone: the holes are filled, and nothing is done twice.
+    (tmp_path / "now").touch()
+    tare(*words, "--resume")
+    assert ended(out) == 2 + 3 + 2
+
+
 def test_a_folder_that_holds_something_is_not_overwritten(question: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/mine.txt").write_text("mine")

@@ -12,6 +12,7 @@ from scripted import Behaviour, BlindObserver, Stage
 
 from tare import execute, journal, plan, record
 from tare.errors import TrialError
+from tare.execute.observer import NoObserverError
 from tare.execute.past import past
 from tare.execute.window import window
 from tare.experiment import Cell, Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
@@ -178,7 +179,7 @@ def test_a_failed_trial_is_stored_as_failed_and_the_others_go_on(session: Any) -
     lines, _, _ = session(experiment(), sometimes)
     failed = [end for end in ends(lines) if end.status == "failed"]
     assert [(end.trial, end.reason) for end in failed] == [(2, "exit code 3")]
-    assert len(ends(lines)) == 20
+    assert len(ends(lines)) == 21
 
 
 def test_a_stream_that_breaks_fails_the_trial_and_a_new_instance_takes_over(session: Any) -> None:
@@ -186,7 +187,7 @@ def test_a_stream_that_breaks_fails_the_trial_and_a_new_instance_takes_over(sess
         return None if job.trial == 2 else steady(job, worker)
 
     lines, stage, _ = session(experiment(factors={"workers": (1,)}), breaks)
-    assert [end.status for end in ends(lines)] == ["ok", "failed", "ok", "ok", "ok"]
+    assert [end.status for end in ends(lines)] == ["ok", "failed", "ok", "ok", "ok", "ok"]
     assert len(stage.started) == 2
 
 
@@ -199,6 +200,78 @@ def test_a_value_that_nothing_can_read_is_not_kept(session: Any) -> None:
     assert (failed.trial, "which nothing reads" in (failed.reason or "")) == (2, True)
     assert len(stage.started) == 2
     assert all(line.value >= 0 for line in lines if isinstance(line, record.Sample))
+
+
+def good(lines: list[journal.Line]) -> dict[int, list[int]]:
+    """Blocks of the good trials by cell."""
+    begun = {line.trial: line for line in starts(lines)}
+    found: dict[int, list[int]] = {}
+    for end in ends(lines):
+        if end.status == "ok":
+            found.setdefault(begun[end.trial].cell, []).append(begun[end.trial].block)
+    return {cell: sorted(blocks) for cell, blocks in found.items()}
+
+
+def test_a_failed_trial_is_repeated_at_the_end_of_its_block_with_its_input(session: Any) -> None:
+    failing = {3, 6, 9, 10, 17}
+
+    def sometimes(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        return "exit code 3" if job.trial in failing else steady(job, worker)
+
+    lines, _, _ = session(experiment(inputs=5), sometimes)
+    assert good(lines) == {cell: list(range(5)) for cell in range(4)}
+    assert {stop.reason for stop in stops(lines).values()} == {"fixed"}
+    assert {stop.trials for stop in stops(lines).values()} == {5}
+    in_block: dict[int, list[journal.TrialStart]] = {}
+    for line in starts(lines):
+        in_block.setdefault(line.block, []).append(line)
+    for some in in_block.values():
+        assert [line.position for line in some] == list(range(len(some)))
+        assert len({line.seed for line in some}) == 1
+        assert sorted(line.cell for line in some[:4]) == [0, 1, 2, 3]
+
+
+def test_a_command_that_fails_every_third_time_has_its_good_trials(session: Any) -> None:
+    def third(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        return "exit code 3" if job.trial % 3 == 0 else steady(job, worker)
+
+    asked = experiment(stopping=Stopping(trials=20, budget_s=None))
+    lines, _, _ = session(asked, third)
+    assert {cell: len(blocks) for cell, blocks in good(lines).items()} == dict.fromkeys(
+        range(4), 20
+    )
+
+
+def test_what_begins_to_fail_for_good_is_given_up_in_that_session(session: Any) -> None:
+    def breaks(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        return "no room" if job.trial > 8 else steady(job, worker)
+
+    asked = experiment(stopping=Stopping(trials=30, budget_s=None))
+    lines, _, _ = session(asked, breaks)
+    assert {cell: len(blocks) for cell, blocks in good(lines).items()} == dict.fromkeys(range(4), 2)
+    assert len(ends(lines)) <= 8 + 4 * 6
+    assert {stop.reason for stop in stops(lines).values()} == {"failed"}
+    # The next session fills what is missing.
+    lines, _, _ = session(asked)
+    assert {cell: len(blocks) for cell, blocks in good(lines).items()} == dict.fromkeys(
+        range(4), 30
+    )
+
+
+def test_when_observers_end_again_and_again_the_session_does(
+    session: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Mortal(BlindObserver):
+        def watch(self, trial: int, groups: list[record.WatchedGroup]) -> None:
+            if trial == 7:
+                raise NoObserverError("5 observers of this session have ended", "--resume")
+
+    monkeypatch.setattr("tare.execute.session.Observer", Mortal)
+    with pytest.raises(NoObserverError) as told:
+        session(experiment())
+    assert told.value.exit_code == 13
+    lines = list(journal.read(tmp_path / "results/journal/1.ndjson"))
+    assert [end.status for end in ends(lines)] == 6 * ["ok"] + ["failed"]
 
 
 def test_a_level_that_always_fails_is_given_up_after_a_few_tries(session: Any) -> None:
@@ -458,7 +531,7 @@ def test_a_machine_that_was_lost_in_a_trial_is_made_anew_for_the_next(session: A
         return None if job.trial == 2 else steady(job, worker)
 
     lines, stage, _ = session(experiment(factors={}), sometimes, machines=("bare",))
-    assert [end.status for end in ends(lines)] == ["ok", "failed", "ok", "ok", "ok"]
+    assert [end.status for end in ends(lines)] == ["ok", "failed", "ok", "ok", "ok", "ok"]
     assert len(stage.started) == 2
     lost = [c.instance for c in instances(lines, journal.ClockCheck)]
     assert len(lost) == 3, "a lost agent is asked nothing"

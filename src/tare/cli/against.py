@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.comparing import Execution, Wanted, measure, prepare, tell
+from tare.cli.comparing import Execution, Wanted, check_complete, measure, prepare, tell
 
 if TYPE_CHECKING:
     from tare.baseline import Session
@@ -48,7 +48,9 @@ def against(
         baseline.check(stored.path, found, new.sessions[-1], asked)
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
         difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
-        return tell((difference,), results, ended, folder, wanted)
+        code = tell((difference,), results, ended, folder, wanted)
+        check_complete(results, execution, code)
+        return code
 
 
 def _with_trials(table: dict[str, Any], trials: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import typer
 from tare.cli import output, where
 from tare.cli.against import Stored, against
 from tare.cli.command_line import factors, given, split, workload
-from tare.cli.comparing import Execution, Wanted, measure, prepare, tell
+from tare.cli.comparing import Execution, Wanted, check_complete, measure, prepare, tell
 from tare.errors import ExperimentError, TrialError
 
 if TYPE_CHECKING:
@@ -219,6 +219,7 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
                 f"every trial of {listing(hopeless)} failed, so that it is compared with nothing",
                 None if execution.capture else "--capture shows what it said",
             )
+        check_complete(results, execution, code)
         return code
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.cli import output
 from tare.cli.command_line import COMMAND_LINE, as_option, folder_in_memory, metric_name
-from tare.errors import ExperimentError, InterruptError, TrialError
+from tare.errors import ExperimentError, IncompleteError, InterruptError, TrialError
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
@@ -138,6 +138,20 @@ def tell(
     if wanted.gate is None:
         return 0
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
+
+
+def check_complete(results: Results, execution: Execution, code: int) -> None:
+    """Raise where commands have fewer good trials than were asked for, and no verdict fails."""
+    from tare.findings import completeness
+
+    short = completeness.find(results)
+    if short is not None and code == 0:
+        raise IncompleteError(
+            short.answer,
+            "the same command with --resume   (measures what is missing)"
+            if execution.kept
+            else "--capture shows what a command that failed said",
+        )
 
 
 def _page(folder: Path, wanted: Wanted) -> Path | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tare.cli import output
 from tare.cli.where import NetworkFingerprint
-from tare.errors import InterruptError, StoreError
+from tare.errors import IncompleteError, InterruptError, StoreError
+
+if TYPE_CHECKING:
+    from tare.conclude import Answers
 
 app = typer.Typer(no_args_is_help=True, help="Ask a question that is written as a file.")
 
@@ -94,6 +97,7 @@ def run(
     """
     from tare import conclude
     from tare.cli.progress import Bar
+    from tare.findings import completeness
 
     folder = out or file.with_suffix("")
     prepared = conclude.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
@@ -107,7 +111,13 @@ def run(
             f"interrupted; what was measured is kept in {folder}",
             f"tare experiment run {file} --out {folder} --resume   (goes on)",
         ) from error
-    _tell(folder, ended, json)
+    answers = _tell(folder, ended, json)
+    short = next((f for f in answers.findings if f.name == completeness.NAME), None)
+    if short is not None:
+        raise IncompleteError(
+            short.answer,
+            f"tare experiment run {file} --out {folder} --resume   (measures what is missing)",
+        )
 
 
 @app.command()
@@ -137,8 +147,8 @@ def report(
         output.write_json({"written": [str(path) for path in written]}, json)
 
 
-def _tell(folder: Path, ended: str, json: str | None) -> None:
-    """Print the answers, write the page, and say where it is."""
+def _tell(folder: Path, ended: str, json: str | None) -> Answers:
+    """Print the answers, write the page, say where it is, and return the answers."""
     from tare import conclude
     from tare import report as pages
 
@@ -161,3 +171,4 @@ def _tell(folder: Path, ended: str, json: str | None) -> None:
     output.out.print(f"\nReport: {page}", soft_wrap=True)
     if json is not None:
         output.write_json(answers, json)
+    return answers

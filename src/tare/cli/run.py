@@ -18,7 +18,7 @@ from tare.cli.command_line import (
     workload,
 )
 from tare.cli.command_line import network as of_network
-from tare.errors import ExperimentError, TrialError
+from tare.errors import ExperimentError, IncompleteError, TrialError
 
 if TYPE_CHECKING:
     from tare.experiment import Experiment
@@ -181,6 +181,13 @@ def run(
             raise TrialError(failure.message, _hint(command, capture, failure.message))
         if save is not None:
             _save(folder, save, prepared.experiment)
+        if summary.short is not None:
+            raise IncompleteError(
+                summary.short,
+                "the same command with --resume   (measures more)"
+                if out
+                else "--capture shows what a command that failed said",
+            )
 
 
 def _save(folder: Path, file: Path, experiment: Experiment) -> None:
@@ -196,13 +203,13 @@ def _save(folder: Path, file: Path, experiment: Experiment) -> None:
 
 
 def _so_far(folder: Path | None) -> int:
-    """Count the trials that a folder to go on with has."""
+    """Count the good trials that a folder to go on with has."""
     from tare import journal
     from tare.execute.past import past
 
     if folder is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
-    return max(past(journal.read_all(folder)).ended.values(), default=0)
+    return max(past(journal.read_all(folder)).good.values(), default=0)
 
 
 def _hint(command: list[str], capture: bool, why: str) -> str | None:

@@ -65,6 +65,16 @@ class Summary:
         """Trials that did not fail."""
         return [trial for trial in self.trials if trial.status == "ok"]
 
+    @property
+    def short(self) -> str | None:
+        """How many trials are good of those that were asked for, where that is fewer."""
+        asked = self.stopping.trials
+        if asked is not None and len(self.good) < asked:
+            return f"{len(self.good)} of {asked} trials are good"
+        if self.stop is not None and self.stop.reason == "failed":
+            return f"it was given up with {len(self.good)} good trials, since it kept failing"
+        return None
+
     def evidence(self) -> str | None:
         """Return what the first trial that failed said at last, where it was captured."""
         return next((trial.evidence for trial in self.trials if trial.evidence), None)

@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare import agent, record
+from tare.errors import AgentError
 from tare.journal import MachineFact
 
 #: The observer answers at once; more than this means that it hangs.
 ANSWER_S = 30.0
+#: Observers of one session: what kills more of them is no accident.
+MOST_STARTS = 5
+
+
+class NoObserverError(AgentError):
+    """Observers end again and again: no trial of this session can be measured any more."""
 
 
 class Observer:
     """Stamps exec and exit of every launched process, and reads the host's counters.
+
+    One that ended is replaced when the next trial begins.
 
     Parameters
     ----------
@@ -23,10 +32,23 @@ class Observer:
     """
 
     def __init__(self, nonce: int, *, teardown: bool) -> None:
-        argv = [str(agent.binary()), "observe", *(["--teardown"] if teardown else [])]
-        self._agent = agent.Agent(agent.ProcessChannel(argv))
+        self._argv = [str(agent.binary()), "observe", *(["--teardown"] if teardown else [])]
         self._nonce = nonce
-        own = self._agent.ask(record.MeasureSelf(id=self._agent.next_id()), ANSWER_S)
+        self._starts = 0
+        #: Whether its last answer was none.
+        self._lost = False
+        self._start()
+
+    def _start(self) -> None:
+        self._starts += 1
+        channel = agent.ProcessChannel(self._argv)
+        try:
+            self._agent = agent.Agent(channel)
+        except BaseException:
+            channel.close()
+            raise
+        self._lost = False
+        own = self._ask(record.MeasureSelf(id=self._agent.next_id()))
         self.facts = [
             MachineFact(name=f.name, value=f.value, unit=f.unit, source=f.source)
             for f in own
@@ -45,16 +67,52 @@ class Observer:
         return self.refusal is None
 
     def watch(self, trial: int, groups: Sequence[record.WatchedGroup]) -> None:
-        """Read counters before a trial."""
-        job = record.Watch(
-            id=self._agent.next_id(), trial=trial, nonce=self._nonce, groups=tuple(groups)
-        )
-        self._agent.ask(job, ANSWER_S)
+        """Read counters before a trial.
+
+        Raises
+        ------
+        NoObserverError
+            If observers end again and again.
+        """
+        while True:
+            try:
+                if self._lost:
+                    self._agent.close()
+                    self._start()
+                self._ask(
+                    record.Watch(
+                        id=self._agent.next_id(),
+                        trial=trial,
+                        nonce=self._nonce,
+                        groups=tuple(groups),
+                    )
+                )
+            except AgentError as error:
+                self._lost = True
+                if self._starts >= MOST_STARTS:
+                    raise NoObserverError(
+                        f"{self._starts} observers of this session have ended: {error.message}",
+                        "the same command with --resume; dmesg tells what the kernel has killed",
+                    ) from error
+            else:
+                return
 
     def collect(self, trial: int) -> list[record.Record]:
-        """Return what was stamped and counted since ``watch``."""
-        job = record.Collect(id=self._agent.next_id(), trial=trial)
-        return self._agent.ask(job, ANSWER_S)
+        """Return what was stamped and counted since ``watch``.
+
+        Raises
+        ------
+        AgentError
+            If it has ended meanwhile: nothing is known of the trial.
+        """
+        return self._ask(record.Collect(id=self._agent.next_id(), trial=trial))
+
+    def _ask(self, job: record.Job) -> list[record.Record]:
+        try:
+            return self._agent.ask(job, ANSWER_S)
+        except AgentError as error:
+            self._lost = True
+            raise AgentError(f"the observer is lost: {error.message}") from error
 
     def close(self) -> None:
         """End it."""

@@ -17,8 +17,7 @@ class Past:
     #: Highest number of a trial, and the first unused number of a block.
     trials: int = 0
     blocks: int = 0
-    #: Trials by cell that ended, and those of them that were good.
-    ended: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    #: Good trials by cell; one that failed, or has no end, is still to be done.
     good: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     #: Block and value by source of good trials by cell, where a metric was asked for.
     values: dict[int, list[tuple[int, dict[str, float]]]] = field(
@@ -27,7 +26,7 @@ class Past:
 
 
 def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
-    """Count what the sessions in a journal did; a trial without its end was not done.
+    """Count what the sessions in a journal did.
 
     With ``metric``, what it was in each good trial is kept: a comparison goes on with the pairs
     that it has, where a precision begins anew in every session.
@@ -51,7 +50,6 @@ def past(lines: Iterable[journal.Line], metric: str | None = None) -> Past:
                 samples[line.source].append(line.value)
             case journal.TrialEnd() if line.trial in cell_of:
                 cell = cell_of[line.trial]
-                found.ended[cell] += 1
                 found.good[cell] += line.status == "ok"
                 if metric is not None and line.status == "ok":
                     means = {source: sum(v) / len(v) for source, v in samples.items()}

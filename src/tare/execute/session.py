@@ -247,9 +247,16 @@ class _Session:
         return (n if few else None), True
 
     def _block(self, cells: list[int], budget: Budget) -> bool:
-        """Execute every cell once in the block's order; False where the budget ended within."""
+        """Bring every cell to a good trial, in the block's order; False: the budget ended within.
+
+        A trial that failed is repeated at the end of its block, with the same input, so that a
+        block is whole for all cells that are not given up.
+        """
         order = plan.block_order(self.experiment, cells, self.request.past.sessions, self.block)
-        for position, number in enumerate(order):
+        wanted = list(order)
+        for position, number in enumerate(wanted):
+            if position >= len(order) and number in self.tally.hopeless(cells):
+                continue
             if budget.over and self.tally.good:
                 return False
             cell = self.request.plan.cells[number]
@@ -276,6 +283,8 @@ class _Session:
             if outcome.wrong:
                 where = self.tally.where(number)
                 raise TrialError(f"trial {self.number} ({where}): wrong result: {outcome.reason}")
+            if outcome.status != "ok":
+                wanted.append(number)
         return True
 
     def _rest(self, cell: Cell, budget: Budget) -> float | None:

@@ -12,8 +12,10 @@ from tare.execute.trial import Outcome
 from tare.experiment import Cell, Experiment
 from tare.metrics import SOURCES
 
-#: So many failures, and no success, and a cell is given up.
+#: A cell is given up after so many failures where it, or one of its levels, was never good …
 TRIES = 3
+#: … and otherwise after so many in a row: of commands that fail every third time, hardly one is.
+TRIES_IN_A_ROW = 6
 
 
 class Tally:
@@ -21,14 +23,14 @@ class Tally:
 
     def __init__(self, cells: Sequence[Cell], past: Past) -> None:
         self._cells = cells
-        #: Trials that ended, good or failed.
-        self.trials: dict[int, int] = {c.cell: past.ended.get(c.cell, 0) for c in cells}
-        self.good = sum(past.good.values())
+        #: Good trials by cell, of all sessions.
+        self.trials: dict[int, int] = {c.cell: past.good.get(c.cell, 0) for c in cells}
         self.done = 0
         self.stopped: set[int] = set()
         self.last_failure: str | None = None
+        #: Trials of this session that failed, and how many of the last ones by cell.
         self._failures: dict[int, int] = defaultdict(int)
-        self._successes: dict[int, int] = defaultdict(int, past.good)
+        self._in_a_row: dict[int, int] = defaultdict(int)
         #: Seconds and number of the trials of this session; None: of all cells.
         self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
         #: Seconds of rest before them.
@@ -44,18 +46,23 @@ class Tally:
     def add(self, cell: int, block: int, outcome: Outcome, rested_s: float = 0.0) -> None:
         """Count a trial that ended, before which there was a rest."""
         self._rested_s[cell] += rested_s
-        self.trials[cell] += 1
         self.done += 1
         for key in (cell, None):
             total, count = self._spent[key]
             self._spent[key] = (total + outcome.seconds, count + 1)
         if outcome.status == "ok":
-            self.good += 1
-            self._successes[cell] += 1
+            self.trials[cell] += 1
+            self._in_a_row[cell] = 0
             self._outcomes[cell].append((block, outcome))
         else:
             self._failures[cell] += 1
+            self._in_a_row[cell] += 1
             self.last_failure = outcome.reason
+
+    @property
+    def good(self) -> int:
+        """Good trials of all cells and sessions."""
+        return sum(self.trials.values())
 
     def where(self, cell: int) -> str:
         """Return the levels of a cell that are not the same in all cells."""
@@ -70,8 +77,10 @@ class Tally:
         ]
 
     def hopeless(self, cells: list[int]) -> list[int]:
-        """Return cells that always fail, with all others of a level that always fails."""
-        given_up = {c for c in cells if self._failures[c] >= TRIES and not self._successes[c]}
+        """Return cells that keep failing, with all others of a level that always fails."""
+        given_up = {
+            c for c in cells if self._in_a_row[c] >= (TRIES_IN_A_ROW if self.trials[c] else TRIES)
+        }
         for factor, level in self._hopeless_levels():
             given_up |= {c for c in cells if self._cells[c].levels()[factor] == level}
         return sorted(given_up)
@@ -81,7 +90,7 @@ class Tally:
         for cell in self._cells:
             for key in cell.levels().items():
                 tried[key][0] += self._failures[cell.cell]
-                tried[key][1] += self._successes[cell.cell]
+                tried[key][1] += self.trials[cell.cell]
         good_factors = {factor for (factor, _), (_, successes) in tried.items() if successes}
         return [
             (factor, level)

@@ -19,7 +19,7 @@ from tare.execute.answers import Asked, answers
 from tare.execute.files import from_here, seen_inside
 from tare.execute.hosts import Hosts
 from tare.execute.meeting import Meeting
-from tare.execute.observer import Observer
+from tare.execute.observer import NoObserverError, Observer
 from tare.execute.output import Keep, Outputs
 from tare.execute.patience import limit_s, most_records, patience_s
 from tare.execute.pool import Pool
@@ -110,6 +110,11 @@ class Conductor:
         -------
         Outcome
             Its status and values.
+
+        Raises
+        ------
+        NoObserverError
+            If nothing can be measured any more; it is written down as failed before.
         """
         began = time.monotonic_ns()
         self.write(
@@ -130,6 +135,7 @@ class Conductor:
         also = self.experiment.stopping.also
         values = Values((metric, *also))
         failure: str | None = None
+        last: NoObserverError | None = None
         try:
             job = self._job(number, cell, seed, repetitions, iterations)
             network: AbstractContextManager[None] = nullcontext()
@@ -139,9 +145,12 @@ class Conductor:
             failure = self._surrounded(job, cell, cpus, values, network)
         except TareError as error:
             failure = error.message + (f" (try: {error.hint})" if error.hint else "")
+            last = error if isinstance(error, NoObserverError) else None
         ended = time.monotonic_ns()
         status = "ok" if failure is None else "failed"
         self.write(TrialEnd(trial=number, status=status, reason=failure, monotonic_ns=ended))
+        if last is not None:
+            raise last
         seconds = (ended - began) / 1e9
         if failure is None:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))

@@ -83,6 +83,7 @@ def load(folder: str | PathLike[str]) -> Results:
             network_use=_whole(store.sql(_NETWORK_USE)),
             network_log=_whole(store.sql(_NETWORK_LOG)),
             notes=[message for (message,) in store.sql(_NOTES).fetchall()],
+            planned=made.cells,
         )
 
 

@@ -1,0 +1,72 @@
+"""Cells that are short of trials are counted and named; where none is, nothing is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import journals
+import pytest
+import synthetic
+
+from tare import store
+from tare.experiment import Stopping
+from tare.findings import all_findings, headline
+from tare.findings.completeness import find, short_cells
+from tare.results import Results
+
+FIXED = Stopping(trials=8, budget_s=None)
+
+
+def stored(folder: Path, results: Results) -> Results:
+    return store.load(journals.write(results, folder / "out"))
+
+
+def failing(levels: dict[str, str]) -> synthetic.Behaviour:
+    return synthetic.Behaviour(failing=0.5 if levels["platform"] == "docker" else 0.0)
+
+
+def test_cells_that_have_their_trials_are_no_finding(tmp_path: Path) -> None:
+    results = stored(tmp_path, synthetic.make(trials=8, stopping=FIXED))
+    assert len(results.planned) == 4
+    assert find(results) is None
+
+
+def test_each_short_cell_is_counted(tmp_path: Path) -> None:
+    results = stored(tmp_path, synthetic.make(failing, trials=8, stopping=FIXED))
+    short = short_cells(results)
+    assert [cell.levels["platform"] for cell in short] == ["docker", "docker"]
+    assert all(cell.good + cell.failed == cell.asked == 8 for cell in short)
+    assert {cell.reason for cell in short} == {"exit 1"}
+    found = find(results)
+    assert found is not None
+    assert found.verdict == "no"
+    assert [estimate.value for estimate in found.estimates] == [cell.good for cell in short]
+    assert [row["good"] for row in found.tables[0].rows] == [cell.good for cell in short]
+    told = f"{short[0].good} of 8, {short[0].failed} failed"
+    assert told in found.answer
+    assert any(told in line for line in headline(results, all_findings(results)))
+
+
+def test_a_cell_that_was_never_begun_is_short(tmp_path: Path) -> None:
+    whole = synthetic.make(trials=8, stopping=FIXED)
+    folder = journals.write(whole, tmp_path / "out")
+    for path in (folder / "journal").iterdir():
+        path.unlink()
+    short = short_cells(store.load(folder))
+    assert [(cell.good, cell.failed, cell.asked, cell.reason) for cell in short] == 4 * [
+        (0, 0, 8, None)
+    ]
+
+
+@pytest.mark.parametrize("sessions", [(0,), (0, 1)])
+def test_of_single_sessions_nothing_was_asked(tmp_path: Path, sessions: tuple[int, ...]) -> None:
+    results = stored(tmp_path, synthetic.make(failing, trials=8, stopping=FIXED))
+    assert find(results.of_sessions(sessions)) is None
+
+
+def test_without_a_number_only_what_was_given_up_is_short(tmp_path: Path) -> None:
+    results = stored(tmp_path, synthetic.make(failing, trials=8, stopping=Stopping(precision=0.02)))
+    assert find(results) is None
+    results.stops.loc[len(results.stops), ["cell", "trials", "reason"]] = [3, 2, "failed"]
+    (short,) = short_cells(results)
+    assert (short.asked, short.levels["platform"], short.levels["workers"]) == (None, "docker", "2")
