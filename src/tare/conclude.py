@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from tare import (
 )
 from tare.calibration import remembered
 from tare.catalogue import catalogue
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ChangedError, ExperimentError, StoreError
 from tare.execute import folder as folders
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment
@@ -35,6 +36,8 @@ from tare.placement import Machine
 
 if TYPE_CHECKING:
     from tare.findings.finding import Finding
+    from tare.findings.sessions import Caveat
+    from tare.results import Results
 
 
 @dataclass
@@ -57,6 +60,10 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
     headline: tuple[str, ...]
     findings: tuple[Finding, ...]
+    #: What weakens all of it; stands above the headline.
+    caveats: tuple[Caveat, ...] = ()
+    #: Session that levels are taken from, where the machine was not the same in all; None: all.
+    levels_of: int | None = None
 
 
 def prepare(file: Path, *, skip_missing: bool = False, network: Path | None = None) -> Prepared:
@@ -135,7 +142,7 @@ def execute(
             teardown=teardown or any(w.command for w in prepared.experiment.workloads),
             notes=prepared.notes,
             first_look=first_look(prepared.experiment),
-            weigh=_weigh if prepared.experiment.fingerprint else None,
+            weigh=partial(_weigh, progress.stage) if prepared.experiment.fingerprint else None,
         )
         return execution.conduct(request)
 
@@ -161,25 +168,30 @@ def _begun(
     return made, Past()
 
 
-def _weigh(moment: journal.Moment) -> list[journal.MachineFigure]:
-    """Take a brief fingerprint of the machine."""
+def _weigh(
+    tell: Callable[[str], None], moment: journal.Moment
+) -> list[journal.MachineTake | journal.MachineFigure]:
+    """Take brief fingerprints of the machine, until others disturb none or it was tried enough."""
     from tare.fingerprint import brief, difference
 
     probes = catalogue().probes
-    figures = []
-    for metric, figure in brief.take().metrics.items():
-        rule = difference.rule(metric, figure.unit, probes)
-        figures.append(
-            journal.MachineFigure(
-                moment=moment,
-                metric=metric,
-                unit=rule.unit,
-                better=rule.better,
-                margin=rule.margin,
-                values=figure.values,
+    lines: list[journal.MachineTake | journal.MachineFigure] = []
+    for number, (found, activity) in enumerate(brief.takes(tell), 1):
+        lines.append(journal.MachineTake(moment=moment, take=number, activity=activity))
+        for metric, figure in found.metrics.items():
+            rule = difference.rule(metric, figure.unit, probes)
+            lines.append(
+                journal.MachineFigure(
+                    moment=moment,
+                    metric=metric,
+                    unit=rule.unit,
+                    better=rule.better,
+                    margin=rule.margin,
+                    values=figure.values,
+                    take=number,
+                )
             )
-        )
-    return figures
+    return lines
 
 
 def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
@@ -248,21 +260,80 @@ def calling_user() -> record.User | None:
     return record.User(uid=uid, gid=gid, groups=tuple(groups))
 
 
-def answers(folder: Path, tell: Callable[[int, int], None] = lambda done, of: None) -> Answers:
-    """Conclude from what a folder holds, and store the findings in it.
+def results_of(folder: Path, sessions: Sequence[int] = ()) -> Results:
+    """Load what a folder holds, to conclude from it.
 
-    ``tell`` is told how many questions of how many were asked.
+    Parameters
+    ----------
+    folder : Path
+    sessions : sequence of int
+        Sessions that were asked for; none: all.
+
+    Returns
+    -------
+    Results
+        With the session that levels are taken from, where the machine was not the same in all.
 
     Raises
     ------
     StoreError
-        If the machine was not the same in all sessions.
+        If it cannot be read, or has no such session.
+    """
+    from tare import store
+    from tare.findings.sessions import judged
+
+    return judged(store.load(folder), sessions, folder)
+
+
+def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | None) -> None:
+    """Raise at the end of a command, once everything is written, where something changed.
+
+    Parameters
+    ----------
+    some : sequence of Caveat
+    levels_of : int or None
+        Session that levels are taken from; None: all.
+    folder : Path or None
+        Where the results are; None: they are not kept.
+
+    Raises
+    ------
+    ChangedError
+        If the machine or the network was not the same throughout.
+    """
+    from tare.findings.sessions import changed
+
+    if not changed(some):
+        return
+    if levels_of is None:
+        raise ChangedError(
+            "the machine changed during a session, so its levels mix both states",
+            "measure again, with nothing else on the machine: tare doctor",
+        )
+    other = next(n for c in some for n in c.sessions if n != levels_of)
+    raise ChangedError(
+        f"not all sessions are of the same machine and network, so levels are those of session "
+        f"{levels_of} alone",
+        None if folder is None else f"tare experiment report {folder} --session {other}",
+    )
+
+
+def answers(
+    folder: Path, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+) -> Answers:
+    """Conclude from what a folder holds, as loaded by :func:`results_of`, and store the findings.
+
+    ``tell`` is told how many questions of how many were asked.
     """
     from tare import store
     from tare.findings import all_findings, headline
-    from tare.findings.same_machine import chosen
+    from tare.findings.sessions import caveats
 
-    results = chosen(store.load(folder), (), folder)
     found = tuple(all_findings(results, tell))
     store.save_findings(folder, found)
-    return Answers(headline=tuple(headline(results, found)), findings=found)
+    return Answers(
+        headline=tuple(headline(results, found)),
+        findings=found,
+        caveats=caveats(results),
+        levels_of=results.levels_of,
+    )

@@ -59,6 +59,12 @@ class InputError(TareError):
     exit_code = 16
 
 
+class ChangedError(TareError):
+    """The machine changed between or during sessions: all was written, levels are by session."""
+
+    exit_code = 17
+
+
 class IncompleteError(TareError):
     """Fewer trials were good than were asked for; what was measured is kept and was concluded."""
 

@@ -106,6 +106,33 @@ class ClockCheck(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", 
 Moment = Literal["before", "after"]
 
 
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """How busy a machine was during a take of its fingerprint; None: the kernel does not tell."""
+
+    seconds: float
+    #: CPUs of the machine.
+    cpus: int | None = None
+    #: Of the last minute, when it began.
+    load_average: float | None = None
+    #: CPUs that others than tare kept at work, in the mean.
+    other_cpus: float | None = None
+    #: CPUs that the hypervisor gave to others.
+    stolen_cpus: float | None = None
+    #: Share of the time in which some task waited, tare's own included (PSI).
+    cpu_pressure: float | None = None
+    memory_pressure: float | None = None
+    io_pressure: float | None = None
+
+
+class MachineTake(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="take"):
+    """One take of the machine's fingerprint; folders of an older tare have none of these."""
+
+    moment: Moment
+    #: From 1; a take that others disturbed is repeated.
+    take: int
+    activity: Activity
+
+
 class MachineFigure(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="figure"):
     """What a probe found of the machine before or after the trials of a session."""
 
@@ -117,6 +144,8 @@ class MachineFigure(msgspec.Struct, frozen=True, kw_only=True, tag_field="record
     margin: float
     #: Of each round, in order of time.
     values: tuple[float, ...]
+    #: The take that it belongs to.
+    take: int = 1
 
 
 class TrialStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="trial"):
@@ -219,6 +248,7 @@ class SessionEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", 
 Line = (
     Session
     | MachineFact
+    | MachineTake
     | MachineFigure
     | InstanceStart
     | InstanceEnd

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,11 @@ CLOCKS = (
     "session", "instance", "monotonic_ns", "monotonic_offset_ns", "realtime_offset_ns",
     "within_ns",
 )  # fmt: skip
-FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values")
+FIGURES = ("session", "moment", "metric", "unit", "better", "margin", "values", "take")
+TAKES = (
+    "session", "moment", "take", "seconds", "cpus", "load_average", "other_cpus", "stolen_cpus",
+    "cpu_pressure", "memory_pressure", "io_pressure",
+)  # fmt: skip
 NETWORK_USE = (
     "trial", "host", "tokens_start_bits", "tokens_end_bits", "sent_bytes", "dropped_packets",
     "times_dry", "dry_ns", "first_dry_ns",
@@ -62,7 +67,14 @@ class Results:
         What was left out, and other things to be told with the answer.
     figures : DataFrame
         What probes found before and after the trials of each session:
-        ``session, moment, metric, unit, better, margin, values``.
+        ``session, moment, metric, unit, better, margin, values, take``.
+    takes : DataFrame
+        How busy the machine was during each take of these, where it was recorded: ``session,
+        moment, take, seconds, cpus, load_average, other_cpus, stolen_cpus, cpu_pressure,
+        memory_pressure, io_pressure``; absent (NA): the kernel does not tell.
+    levels_of : int or None
+        Session that levels are taken from, where the machine was not the same in all sessions;
+        None: from all. Comparisons within blocks use all sessions in either case.
     instances : DataFrame
         One row an instance of a platform: ``session, instance, platform, size, pinning, cores,
         cpus, memory_bytes, workers, cold, start_ns, stop_ns, host_cpu_ns, host_memory_bytes``;
@@ -94,6 +106,7 @@ class Results:
     stops: pd.DataFrame
     notes: list[str] = field(default_factory=list)
     figures: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FIGURES))
+    takes: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=TAKES))
     instances: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=[*INSTANCES, *SEEN])
     )
@@ -101,6 +114,12 @@ class Results:
     network_use: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_USE))
     network_log: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=NETWORK_LOG))
     planned: tuple[Cell, ...] = ()
+    levels_of: int | None = None
+
+    @cached_property
+    def of_levels(self) -> Results:
+        """The results that levels are taken from: all, or those of one session."""
+        return self if self.levels_of is None else self.of_sessions([self.levels_of])
 
     @property
     def factors(self) -> list[str]:
@@ -171,12 +190,14 @@ class Results:
         kept = set(trials["trial"])
         return dataclasses.replace(
             self,
+            levels_of=None,
             trial_table=trials.reset_index(drop=True),
             sample_table=_rows(self.sample_table, "trial", kept),
             facts=_rows(self.facts, "session", numbers),
             sessions=_rows(self.sessions, "session", numbers),
             faults=_rows(self.faults, "trial", kept),
             figures=_rows(self.figures, "session", numbers),
+            takes=_rows(self.takes, "session", numbers),
             instances=_rows(self.instances, "session", numbers),
             clocks=_rows(self.clocks, "session", numbers),
             network_use=_rows(self.network_use, "trial", kept),

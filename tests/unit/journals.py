@@ -87,6 +87,7 @@ def _lines(results: Results, session_row: Any) -> list[journal.Line]:
             )
         )
     lines += [journal.Note(message=message) for message in results.notes]
+    lines += _probed(results, number)
     trials = results.trial_table[results.trial_table["session"] == number]
     samples = dict(iter(results.sample_table.groupby("trial")))
     for trial in trials.to_dict("records"):
@@ -94,6 +95,18 @@ def _lines(results: Results, session_row: Any) -> list[journal.Line]:
     for stop in results.stops.to_dict("records"):
         lines.append(journal.Stop(**{k: None if pd.isna(v) else v for k, v in stop.items()}))
     lines.append(journal.SessionEnd(ended=session_row.ended, reason="finished"))
+    return lines
+
+
+def _probed(results: Results, number: int) -> list[journal.Line]:
+    """Give what was probed of the machine, and how busy it was where that is known."""
+    lines: list[journal.Line] = []
+    for row in results.takes[results.takes["session"] == number].to_dict("records"):
+        known = {k: v for k, v in row.items() if k != "session" and not pd.isna(v)}
+        place = {name: known.pop(name) for name in ("moment", "take")}
+        lines.append(journal.MachineTake(**place, activity=journal.Activity(**known)))
+    for row in results.figures[results.figures["session"] == number].to_dict("records"):
+        lines.append(journal.MachineFigure(**{k: v for k, v in row.items() if k != "session"}))
     return lines
 
 

@@ -1,46 +1,79 @@
-"""Sessions of the same machine, and of one that changed."""
+"""Sessions of the same machine, of one that changed, and of one that others used meanwhile."""
 
 from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
+import journals
+import msgspec
 import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from synthetic import MS, Behaviour
 
-from tare.errors import StoreError
-from tare.findings.same_machine import UNIT, chosen, takes
-from tare.results import FIGURES, Results
+from tare import conclude, report, store
+from tare.errors import ChangedError, StoreError
+from tare.findings import all_findings
+from tare.findings.caveats import sentences
+from tare.findings.cells import basis_of, cells_of
+from tare.findings.judgement import differences
+from tare.findings.same_machine import UNIT
+from tare.findings.sessions import caveats, changed, comparisons, judged, probed
+from tare.results import FIGURES, TAKES, Results
+
+HERE = Path("here")
+CALM, BUSY = 0.02, 1.3
 
 
-def _with(results: Results, *levels: tuple[int, str, float]) -> Results:
-    """Give sessions takes in which getpid is at a level, and fork always the same."""
+def _with(results: Results, *levels: tuple[Any, ...], recorded: bool = True) -> Results:
+    """Give sessions takes in which getpid is at a level, and fork always the same.
+
+    Each is (session, moment, level), with how many CPUs others used, and the number of the take.
+    """
     rng = np.random.default_rng(1)
-    rows = [
-        (session, moment, metric, "ns", "lower", 0.1, tuple(level * rng.normal(1, 0.01, 8)))
-        for session, moment, getpid in levels
-        for metric, level in (("syscall.getpid", getpid), ("process.fork", 70_000.0))
-    ]
-    return dataclasses.replace(results, figures=pd.DataFrame(rows, columns=list(FIGURES)))
+    figures, takes = [], []
+    for session, moment, getpid, *more in levels:
+        others, take = (*more, *(CALM, 1)[len(more) :])
+        figures += [
+            (session, moment, metric, "ns", "lower", 0.1,
+             tuple(map(float, level * rng.normal(1, 0.01, 8))), take)
+            for metric, level in (("syscall.getpid", getpid), ("process.fork", 70_000.0))
+        ]  # fmt: skip
+        takes.append((session, moment, take, 5.0, 2, 0.1, others, 0.0, 0.1, 0.0, 0.0))
+    return dataclasses.replace(
+        results,
+        figures=pd.DataFrame(figures, columns=list(FIGURES)),
+        takes=pd.DataFrame(takes if recorded else [], columns=list(TAKES)),
+    )
 
 
-@pytest.fixture
-def results() -> Results:
-    made = synthetic.make(trials=20)
-    trials = made.trial_table.assign(session=np.where(made.trial_table["block"] < 10, 1, 2))
+def _two(made: Results, first: int = 10) -> Results:
+    """Divide results into two sessions after so many blocks."""
+    trials = made.trial_table.assign(session=np.where(made.trial_table["block"] < first, 1, 2))
     sessions = pd.DataFrame(
-        [(1, "", "", "", 1), (2, "", "", "", 2)],
+        [(1, "2030-01-01", "2030-01-01", "", 1), (2, "2030-01-02", "2030-01-02", "", 2)],
         columns=["session", "started", "ended", "boot_id", "nonce"],
     )
     return dataclasses.replace(made, trial_table=trials, sessions=sessions)
 
 
+@pytest.fixture
+def results() -> Results:
+    return _two(synthetic.make(trials=20))
+
+
+def _verdict(results: Results) -> tuple[str, str | None]:
+    last = comparisons(results)[-1]
+    return last.verdict, last.why
+
+
 def test_nothing_is_said_where_nothing_was_looked_at(results: Results) -> None:
     assert UNIT.find(results) is None
     assert UNIT.find(_with(results, (1, "before", 80.0))) is None
-    assert chosen(results, (), Path("here")) is results
+    assert judged(results, (), HERE) is results
 
 
 def test_a_machine_that_stayed_the_same(results: Results) -> None:
@@ -49,43 +82,221 @@ def test_a_machine_that_stayed_the_same(results: Results) -> None:
     assert found is not None
     assert found.verdict == "yes"
     assert "session 1 and sessions 1 and 2" in found.answer
-    assert found.summary is None
     assert [row["verdict"] for row in found.tables[0].rows] == ["same"] * 4
-    assert chosen(same, (), Path("here")) is same
+    assert judged(same, (), HERE) is same
+    assert caveats(same) == ()
 
 
 def test_a_machine_that_changed_within_a_session(results: Results) -> None:
-    changed = _with(results, (1, "before", 80.0), (1, "after", 140.0))
-    found = UNIT.find(changed)
+    one = _with(results, (1, "before", 80.0), (1, "after", 140.0))
+    found = UNIT.find(one)
     assert found is not None
     assert found.verdict == "no"
-    assert found.summary is not None
-    assert "in session 1, syscall.getpid 8" in found.summary
+    assert "session 1, syscall.getpid 8" in found.answer
     assert "process.fork" not in found.answer
-    # Blocks were in it alike, so that there is something to conclude.
-    assert chosen(changed, (), Path("here")) is changed
+    # There is no other session to take levels from: blocks were in it alike.
+    assert judged(one, (), HERE) is one
+    [caveat] = caveats(one)
+    assert (caveat.kind, caveat.sessions) == ("changed", (1,))
+    assert [c.metric for c in caveat.changes] == ["syscall.getpid"]
+    with pytest.raises(ChangedError):
+        conclude.check_same((caveat,), None, HERE)
 
 
-def test_sessions_of_unlike_machines_are_not_put_together(results: Results) -> None:
-    changed = _with(
-        results,
-        (1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "after", 141.0),
-    )  # fmt: skip
-    with pytest.raises(StoreError, match=r"sessions 1 and 2 \(syscall\.getpid") as error:
-        chosen(changed, (), Path("here"))
-    assert error.value.hint is not None
-    assert "tare experiment report here --session 2" in error.value.hint
-    alone = chosen(changed, (2,), Path("here"))
+CHANGED = ((1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "after", 141.0))
+
+
+def test_levels_of_unlike_machines_are_not_put_together(results: Results) -> None:
+    other = judged(_with(results, *CHANGED), (), HERE)
+    assert other.levels_of == 2
+    assert set(other.trial_table["session"]) == {1, 2}
+    levels = other.of_levels
+    assert set(levels.trial_table["session"]) == {2}
+    assert levels.levels_of is None
+    assert set(levels.sample_table["trial"]) == set(levels.trial_table["trial"])
+    [caveat] = caveats(other)
+    assert (caveat.kind, caveat.of, caveat.sessions) == ("changed", "machine", (1, 2))
+    with pytest.raises(ChangedError) as error:
+        conclude.check_same(caveats(other), other.levels_of, HERE)
+    assert error.value.exit_code == 17
+    assert error.value.hint == "tare experiment report here --session 1"
+
+
+def test_sessions_that_were_asked_for_are_judged_alike(results: Results) -> None:
+    other = _with(results, *CHANGED)
+    assert judged(other, (1, 2), HERE).levels_of == 2
+    alone = judged(other, (2,), HERE)
+    assert alone.levels_of is None
     assert set(alone.trial_table["session"]) == {2}
-    assert set(alone.sample_table["trial"]) == set(alone.trial_table["trial"])
-    assert set(takes(alone)) == {2}
+    assert set(probed(alone)) == {2}
+    assert caveats(alone) == ()
     with pytest.raises(StoreError, match="no session 7"):
-        chosen(changed, (7,), Path("here"))
+        judged(other, (7,), HERE)
 
 
 def test_a_disturbed_moment_is_no_other_machine(results: Results) -> None:
+    """Even where it is not known how busy the machine was."""
     disturbed = _with(
         results,
         (1, "before", 80.0), (1, "after", 80.0), (2, "before", 140.0), (2, "after", 80.0),
+        recorded=False,
     )  # fmt: skip
-    assert chosen(disturbed, (), Path("here")) is disturbed
+    assert judged(disturbed, (), HERE) is disturbed
+
+
+@pytest.mark.parametrize("killed", [1, 2])
+def test_a_session_with_one_take_has_no_veto(results: Results, killed: int) -> None:
+    other = 3 - killed
+    cut = _with(results, (killed, "before", 128.0), (other, "before", 80.0), (other, "after", 80.0))
+    assert _verdict(cut) == ("undecided", "one take")
+    assert judged(cut, (), HERE) is cut
+    assert caveats(cut) == ()
+    found = UNIT.find(cut)
+    assert found is not None
+    assert found.verdict == "undecided"
+    assert "a session was probed only once" in found.answer
+
+
+@pytest.mark.parametrize("busy", range(4))
+def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: int) -> None:
+    """One take beside an upgrade of packages, of four that all show a difference."""
+    levels = [(*some, BUSY if number == busy else CALM) for number, some in enumerate(CHANGED)]
+    disturbed = _with(results, *levels)
+    assert _verdict(disturbed) == ("undecided", "busy")
+    assert judged(disturbed, (), HERE) is disturbed
+    [caveat] = caveats(disturbed)
+    assert (caveat.kind, caveat.sessions) == ("busy", (1, 2))
+    assert caveat.activity is not None
+    assert caveat.activity.other_cpus == BUSY
+    assert not changed([caveat])
+    conclude.check_same([caveat], None, HERE)
+    assert "busy while it was probed (others used 1.3 of 2 CPUs)" in sentences([caveat], None)[0]
+
+
+def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> None:
+    repeated = _with(
+        results,
+        (1, "before", 80.0), (1, "after", 80.0),
+        (2, "before", 200.0, BUSY, 1), (2, "before", 80.0, CALM, 2), (2, "after", 80.0),
+    )  # fmt: skip
+    assert _verdict(repeated) == ("same", None)
+    real = _with(
+        results,
+        *CHANGED[:2],
+        (2, "before", 200.0, BUSY, 1), (2, "before", 140.0, CALM, 2), (2, "after", 140.0),
+    )  # fmt: skip
+    assert _verdict(real) == ("changed", None)
+    found = UNIT.find(real)
+    assert found is not None
+    assert [row["disturbed"] for row in found.tables[1].rows] == ["no", "no", "yes", "no", "no"]
+
+
+def test_folders_that_do_not_know_how_busy_it_was_are_judged_by_their_takes(
+    results: Results,
+) -> None:
+    old = _with(results, *CHANGED, recorded=False)
+    assert _verdict(old) == ("changed", None)
+    found = UNIT.find(old)
+    assert found is not None
+    assert len(found.tables) == 1
+
+
+def test_levels_are_those_of_the_newest_session_with_the_most_cells() -> None:
+    made = _with(_two(synthetic.make(platforms=("bare", "docker"), trials=20), 18), *CHANGED)
+    assert judged(made, (), HERE).levels_of == 2
+    short = made.trial_table[(made.trial_table["session"] == 1) | (made.trial_table["cell"] == 0)]
+    assert judged(dataclasses.replace(made, trial_table=short), (), HERE).levels_of == 1
+
+
+def _slower_machine() -> Results:
+    """Two platforms, 20 % apart, on a machine that doubles its times in the second session."""
+    made = synthetic.make(
+        lambda levels: Behaviour(mean_ns=(240 if levels["platform"] == "docker" else 200) * MS),
+        platforms=("bare", "docker"),
+        workers=(1,),
+        trials=24,
+    )
+    made = _two(made, 12)
+    late = set(made.trial_table.loc[made.trial_table["session"] == 2, "trial"])
+    samples = made.sample_table.copy()
+    rows = samples["trial"].isin(late)
+    samples.loc[rows, "value"] = samples.loc[rows, "value"] * 2
+    return dataclasses.replace(_with(made, *CHANGED), sample_table=samples)
+
+
+def test_comparisons_hold_over_all_sessions_and_levels_are_of_one() -> None:
+    made = judged(_slower_machine(), (), HERE)
+    found = {f.name: f for f in all_findings(made)}
+    [ratio] = found["overhead"].estimates
+    assert ratio.n == 24
+    assert ratio.value == pytest.approx(1.2, rel=0.02)
+    assert found["overhead"].session is None
+    assert found["warmup"].session == 2
+    by_session = {
+        (row["session"], row["platform"]): row["median"]
+        for row in found["levels_by_session"].tables[0].rows
+    }
+    assert by_session == pytest.approx(
+        {("1", "bare"): 2e8, ("1", "docker"): 2.4e8, ("2", "bare"): 4e8, ("2", "docker"): 4.8e8},
+        rel=0.02,
+    )
+    # The spread is that within sessions: what doubled is the machine's.
+    [spread] = [e for e in found["stability"].estimates if e.n == 24]
+    assert spread.value == pytest.approx(1.2, rel=0.5)
+    medians = {row["platform"]: row for row in found["stability"].tables[-1].rows}
+    assert medians["bare"]["n"] == 12
+    assert medians["bare"]["median"] == pytest.approx(4e8, rel=0.02)
+    assert medians["bare"]["relative_spread"] < 0.1
+
+
+def test_a_spread_over_sessions_is_that_within_them() -> None:
+    made = judged(_slower_machine(), (), HERE)
+    basis = basis_of(made)
+    assert not isinstance(basis, str)
+    [pair] = cells_of(made, basis).pairs("platform")
+    first, second = pair.within_sessions
+    assert np.median(first) == pytest.approx(4e8, rel=0.02)
+    assert first.std() / first.mean() < 0.02
+    # The ratio of a pair is that of its block, but for what the sessions' medians are off.
+    np.testing.assert_allclose(second / first, pair.second / pair.first, rtol=0.02)
+    together = dataclasses.replace(pair, levels_of=None)
+    assert together.within_sessions == (together.first, together.second)
+
+
+def test_a_comparison_s_medians_are_of_one_session() -> None:
+    made = _slower_machine()
+    stopping = msgspec.structs.replace(made.experiment.stopping, compare="platform", trials=24)
+    asked = msgspec.structs.replace(made.experiment, stopping=stopping)
+    found = differences(judged(dataclasses.replace(made, experiment=asked), (), HERE))
+    assert not isinstance(found, str)
+    [d] = found
+    assert d.comparison.n == 24
+    assert d.comparison.ratio == pytest.approx(1.2, rel=0.02)
+    assert [m.n for m in d.medians] == [12, 12]
+    assert d.medians[0].estimate == pytest.approx(4e8, rel=0.02)
+    assert d.comparison.median_ratio == pytest.approx(1.2, rel=0.02)
+
+
+def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
+    made = _slower_machine()
+    made = dataclasses.replace(
+        made,
+        figures=made.figures.assign(session=made.figures["session"] - 1),
+        takes=made.takes.assign(session=made.takes["session"] - 1),
+        sessions=made.sessions.assign(session=made.sessions["session"] - 1),
+        trial_table=made.trial_table.assign(session=made.trial_table["session"] - 1),
+    )
+    folder = journals.write(made, tmp_path / "out")
+    results = conclude.results_of(folder)
+    assert results.levels_of == 2
+    answers = conclude.answers(folder, results)
+    assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
+    page = report.write(folder, "html", None, answers.findings, results=results)[0].read_text()
+    caveat = page.index("The machine was not the same: sessions 1 and 2")
+    assert caveat < page.index('class="lead"')
+    text = report.write(folder, "markdown", sessions=(1, 2))[0].read_text()
+    assert "> The machine was not the same" in text.split("\n##")[0]
+    alone = report.write(folder, "markdown", tmp_path / "one.md", sessions=(1,))[0].read_text()
+    assert "not the same" not in alone
+    store.export(folder, "takes", "csv", tmp_path / "takes.csv")
+    assert len((tmp_path / "takes.csv").read_text().splitlines()) == 5

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-import pytest
 import synthetic
 
 from tare.baseline import Session, networked
 from tare.baseline.agreement import lasting
-from tare.errors import StoreError
-from tare.findings.same_machine import chosen
+from tare.findings.caveats import sentences
 from tare.findings.same_network import UNIT, apart
+from tare.findings.sessions import caveats, judged
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
@@ -67,18 +67,23 @@ def test_the_same_network_twice() -> None:
     found = UNIT.find(same)
     assert found is not None
     assert found.verdict == "yes"
-    assert chosen(same, (), Path("here")) is same
+    assert judged(same, (), Path("here")) is same
 
 
-def test_another_network_is_refused_where_both_were_given() -> None:
+def test_levels_of_another_network_are_not_put_together_where_both_were_given() -> None:
     other = sessions((fingerprint(9.4), GIVEN), (fingerprint(4.7), GIVEN))
     found = UNIT.find(other)
     assert found is not None
     assert found.verdict == "no"
-    with pytest.raises(StoreError, match="network was not the same") as error:
-        chosen(other, (), Path("here"))
-    assert error.value.hint is not None
-    assert "--session 2" in error.value.hint
+    trials = other.trial_table.assign(session=np.where(other.trial_table["block"] < 10, 1, 2))
+    numbers = pd.DataFrame({"session": [1, 2]})
+    other = dataclasses.replace(other, trial_table=trials, sessions=numbers)
+    assert judged(other, (), Path("here")).levels_of == 2
+    [caveat] = caveats(other)
+    assert (caveat.kind, caveat.of, caveat.sessions) == ("changed", "network", (1, 2))
+    assert caveat.network is not None
+    assert [c.figure for c in caveat.network.differing] == ["bandwidth.fresh"]
+    assert sentences([caveat], 2)[0].startswith("The network was not the same: sessions 1 and 2")
 
 
 def test_another_network_is_told_where_it_is_only_remembered() -> None:
@@ -86,7 +91,7 @@ def test_another_network_is_told_where_it_is_only_remembered() -> None:
     found = UNIT.find(other)
     assert found is not None
     assert found.summary is not None
-    assert chosen(other, (), Path("here")) is other
+    assert judged(other, (), Path("here")) is other
 
 
 def test_wide_intervals_decide_nothing() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.errors import StoreError
 from tare.experiment import Experiment
-from tare.findings.same_machine import named
+from tare.findings.caveats import changes_words
 from tare.findings.same_network import apart
 from tare.fingerprint.difference import Change, differences
 from tare.network_fingerprint import remembered as networks
@@ -107,15 +107,19 @@ def disagreements(stored: Baseline, now: Session) -> list[str]:
         told = apart(session.network, now.network)
         if told is not None:
             found.setdefault("network", f"the network was another: {told}")
-    changed = machine_changes(stored.sessions, now)
-    return [*found.values(), *([f"the machine changed: {named(changed)}"] if changed else [])]
+    if changed := machine_changes(stored.sessions, now):
+        found["machine"] = f"the machine changed: {changes_words(changed)}"
+    return list(found.values())
 
 
 def machine_changes(stored: Sequence[Session], now: Session) -> list[Change]:
-    """Return what of the machine differs from what it was in every stored session."""
+    """Return what of the machine differs from what it was in every stored session.
+
+    One take has no say, on either side: what disturbs it for five seconds is no other machine.
+    """
     before = [take for session in stored for take in _takes(session)]
     after = _takes(now)
-    if not before or not after:
+    if min(len(before), len(after)) < 2:
         return []
     known = {metric: probed.rule for metric, probed in now.machine.items()}
     return [c for c in differences(before, after, known) if c.verdict == "changed"]

@@ -11,7 +11,7 @@ import numpy as np
 from tare.baseline.agreement import LEVELS, lasting, networked, settings
 from tare.errors import StoreError
 from tare.findings.phrasing import listing
-from tare.findings.same_machine import rules, takes
+from tare.findings.sessions import probed, rules
 from tare.fingerprint.difference import Rule
 from tare.results import Results
 
@@ -150,7 +150,9 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
 
 
 def _machine(results: Results, session: int) -> dict[str, Probed]:
-    some = takes(results).get(session, [])
+    found = probed(results).get(session)
+    # What was seen while others used the machine is not kept of it.
+    some = [] if found is None else [one.figures for one in found.takes if not one.disturbed]
     return {
         metric: Probed(rule=rule, takes=tuple(tuple(take[metric]) for take in some))
         for metric, rule in rules(results).items()

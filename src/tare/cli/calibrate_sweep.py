@@ -18,6 +18,7 @@ from tare.experiment import Experiment, Stopping
 
 if TYPE_CHECKING:
     from tare.calibration.document import Calibration
+    from tare.findings.sessions import Caveat
 
 #: The calibration, beside the trials that it was concluded from.
 FILE = "calibration.json"
@@ -34,6 +35,9 @@ class Told:
     folder: Path
     page: Path
     ended: str
+    #: What weakens them, and the session that they are concluded from; None: all.
+    caveats: tuple[Caveat, ...] = ()
+    levels_of: int | None = None
 
     @property
     def calibration(self) -> Calibration:
@@ -56,8 +60,10 @@ def sweep(
     TareError
         If it cannot be done here, or was interrupted; what was measured is kept.
     """
+    from tare import conclude
     from tare.cli import calibrate_matrix
     from tare.cli.calibrate_screen import show
+    from tare.findings.caveats import sentences
 
     if resume:
         folder = _resumed(options, out)
@@ -79,8 +85,11 @@ def sweep(
     told = measure(found, folder, each_s, resume=resume, as_root=as_root)
     if json is not None:
         output.write_json(told.document, json)
+    for sentence in sentences(told.caveats, told.levels_of):
+        output.err.print(f"Caveat  {sentence}", soft_wrap=True)
     if json != "-":
         show(told, json)
+    conclude.check_same(told.caveats, told.levels_of, folder)
 
 
 def _resumed(options: Options, out: Path | None) -> Path:
@@ -230,16 +239,23 @@ def _remember(found: Calibration, asked: Experiment) -> None:
 
 def conclusion(folder: Path, ended: str) -> Told:
     """Conclude from what a folder holds, and write the calibration and the page into it."""
-    from tare import conclude, report, store
+    from tare import conclude, report
     from tare.calibration.conclude import required
-    from tare.findings.same_machine import chosen
 
     with output.err.status("working out the answer") as status:
-        several = required(chosen(store.load(folder), (), folder), str(folder))
-        found = tuple(sorted(several, key=lambda one: -one.period_s))
-        answers = conclude.answers(folder)
+        results = conclude.results_of(folder)
+        answers = conclude.answers(folder, results)
         status.update("drawing the page")
-        page = report.write(folder, "html", None, answers.findings)[0]
-        told = Told(calibrations=found, folder=folder, page=page, ended=ended)
+        page = report.write(folder, "html", None, answers.findings, results=results)[0]
+        several = required(results.of_levels, str(folder))
+        found = tuple(sorted(several, key=lambda one: -one.period_s))
+        told = Told(
+            calibrations=found,
+            folder=folder,
+            page=page,
+            ended=ended,
+            caveats=answers.caveats,
+            levels_of=answers.levels_of,
+        )
         output.write_json(told.document, str(folder / FILE))
     return told

@@ -268,13 +268,12 @@ def _names(commands: Sequence[str], words: Sequence[Sequence[str]], asked: list[
 
 
 def _differences(folder: Path, execution: Execution) -> tuple[Results, tuple[Difference, ...]]:
-    from tare import store
+    from tare import conclude
     from tare.cli.verdict import evidence
     from tare.findings.disturbance import failures
     from tare.findings.judgement import differences
-    from tare.findings.same_machine import chosen
 
-    results = chosen(store.load(folder), (), folder)
+    results = conclude.results_of(folder)
     found = differences(results)
     if isinstance(found, str):
         for failed in failures(results):

@@ -111,13 +111,18 @@ def tell(
     found: tuple[Difference, ...], results: Results, ended: str, folder: Path, wanted: Wanted
 ) -> int:
     """Print, write what was asked for, and return the exit code."""
+    from tare import conclude
     from tare.cli import verdict
+    from tare.findings import caveats, sessions
     from tare.findings.disturbance import failures
     from tare.findings.judgement import GATE_CODES, worst
     from tare.report import comment, junit
 
     spoken = "-" not in (wanted.json, wanted.markdown)
+    weak = caveats.sentences(sessions.caveats(results), results.levels_of)
     if spoken:
+        for sentence in weak:
+            output.out.print(f"Caveat   {sentence}")
         if wanted.gate is not None:
             output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
         verdict.show(found, results, wanted.gate)
@@ -126,17 +131,19 @@ def tell(
     if wanted.json is not None:
         output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
     if wanted.junit is not None:
-        document = junit.render(found, wanted.gate, failures(results))
+        document = junit.render(found, wanted.gate, failures(results), weak)
         output.write_text(document, str(wanted.junit), "--junit")
     if wanted.markdown is not None:
         output.write_text(
             comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
         )
-    page = _page(folder, wanted)
+    page = _page(folder, results, wanted)
     if spoken:
         output.out.print(_next(found, page, wanted), style="dim", soft_wrap=True)
     if wanted.gate is None:
+        conclude.check_same(sessions.caveats(results), results.levels_of, wanted.out)
         return 0
+    # What a gate judges is protected by blocks.
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
 
 
@@ -154,7 +161,7 @@ def check_complete(results: Results, execution: Execution, code: int) -> None:
         )
 
 
-def _page(folder: Path, wanted: Wanted) -> Path | None:
+def _page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
     """Write the report where one was asked for, or where the folder stays."""
     from tare import conclude
     from tare import report as pages
@@ -162,8 +169,8 @@ def _page(folder: Path, wanted: Wanted) -> Path | None:
     if wanted.report is None and wanted.out is None:
         return None
     with output.err.status("drawing the page"):
-        answers = conclude.answers(folder)
-        return pages.write(folder, "html", wanted.report, answers.findings)[0]
+        answers = conclude.answers(folder, results)
+        return pages.write(folder, "html", wanted.report, answers.findings, results=results)[0]
 
 
 def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:

@@ -137,29 +137,45 @@ def report(
 
     Example: tare experiment report demo-results --format markdown
     """
+    from tare import conclude
     from tare import report as pages
+    from tare.findings import caveats, sessions
 
     with output.err.status("working out the answers and drawing"):
-        written = pages.write(folder, format, out, sessions=session or ())
+        results = conclude.results_of(folder, session or ())
+        written = pages.write(folder, format, out, results=results)
+    found = sessions.caveats(results)
+    for sentence in caveats.sentences(found, results.levels_of):
+        output.err.print(f"Caveat: {sentence}", soft_wrap=True)
     for path in written:
         output.out.print(str(path), soft_wrap=True)
     if json is not None:
-        output.write_json({"written": [str(path) for path in written]}, json)
+        told = {
+            "written": [str(path) for path in written],
+            "caveats": found,
+            "levels_of": results.levels_of,
+        }
+        output.write_json(told, json)
+    conclude.check_same(found, results.levels_of, folder)
 
 
 def _tell(folder: Path, ended: str, json: str | None) -> Answers:
     """Print the answers, write the page, say where it is, and return the answers."""
     from tare import conclude
     from tare import report as pages
+    from tare.findings import caveats
 
     with output.err.status("working out the answers") as status:
 
         def tell(done: int, of: int) -> None:
             status.update(f"working out the answers: {done} of {of}")
 
-        answers = conclude.answers(folder, tell)
+        results = conclude.results_of(folder)
+        answers = conclude.answers(folder, results, tell)
         status.update("drawing the page")
-        page = pages.write(folder, "html", None, answers.findings)[0]
+        page = pages.write(folder, "html", None, answers.findings, results=results)[0]
+    for sentence in caveats.sentences(answers.caveats, answers.levels_of):
+        output.out.print(f"Caveat: {sentence}")
     for line in answers.headline:
         output.out.print(line)
     output.out.print()
@@ -171,4 +187,5 @@ def _tell(folder: Path, ended: str, json: str | None) -> Answers:
     output.out.print(f"\nReport: {page}", soft_wrap=True)
     if json is not None:
         output.write_json(answers, json)
+    conclude.check_same(answers.caveats, results.levels_of, folder)
     return answers

@@ -188,6 +188,7 @@ def run(
                 if out
                 else "--capture shows what a command that failed said",
             )
+        conclude.check_same(summary.caveats, summary.levels_of, out)
 
 
 def _save(folder: Path, file: Path, experiment: Experiment) -> None:

@@ -15,6 +15,7 @@ from tare.metrics import SOURCES
 
 if TYPE_CHECKING:
     from tare.cli.asked import Known
+    from tare.findings.sessions import Caveat
 
 #: Version of ``tare run --json``.
 VERSION = 1
@@ -30,6 +31,7 @@ class Trial:
     """One trial of ``tare run``."""
 
     number: int
+    session: int = 1
     status: str = "unfinished"
     reason: str | None = None
     values: Values = field(default_factory=dict)
@@ -59,6 +61,9 @@ class Summary:
     stopping: Stopping
     metric: str
     stop: journal.Stop | None
+    caveats: tuple[Caveat, ...] = ()
+    #: Session that levels are taken from, where the machine was not the same in all; None: all.
+    levels_of: int | None = None
 
     @property
     def good(self) -> list[Trial]:
@@ -75,6 +80,11 @@ class Summary:
             return f"it was given up with {len(self.good)} good trials, since it kept failing"
         return None
 
+    @property
+    def of_levels(self) -> list[Trial]:
+        """Good trials that levels are taken from."""
+        return [t for t in self.good if self.levels_of in (None, t.session)]
+
     def evidence(self) -> str | None:
         """Return what the first trial that failed said at last, where it was captured."""
         return next((trial.evidence for trial in self.trials if trial.evidence), None)
@@ -82,7 +92,7 @@ class Summary:
     def common(self, metric: str) -> tuple[str | None, list[float]]:
         """Return the best source that all good trials have, and the values."""
         for source in SOURCES:
-            values = [trial.get(metric, source) for trial in self.good]
+            values = [trial.get(metric, source) for trial in self.of_levels]
             if values and None not in values:
                 return source, [v for v in values if v is not None]
         return None, []
@@ -101,7 +111,7 @@ class Summary:
     def elapsed(self) -> tuple[list[float], str]:
         """Return exec to end, with teardown where every trial has it, and what that is."""
         source, wall = self.common("wall_ns")
-        teardown = [trial.get("teardown_ns", "switch") for trial in self.good]
+        teardown = [trial.get("teardown_ns", "switch") for trial in self.of_levels]
         if source == "around":
             return wall, "spawn to wait, read around the command"
         whole = [t for t in teardown if t is not None]
@@ -118,12 +128,14 @@ class Summary:
             "trials": [trial_json(trial) for trial in self.trials],
             "summary": self._summary_json(),
             "facts": self.facts,
+            "caveats": self.caveats,
         }
 
     def _summary_json(self) -> dict[str, Any]:
         values, meaning = self.elapsed()
         told: dict[str, Any] = {
-            "n": len(self.good),
+            "n": len(self.of_levels),
+            "levels_of": self.levels_of,
             "failed": len(self.trials) - len(self.good),
             "ended": self.ended,
             "time": meaning if values else None,
@@ -163,15 +175,18 @@ def _statistics(values: list[float], stopping: Stopping) -> dict[str, Any]:
 
 
 def summarize(folder: Path, ended: str) -> Summary:
-    """Read the journal of a ``tare run``."""
+    """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
     trials: dict[int, Trial] = {}
     sums: dict[int, dict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
     facts: dict[str, Any] = {}
     stop = None
+    session = 1
     for line in journal.read_all(folder):
         match line:
+            case journal.Session():
+                session = line.session
             case journal.TrialStart(rehearsal=False):
-                trials[line.trial] = Trial(line.trial)
+                trials[line.trial] = Trial(line.trial, session)
             case record.Sample(phase="measured"):
                 sums[line.trial][line.metric, line.source].append(line.value)
             case record.Fault() if line.trial in trials and line.evidence:
@@ -187,11 +202,19 @@ def summarize(folder: Path, ended: str) -> Summary:
         trial.values = {key: sum(v) / len(v) for key, v in sums[number].items()}
     finished = [trial for trial in trials.values() if trial.status != "unfinished"]
     asked = plan_file.read(folder)
-    return Summary(finished, facts, ended, asked.experiment.stopping, asked.metric, stop)
+    summary = Summary(finished, facts, ended, asked.experiment.stopping, asked.metric, stop)
+    if asked.experiment.fingerprint and summary.good:
+        from tare import conclude
+        from tare.findings.sessions import caveats
+
+        results = conclude.results_of(folder)
+        summary.caveats, summary.levels_of = caveats(results), results.levels_of
+    return summary
 
 
 def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
+    from tare.findings.caveats import sentences
     from tare.findings.instrument import beside
 
     values, meaning = summary.elapsed()
@@ -208,6 +231,8 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         )
         interval = f"95 % [{low}, {high}]"
     say = output.out.print
+    for sentence in sentences(summary.caveats, summary.levels_of):
+        say(f"Caveat  {sentence}", soft_wrap=True)
     say(f"Time    {median}  median, {interval}, n = {len(values)}")
     say(f"        {meaning}", style="dim")
     for known in summary.known():

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tare.cli import output
+from tare.findings import sessions
 from tare.findings.disturbance import disturbance
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.phrasing import share
@@ -151,6 +152,8 @@ def as_json(
         else None,
         "ended": ended,
         "seed": results.experiment.seed,
+        "caveats": sessions.caveats(results),
+        "levels_of": results.levels_of,
         "disturbance": {"what": name, "share": lost},
         "failed": int((trials["status"] == "failed").sum()),
         "facts": {

@@ -51,7 +51,7 @@ Decide = Callable[..., Mapping[int, Decision]]
 
 
 #: Probes the machine before or after the trials of a session.
-Weigh = Callable[[journal.Moment], list[journal.MachineFigure]]
+Weigh = Callable[[journal.Moment], list[journal.MachineTake | journal.MachineFigure]]
 
 
 class Progress(Protocol):

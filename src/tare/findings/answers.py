@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from tare.calibration.trials import swept
 from tare.findings.cells import answer_metric
-from tare.findings.finding import Finding
+from tare.findings.finding import Finding, FindingUnit
 from tare.metrics import RATES
 from tare.registry import scan
 from tare.results import Results
@@ -37,5 +39,13 @@ def all_findings(
     answered = []
     for number, unit in enumerate(units):
         tell(number, len(units))
-        answered.append(unit.find(results))
+        answered.append(_answer(unit, results))
     return [found for found in answered if found is not None]
+
+
+def _answer(unit: FindingUnit, results: Results) -> Finding | None:
+    """Ask one question, of the session that levels are taken from where it is about levels."""
+    if unit.over_sessions or results.levels_of is None:
+        return unit.find(results)
+    found = unit.find(results.of_levels)
+    return None if found is None else msgspec.structs.replace(found, session=results.levels_of)

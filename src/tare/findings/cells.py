@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from tare import plan
 from tare.findings.phrasing import listing, unit_of
@@ -16,6 +17,8 @@ from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.repetitions import interval_at_stop
 from tare.statistics.statistic import FloatArray
+
+IntArray = NDArray[np.int_]
 
 #: A level that other levels of the factor are compared with.
 REFERENCES = {
@@ -55,6 +58,10 @@ class Pair:
         Trials behind both.
     seconds : float
         What one more block of the two would take.
+    sessions : array of int, shape (n,)
+        Session of each common block.
+    levels_of : int or None
+        Session that levels are taken from; None: all.
     """
 
     factor: str
@@ -65,11 +72,39 @@ class Pair:
     second: FloatArray
     trials: tuple[int, ...]
     seconds: float
+    sessions: IntArray
+    levels_of: int | None = None
 
     @property
     def n(self) -> int:
         """Common blocks."""
         return len(self.first)
+
+    @property
+    def within_sessions(self) -> tuple[FloatArray, FloatArray]:
+        """Values from which a change of the machine between sessions is taken out.
+
+        Where levels are those of one session, each session of each cell is scaled to the median of
+        that one: what differs between sessions is the machine's, not the cell's spread.
+        """
+        if self.levels_of is None:
+            return self.first, self.second
+        return self._scaled(self.first), self._scaled(self.second)
+
+    @property
+    def level_rows(self) -> NDArray[np.bool_]:
+        """Common blocks that levels are taken from; all where these two have none in that one."""
+        rows = self.sessions == self.levels_of
+        return rows if rows.any() else np.ones(self.n, dtype=bool)
+
+    def _scaled(self, values: FloatArray) -> FloatArray:
+        level, scaled = np.median(values[self.level_rows]), values.copy()
+        for session in np.unique(self.sessions):
+            rows = self.sessions == session
+            own = np.median(values[rows])
+            if own > 0 and level > 0:
+                scaled[rows] *= level / own
+        return scaled
 
     @property
     def trial_values(self) -> tuple[FloatArray, FloatArray]:
@@ -195,7 +230,7 @@ class Cells:
         present = [c.levels[factor] for c in self.all if c.levels[factor] not in gone]
         first = usual if usual in present else next(iter(present), None)
         made = [
-            _pair(factor, others, by_level[first], cell)
+            _pair(factor, others, by_level[first], cell, self.results.levels_of)
             for others, by_level in self.groups(factor)
             if first in by_level
             for level, cell in by_level.items()
@@ -227,7 +262,9 @@ def pooled(results: Results, basis: Basis) -> dict[int, FloatArray]:
     }
 
 
-def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pair:
+def _pair(
+    factor: str, others: dict[str, str], first: Cell, second: Cell, levels_of: int | None
+) -> Pair:
     common = first.table.index.intersection(second.table.index)
     return Pair(
         factor=factor,
@@ -238,6 +275,8 @@ def _pair(factor: str, others: dict[str, str], first: Cell, second: Cell) -> Pai
         second=second.table.loc[common].to_numpy(dtype=float),
         trials=first.trials + second.trials,
         seconds=first.seconds + second.seconds,
+        sessions=np.array([session for session, _ in common], dtype=int),
+        levels_of=levels_of,
     )
 
 

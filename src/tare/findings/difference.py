@@ -44,7 +44,7 @@ def find(results: Results) -> Finding | None:
     found = differences(results)
     if isinstance(found, str):
         return uncompared(_DESCRIPTION, found)
-    cells = cells_of(results, found[0].basis)
+    cells = cells_of(results.of_levels, found[0].basis)
     gate = results.experiment.stopping.gate
     return Finding(
         name=_DESCRIPTION.name,
@@ -183,4 +183,4 @@ def _caveats(results: Results) -> tuple[str, ...]:
     return tuple(told)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True, over_sessions=True)

@@ -90,6 +90,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     caveats: tuple[str, ...] = ()
     #: Names of the charts (registry) that show it.
     charts: tuple[str, ...] = ()
+    #: The only session that it is about; None: all.
+    session: int | None = None
 
     @property
     def shown(self) -> Verdict:
@@ -127,6 +129,9 @@ class FindingUnit:
     of_rates : bool
         Whether it is asked where the metric is one of which more is better: what speaks of times
         that grow would have it the wrong way round.
+    over_sessions : bool
+        Whether it compares within blocks, or sessions themselves, so that it holds over sessions of
+        a machine that changed between them. All others are then asked of one session.
     """
 
     description: Description
@@ -134,6 +139,7 @@ class FindingUnit:
     find: Callable[[Results], Finding | None]
     of_sweeps: bool = False
     of_rates: bool = False
+    over_sessions: bool = False
 
 
 def uncompared(description: Description, why: str) -> Finding:

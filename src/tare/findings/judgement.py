@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -84,11 +84,14 @@ class Difference:
     paired: bool = True
     #: What would decide it, where it is not more pairs.
     remedy: str | None = None
+    #: Values of both that levels are taken from; None: all.
+    level_values: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def medians(self) -> tuple[Interval, Interval]:
         """Median of each, with its own interval."""
-        return quantile_interval(self.first_values), quantile_interval(self.second_values)
+        first, second = self.level_values or (self.first_values, self.second_values)
+        return quantile_interval(first), quantile_interval(second)
 
     @property
     def ratio(self) -> str:
@@ -207,7 +210,7 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     alone = results.trial_table.drop_duplicates("cell")
     level = confidence(int((alone[factor].astype(str) != reference).sum()))
     spreads, _ = compare_spreads(
-        [(p.first, p.second) for p in pairs],
+        [p.within_sessions for p in pairs],
         results.experiment.parallel_growth,
         seed=results.experiment.seed,
     )
@@ -243,6 +246,13 @@ def _difference(
     else:
         comparison, looks = compare(first, second, asked.margin, level), ()
         how = "fixed beforehand"
+    level_values = None
+    if pair.levels_of is not None:
+        level_values = first[pair.level_rows], second[pair.level_rows]
+        apart = compare(*level_values, asked.margin, level)
+        comparison = replace(
+            comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
+        )
     levels = {**pair.levels, pair.factor: pair.level}
     others = [f for f in results.varied if f != pair.factor]
     at = at_levels(pair.levels, others) if others else ""
@@ -262,6 +272,7 @@ def _difference(
         margin=asked.margin,
         method=_SEQUENTIAL if looked else _FIXED,
         counted=f"{counted(comparison.n, 'pair')}, {how}",
+        level_values=level_values,
     )
 
 

@@ -79,7 +79,7 @@ def _step(pair: Pair, results: Results, number: int) -> Step:
     experiment = results.experiment
     shift = compare(*pair.trial_values, experiment.parallel_shift)
     growth = compare_spread(
-        pair.first, pair.second, experiment.parallel_growth, seed=experiment.seed + number
+        *pair.within_sessions, experiment.parallel_growth, seed=experiment.seed + number
     )
     state = _state(shift, growth, experiment.parallel_shift, experiment.parallel_growth)
     more = max(_more(shift, experiment.parallel_shift), _more(growth, experiment.parallel_growth))

@@ -213,4 +213,4 @@ def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
         )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=7, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=7, find=find, over_sessions=True)

@@ -144,4 +144,4 @@ def _summary(compared: Compared, margin: float, *, rate: bool) -> str:
     return f"Cost beside {compared[0][0].reference}: {listing(told)}."
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=30, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=30, find=find, of_rates=True, over_sessions=True)

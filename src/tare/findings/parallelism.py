@@ -278,4 +278,4 @@ def _caveats(results: Results) -> tuple[str, ...]:
     return tuple(told)
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=20, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=20, find=find, over_sessions=True)

@@ -40,7 +40,7 @@ def find(results: Results) -> Finding | None:
     locations = [pc for pc in locations if pc[0].levels["platform"] not in results.emulated]
     pairs = [p for p, _ in locations]
     single, _ = compare_spreads(
-        [(p.first, p.second) for p in pairs], margin, seed=results.experiment.seed
+        [p.within_sessions for p in pairs], margin, seed=results.experiment.seed
     )
     spreads: Compared = list(zip(pairs, single, strict=True))
     if not pairs:
@@ -66,7 +66,7 @@ def find(results: Results) -> Finding | None:
         tables=(
             _table("Spread with pinning beside that without", "p10–p90 ranges", spreads, cells),
             _table("Values with pinning beside those without", "values", locations, cells),
-            _counted_as_stability(cells),
+            _counted_as_stability(cells_of(results.of_levels, basis)),
         ),
         caveats=tuple(filter(None, [emulation.note(results)])),
         charts=("pinning", "platform_pinning"),
@@ -135,4 +135,4 @@ def _counted_as_stability(cells: Cells) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=50, find=find, over_sessions=True)

@@ -297,4 +297,4 @@ def _table(lines: list[Line], basis: Basis) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find)
+UNIT = FindingUnit(description=_DESCRIPTION, order=5, find=find, over_sessions=True)

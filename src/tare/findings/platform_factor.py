@@ -215,4 +215,4 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=32, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=32, find=find, of_rates=True, over_sessions=True)

@@ -194,4 +194,4 @@ def _caveats(some: Sequence[Beside], results: Results) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=31, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=31, find=find, of_rates=True, over_sessions=True)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tare.errors import StoreError
-from tare.findings import same_network
-from tare.findings.finding import Column, Finding, FindingUnit, Table
-from tare.findings.phrasing import change, counted, listing, quantity
-from tare.fingerprint.difference import Change, Rule, Take, differences
+from tare.findings.caveats import activity_words, changes_words, sessions_words
+from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict
+from tare.findings.phrasing import counted, listing, quantity
+from tare.findings.sessions import comparisons, probed
+from tare.fingerprint.activity import LIMIT
+from tare.fingerprint.sessions import Judged, Probed
 from tare.registry import Description
 from tare.results import Results
+from tare.statistics.telling import chosen
 
 _DESCRIPTION = Description(
     name="same_machine",
@@ -22,158 +21,63 @@ _DESCRIPTION = Description(
     question="Was it the same machine throughout?",
     source="CLOUDNET, F5.2: check the baselines of the machine before every experiment",
 )
-#: Changes that one sentence names.
-_MOST_TOLD = 4
-
-
-#: Takes of each session, in order of time: before, after.
-Sessions = dict[int, list[Take]]
-
-
-@dataclass(frozen=True)
-class _Compared:
-    """What was put beside each other, and what came of it."""
-
-    what: str
-    changes: tuple[Change, ...]
-
-    @property
-    def changed(self) -> list[Change]:
-        return [c for c in self.changes if c.verdict == "changed"]
+#: Comparisons that one answer names.
+_MOST_NAMED = 3
 
 
 def find(results: Results) -> Finding | None:
     """Compare what the machine could do before and after, and from session to session."""
-    compared = _compared(takes(results), rules(results))
+    compared = comparisons(results)
     if not compared:
         return None
-    changed = [one for one in compared if one.changed]
-    answer = _changed_told(changed) if changed else _same_told(compared)
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=answer,
-        verdict="no" if changed else "yes",
-        summary=answer if changed else None,
-        tables=(_table(compared),),
+        answer=_answer(compared),
+        verdict=_verdict(compared),
+        tables=(_table(compared), *_takes(probed(results))),
     )
 
 
-def chosen(results: Results, numbers: Sequence[int], folder: Path) -> Results:
-    """Return the results of some sessions, or of all where the machine was the same in them.
-
-    Parameters
-    ----------
-    results : Results
-    numbers : sequence of int
-        Sessions that were asked for; none: all.
-    folder : Path
-        Where the results are, for the message.
-
-    Raises
-    ------
-    StoreError
-        If there is no such session, or the machine was not the same: what differs, and how to
-        go on.
-    """
-    if not numbers:
-        _refuse(results, folder)
-        return results
-    known = [int(n) for n in results.sessions["session"]]
-    for number in numbers:
-        if number not in known:
-            raise StoreError(
-                f"{folder} has no session {number}", f"it has: {', '.join(map(str, known))}"
-            )
-    return results.of_sessions(numbers)
+def _verdict(compared: Sequence[Judged]) -> Verdict:
+    verdicts = {one.verdict for one in compared}
+    return "no" if "changed" in verdicts else "undecided" if "undecided" in verdicts else "yes"
 
 
-def _refuse(results: Results, folder: Path) -> None:
-    same_network.refuse(results, folder)
-    sessions, known = takes(results), rules(results)
-    pairs = list(combinations(sorted(sessions), 2))
-    for one, other in pairs:
-        changes = differences(sessions[one], sessions[other], known, len(pairs))
-        found = _Compared("", changes)
-        if found.changed:
-            raise StoreError(
-                f"the machine was not the same in sessions {one} and {other} "
-                f"({named(found.changed)}), so nothing is concluded over both",
-                f"tare experiment report {folder} --session {other}   (from that one; "
-                "--session again for more)",
-            )
-
-
-def named(changes: Sequence[Change]) -> str:
-    """Say each change in a few words: ``syscall.getpid 80.1 ns → 140 ns (+75 %)``."""
-    shown = [
-        f"{c.metric} {quantity(c.before, c.unit)} → {quantity(c.after, c.unit)} ({change(c.ratio)})"
-        for c in changes[:_MOST_TOLD]
-    ]
-    more = len(changes) - _MOST_TOLD
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def takes(results: Results) -> Sessions:
-    """Return what each session found of the machine."""
-    found: dict[int, dict[str, dict[str, Sequence[float]]]] = {}
-    for row in results.figures.to_dict("records"):
-        moments = found.setdefault(int(row["session"]), {})
-        take = moments.setdefault(str(row["moment"]), {})
-        take[str(row["metric"])] = tuple(float(v) for v in row["values"])
-    return {
-        number: [moments[m] for m in ("before", "after") if m in moments]
-        for number, moments in found.items()
-    }
-
-
-def rules(results: Results) -> dict[str, Rule]:
-    """Return what the probes say of changes of their metrics."""
-    return {
-        str(row["metric"]): Rule(unit=row["unit"], better=row["better"], margin=row["margin"])
-        for row in results.figures.to_dict("records")
-    }
-
-
-def _compared(sessions: Sessions, rules: Mapping[str, Rule]) -> list[_Compared]:
-    """Compare before with after in each session, and each session with the first."""
-    within = {number: some for number, some in sorted(sessions.items()) if len(some) == 2}
-    first, *others = sorted(sessions) or [0]
-    beside = len(within) + len(others)
-    found = [
-        _Compared(f"session {number}", differences(some[:1], some[1:], rules, beside))
-        for number, some in within.items()
-    ]
-    for other in others:
-        changes = differences(sessions[first], sessions[other], rules, beside)
-        found.append(_Compared(f"sessions {first} and {other}", changes))
-    return found
-
-
-def _same_told(compared: Iterable[_Compared]) -> str:
-    some = list(compared)
-    metrics = max(len(one.changes) for one in some)
+def _answer(compared: Sequence[Judged]) -> str:
+    changed = [one for one in compared if one.verdict == "changed"]
+    unsure = [one for one in compared if one.verdict == "undecided"]
+    if changed:
+        told = "; ".join(
+            f"{sessions_words(one.sessions)}, {changes_words(one.changes)}"
+            for one in changed[:_MOST_NAMED]
+        )
+        more = f"; and {len(changed) - _MOST_NAMED} more" if changed[_MOST_NAMED:] else ""
+        return f"The machine changed: {told}{more}. Comparisons within blocks hold."
+    if unsure:
+        told = "; ".join(f"{sessions_words(one.sessions)}, {_why(one)}" for one in unsure)
+        return f"Inconclusive: {told}."
+    metrics = max(len(one.changes) for one in compared)
     return (
-        f"Nothing that was looked at ({counted(metrics, 'metric')} of the machine) changed by more "
-        f"than matters: {listing(one.what for one in some)}."
+        f"No change by more than matters in {counted(metrics, 'metric')} of the machine: "
+        f"{listing(sessions_words(one.sessions) for one in compared)}."
     )
 
 
-def _changed_told(changed: Sequence[_Compared]) -> str:
-    told = "; ".join(f"in {one.what}, {named(one.changed)}" for one in changed[:_MOST_TOLD])
-    return (
-        f"The machine changed: {told}. Comparisons within blocks hold, since every cell met the "
-        "change alike; the values of one cell mix what it was before and after."
-    )
+def _why(one: Judged) -> str:
+    differing = f"{changes_words(one.changes)}, but"
+    if one.why == "busy" and one.activity is not None:
+        return f"{differing} {activity_words(one.activity)} while it was probed"
+    return f"{differing} a session was probed only once"
 
 
-def _table(compared: Iterable[_Compared]) -> Table:
+def _table(compared: Iterable[Judged]) -> Table:
     def percent(ratio: float | None) -> float | None:
         return None if ratio is None else 100 * (ratio - 1)
 
     rows: list[dict[str, Any]] = [
         {
-            "compared": one.what,
+            "compared": sessions_words(one.sessions),
             "metric": c.metric,
             "before": quantity(c.before, c.unit),
             "after": quantity(c.after, c.unit),
@@ -181,7 +85,7 @@ def _table(compared: Iterable[_Compared]) -> Table:
             "low": percent(c.low),
             "high": percent(c.high),
             "margin": 100 * c.margin,
-            "verdict": c.verdict,
+            "verdict": "undecided" if one.why and c.verdict == "changed" else c.verdict,
         }
         for one in compared
         for c in one.changes
@@ -200,9 +104,51 @@ def _table(compared: Iterable[_Compared]) -> Table:
             Column(key="verdict", title="verdict"),
         ),
         rows=tuple(rows),
-        note="A change counts where it is significant over all metrics (Holm) and its whole "
-        "interval is beyond what matters, in every pair of takes.",
+        note="A change counts where it is significant over all metrics and comparisons (Holm) and "
+        "its whole interval is beyond what matters, in every pair of takes; where no take was "
+        "disturbed; and, between sessions, where both were probed before and after.",
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=110, find=find, of_sweeps=True)
+def _takes(sessions: dict[int, Probed]) -> Iterable[Table]:
+    """Lay out how busy the machine was in each take, where that was recorded."""
+    rows: list[dict[str, Any]] = []
+    for number, session in sorted(sessions.items()):
+        for moment, some in (("before", session.before), ("after", session.after)):
+            rows += [
+                {
+                    "session": str(number),
+                    "moment": moment,
+                    "take": place,
+                    "cpus": one.activity.other_cpus,
+                    "stolen": one.activity.stolen_cpus,
+                    "load": one.activity.load_average,
+                    "pressure": one.activity.cpu_pressure,
+                    "disturbed": "yes" if one.disturbed else "no",
+                }
+                for place, one in enumerate(some, 1)
+                if one.activity is not None
+            ]
+    if rows:
+        yield Table(
+            title="How busy the machine was while it was probed",
+            columns=(
+                Column(key="session", title="session"),
+                Column(key="moment", title="moment"),
+                Column(key="take", title="take"),
+                Column(key="cpus", title="CPUs used by others", unit="1"),
+                Column(key="stolen", title="CPUs stolen", unit="1"),
+                Column(key="load", title="load average", unit="1"),
+                Column(key="pressure", title="CPU pressure", unit="1"),
+                Column(key="disturbed", title="disturbed"),
+            ),
+            rows=tuple(rows),
+            note=f"Disturbed: others had more than {chosen(LIMIT)} of the machine's CPU time, or "
+            "tasks waited as long for memory or a disk. Such a take is repeated, at most three "
+            "times, and never counts as a change.",
+        )
+
+
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=110, find=find, of_sweeps=True, over_sessions=True
+)

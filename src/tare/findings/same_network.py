@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
-from tare.errors import StoreError
 from tare.findings.finding import Column, Finding, FindingUnit, Table
 from tare.findings.phrasing import change, counted, listing
 from tare.network_fingerprint import remembered
@@ -40,24 +38,14 @@ def told(results: Results) -> dict[int, Told]:
     return found
 
 
-def refuse(results: Results, folder: Path) -> None:
-    """Refuse to conclude over sessions that were given fingerprints of networks that differ.
-
-    Raises
-    ------
-    StoreError
-        What differs, and how to go on.
-    """
+def unlike(results: Results) -> list[tuple[tuple[int, int], Difference]]:
+    """Return the pairs of sessions that were given fingerprints of networks that differ."""
     given = {number: one for number, one in told(results).items() if one.origin == GIVEN}
-    for one, other in combinations(sorted(given), 2):
-        found = remembered.difference(given[one], given[other])
-        if found.verdict == "differs":
-            raise StoreError(
-                f"the network was not the same in sessions {one} and {other} ({named(found)}), so "
-                "nothing is concluded over both",
-                f"tare experiment report {folder} --session {other}   (from that one; "
-                "--session again for more)",
-            )
+    pairs = [
+        (pair, remembered.difference(given[pair[0]], given[pair[1]]))
+        for pair in combinations(sorted(given), 2)
+    ]
+    return [(pair, found) for pair, found in pairs if found.verdict == "differs"]
 
 
 def apart(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
@@ -104,7 +92,8 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict=verdict,  # type: ignore[arg-type]
-        summary=answer if changed else None,
+        # Of those that were given, the caveat above everything says it already.
+        summary=answer if changed and not unlike(results) else None,
         tables=(_table(sessions),),
     )
 
@@ -158,4 +147,7 @@ def _table(sessions: Mapping[int, Told]) -> Table:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=112, find=find, of_sweeps=True, of_rates=True)
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=112, find=find, of_sweeps=True, of_rates=True,
+    over_sessions=True,
+)  # fmt: skip

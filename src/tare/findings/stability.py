@@ -40,13 +40,14 @@ def find(results: Results) -> Finding | None:
     if isinstance(basis, str):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
-    table = cell_table(cells.all, cells.varied or ["workload"], basis)
+    levels = cells_of(results.of_levels, basis)
+    table = cell_table(levels.all, cells.varied or ["workload"], basis)
     margin = results.experiment.parallel_growth
     compared, overall = compare_platforms(cells, margin)
     if not compared and results.experiment.stopping.compare is not None:
         return None  # a comparison on one platform is about something else
     if not compared:
-        return _one_platform(cells, basis, table)
+        return _one_platform(levels, basis, table)
     reference = compared[0][0].reference
     told = {
         name: _sentence(name, [pc for pc in compared if pc[0].level == name], c, cells, margin)
@@ -88,7 +89,7 @@ def compare_platforms(
     """
     pairs = cells.pairs("platform")
     single, whole = compare_spreads(
-        [(p.first, p.second) for p in pairs],
+        [p.within_sessions for p in pairs],
         margin,
         seed=cells.results.experiment.seed,
         groups=[p.level for p in pairs],
@@ -254,4 +255,4 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
     )
 
 
-UNIT = FindingUnit(description=_DESCRIPTION, order=10, find=find, of_rates=True)
+UNIT = FindingUnit(description=_DESCRIPTION, order=10, find=find, of_rates=True, over_sessions=True)

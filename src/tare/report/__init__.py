@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tare.findings.finding import Finding
     from tare.report.page import Page
+    from tare.results import Results
 
 FORMATS = ("html", "markdown", "svg", "png")
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
@@ -24,6 +25,7 @@ def write(
     destination: Path | None = None,
     findings: Sequence[Finding] | None = None,
     sessions: Sequence[int] = (),
+    results: Results | None = None,
 ) -> list[Path]:
     """Write the report of an experiment, finished or running.
 
@@ -40,7 +42,10 @@ def write(
     findings : sequence of Finding, optional
         The answers, where they are worked out already.
     sessions : sequence of int, optional
-        Report on these only; by default on all, provided that the machine was the same in them.
+        Report on these only; by default on all. Where the machine was not the same in them, levels
+        are those of one session, and the page says so on top.
+    results : Results, optional
+        Of these sessions, where they are loaded already.
 
     Returns
     -------
@@ -55,17 +60,19 @@ def write(
     if format not in FORMATS:
         raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
     default = {"html": "report.html", "markdown": "report.md"}.get(format, "charts")
-    return put(_page(folder, findings, sessions), format, destination or folder / default)
+    if results is None:
+        from tare import store
+        from tare.findings.sessions import judged
+
+        results = judged(store.load(folder), sessions, folder)
+    return put(_page(folder, findings, results), format, destination or folder / default)
 
 
-def _page(folder: Path, findings: Sequence[Finding] | None, sessions: Sequence[int]) -> Page:
-    from tare import store
+def _page(folder: Path, findings: Sequence[Finding] | None, results: Results) -> Page:
     from tare.findings import all_findings
-    from tare.findings.same_machine import chosen
     from tare.report import page
     from tare.report.origin import origin
 
-    results = chosen(store.load(folder), sessions, folder)
     if findings is None:
         findings = all_findings(results)
     return page.make(results, findings, origin(folder, results))

@@ -77,6 +77,7 @@ def stop_table(results: Results) -> Table:
 
 
 def _reached(results: Results) -> dict[Any, float | None]:
+    results = results.of_levels
     basis = basis_of(results)
     if isinstance(basis, str):
         return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import tare
+from tare.findings import caveats, sessions
 from tare.findings.disturbance import disturbance, failures
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.findings.phrasing import change, quantity, share
@@ -41,6 +42,8 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
         answers = [d.gate(gate) for d in found]
         d = found[answers.index(worst(answers))]
         yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
+    for sentence in caveats.sentences(sessions.caveats(results), results.levels_of):
+        yield f"> {_words(sentence)}\n"
     for failed in failures(results):
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"
     yield f"| compared | with | {' | '.join(_HEADS)} |"

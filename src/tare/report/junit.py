@@ -18,7 +18,12 @@ from tare.findings.judgement import Difference
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(found: Sequence[Difference], gate: float | None, failures: Sequence[str] = ()) -> str:
+def render(
+    found: Sequence[Difference],
+    gate: float | None,
+    failures: Sequence[str] = (),
+    caveats: Sequence[str] = (),
+) -> str:
     """Write the document.
 
     Parameters
@@ -29,6 +34,8 @@ def render(found: Sequence[Difference], gate: float | None, failures: Sequence[s
         A comparison fails where its ratio is safely above 1 + gate; without a gate none does.
     failures : sequence of str
         Trials that failed and are left out, each a sentence; they decide nothing.
+    caveats : sequence of str
+        What weakens all comparisons, each a sentence with its full stop.
     """
     suite = Xml.Element("testsuite", name="tare compare")
     cases = [_case(suite, d, gate) for d in found]
@@ -43,8 +50,10 @@ def render(found: Sequence[Difference], gate: float | None, failures: Sequence[s
         for name, count in counts.items():
             element.set(name, str(count))
         element.set("time", _seconds(sum(_time(d) for d in found)))
-    if failures:
-        Xml.SubElement(suite, "system-err").text = _text(f"Failed: {'. '.join(failures)}.")
+    told = [f"Caveat: {sentence}" for sentence in caveats]
+    told += [f"Failed: {'. '.join(failures)}."] if failures else []
+    if told:
+        Xml.SubElement(suite, "system-err").text = _text("\n".join(told))
     root.append(suite)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"

@@ -26,6 +26,8 @@ def render(page: Page, charts: str) -> str:
 
 def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"# {text(page.question)}\n"
+    for caveat in page.caveats:
+        yield f"> {text(caveat)}\n"
     badge = f"**{page.lead.finding.word}** – " if page.lead else ""
     yield f"{badge}{text(page.headline[0])}\n"
     for sentence in page.headline[1:]:
@@ -46,6 +48,8 @@ def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
     yield f"{badge}{text(finding.answer)}\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"
+    if finding.session is not None:
+        yield f"*session {finding.session} alone*\n"
     for caveat in finding.caveats:
         yield f"- {text(caveat)}"
     if finding.caveats:

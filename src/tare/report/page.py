@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.findings import headline
+from tare.findings import caveats, headline, sessions
 from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, duration
 from tare.registry import scan
@@ -46,6 +46,8 @@ class Page:
     ----------
     lead : Section or None
         The section whose answer stands at the head.
+    caveats : tuple of str
+        What weakens everything below; stands above it.
     headline : tuple of str
         The answer first, then what else matters.
     strip : tuple of (str, str)
@@ -80,6 +82,7 @@ class Page:
     rest: str = "tare export DIR --table findings --format json"
     badges: bool = True
     unfolded: int = 14
+    caveats: tuple[str, ...] = ()
 
     @property
     def figures(self) -> list[Figure]:
@@ -112,7 +115,10 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
         headline=told,
         strip=_strip(results),
         sections=sections,
-        overview=_figures([n for n in charts if n not in owned], charts, results, findings),
+        overview=_figures(
+            [n for n in charts if n not in owned], charts, results.of_levels, findings
+        ),
+        caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
         stops=lay(stop_table(results)),
         doubts=doubts(results),
         machine=tuple(lay(table) for table in machine_tables(results)),
@@ -123,6 +129,7 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
 def _section(
     finding: Finding, charts: dict[str, ChartUnit], results: Results, findings: Sequence[Finding]
 ) -> Section:
+    results = results if finding.session is None else results.of_levels
     return Section(
         anchor=finding.name,
         finding=finding,
@@ -140,9 +147,10 @@ def _figures(
     drawn = []
     for name in names:
         unit = charts[name]
-        chart: Any = unit.draw(results, findings)
+        shown = results.of_levels if unit.of_levels else results
+        chart: Any = unit.draw(shown, findings)
         if chart is not None:
-            alternative = unit.alternative(results, findings)
+            alternative = unit.alternative(shown, findings)
             drawn.append(Figure(name, unit.description.title, chart.to_dict(), alternative))
     return tuple(drawn)
 

@@ -78,8 +78,8 @@ class _Session:
                 ))  # fmt: skip
             case journal.InstanceStart() | journal.InstanceEnd() | journal.ClockCheck():
                 self._sort_instance(session, line)
-            case journal.MachineFigure():
-                self.rows["figures"].append((session, *msgspec.structs.astuple(line)))
+            case journal.MachineTake() | journal.MachineFigure():
+                self._sort_probed(session, line)
             case journal.TrialStart():
                 if line.trial in self.begun:
                     raise self._damaged(number, f"trial {line.trial} begins a second time")
@@ -93,6 +93,17 @@ class _Session:
                 self.rows["stops"].append((session, *msgspec.structs.astuple(line)))
             case journal.Note():
                 self.rows["notes"].append((session, line.message, as_json(line.detail)))
+
+    def _sort_probed(
+        self, session: int | None, line: journal.MachineTake | journal.MachineFigure
+    ) -> None:
+        match line:
+            case journal.MachineTake():
+                self.rows["takes"].append((
+                    session, line.moment, line.take, *msgspec.structs.astuple(line.activity),
+                ))  # fmt: skip
+            case journal.MachineFigure():
+                self.rows["figures"].append((session, *msgspec.structs.astuple(line)))
 
     def _sort_instance(
         self,

@@ -78,6 +78,7 @@ def load(folder: str | PathLike[str]) -> Results:
             clocks=store.sql("SELECT * FROM clocks").df(),
             sessions=store.sql("SELECT * FROM sessions ORDER BY session").df(),
             figures=store.sql("SELECT * FROM figures").df(),
+            takes=store.sql("SELECT * FROM takes").df(),
             faults=_counted(store.sql(_FAULTS)),
             stops=store.sql(_STOPS).df(),
             network_use=_whole(store.sql(_NETWORK_USE)),

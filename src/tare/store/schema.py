@@ -121,6 +121,26 @@ TABLES = (
             Column("better", "VARCHAR", "`lower`, `higher` or `neither`"),
             Column("margin", "DOUBLE", "smallest relative change that matters"),
             Column("values", "DOUBLE[]", "value of each round, in order of time"),
+            Column("take", "INTEGER", "the take that it belongs to"),
+        ),
+    ),
+    Table(
+        "takes",
+        "How busy the machine was while it was probed; folders of an older tare have no rows.",
+        (
+            Column("session", "INTEGER", "its session"),
+            Column("moment", "VARCHAR", "`before` or `after` the trials"),
+            Column("take", "INTEGER", "number, from 1: a take that others disturbed is repeated"),
+            Column("seconds", "DOUBLE", "how long it took"),
+            Column("cpus", "INTEGER", "CPUs of the machine"),
+            Column("load_average", "DOUBLE", "of the last minute, when it began"),
+            Column("other_cpus", "DOUBLE", "CPUs that others than tare kept at work, in the mean"),
+            Column("stolen_cpus", "DOUBLE", "CPUs that the hypervisor gave to others"),
+            Column("cpu_pressure", "DOUBLE", "share of the time in which some task waited for a "
+                   "CPU, tare's own included (PSI)"),
+            Column("memory_pressure", "DOUBLE", "likewise for memory"),
+            Column("io_pressure", "DOUBLE", "likewise for a disk; all of these are absent where "
+                   "the kernel does not tell"),
         ),
     ),
     Table(

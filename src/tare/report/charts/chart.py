@@ -26,8 +26,12 @@ class ChartUnit:
         Results and findings to an Altair chart; None where there is nothing to be seen.
     alternative : callable
         The same in words, with the numbers that matter: for whoever cannot see it.
+    of_levels : bool
+        Whether it draws levels, which are those of one session where the machine changed between
+        sessions, even if the finding that it belongs to compares within blocks.
     """
 
     description: Description
     draw: Callable[[Results, Sequence[Finding]], altair.TopLevelMixin | None]
     alternative: Callable[[Results, Sequence[Finding]], str]
+    of_levels: bool = False

@@ -145,4 +145,5 @@ UNIT = ChartUnit(
     ),
     draw=draw,
     alternative=alternative,
+    of_levels=True,
 )

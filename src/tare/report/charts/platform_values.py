@@ -154,4 +154,5 @@ UNIT = ChartUnit(
     ),
     draw=draw,
     alternative=alternative,
+    of_levels=True,
 )

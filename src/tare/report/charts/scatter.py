@@ -190,4 +190,5 @@ UNIT = ChartUnit(
     ),
     draw=draw,
     alternative=alternative,
+    of_levels=True,
 )

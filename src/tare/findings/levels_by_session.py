@@ -1,0 +1,71 @@
+"""What each session measured by itself, where they must not be put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tare.findings.cells import basis_of, cells_of
+from tare.findings.evidence import level_columns
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.registry import Description
+from tare.results import Results
+
+_DESCRIPTION = Description(
+    name="levels_by_session",
+    title="Every cell, session by session",
+    question="What did each session measure?",
+    source="CLOUDNET, F5.2: compare only what was measured under the same baseline",
+)
+
+
+def find(results: Results) -> Finding | None:
+    """Give the median of every cell in each session; None where all sessions stand together."""
+    if results.levels_of is None:
+        return None
+    basis = basis_of(results)
+    if isinstance(basis, str):
+        return uncompared(_DESCRIPTION, basis)
+    rows: list[dict[str, Any]] = []
+    estimates = []
+    for number in sorted(int(n) for n in results.trial_table["session"].unique()):
+        for cell in cells_of(results.of_sessions([number]), basis).all:
+            median, levels = cell.median, {f: cell.levels[f] for f in results.varied}
+            rows.append({
+                "session": str(number), **levels, "n": cell.n, "median": median.estimate,
+                "low": median.low, "high": median.high,
+            })  # fmt: skip
+            estimates.append(Estimate(
+                name="median", levels={"session": str(number), **levels}, value=median.estimate,
+                unit=basis.unit, low=median.low, high=median.high, confidence=median.confidence,
+                method="median, order statistics, of one session", n=cell.n, trials=cell.trials,
+            ))  # fmt: skip
+    return Finding(
+        name=_DESCRIPTION.name,
+        question=_DESCRIPTION.question,
+        answer=f"Levels elsewhere in this report are those of session {results.levels_of}. They "
+        "are not compared across sessions: what differs may be the machine.",
+        verdict="told",
+        basis=str(basis),
+        estimates=tuple(estimates),
+        tables=(
+            Table(
+                title=f"Every cell by session, {basis}",
+                columns=(
+                    Column(key="session", title="session"),
+                    *level_columns(results.varied),
+                    Column(key="n", title="trials"),
+                    Column(key="median", title="median", unit=basis.unit),
+                    Column(key="low", title="from", unit=basis.unit),
+                    Column(key="high", title="to", unit=basis.unit),
+                ),
+                rows=tuple(rows),
+                note="95 % intervals by order statistics.",
+            ),
+        ),
+    )
+
+
+UNIT = FindingUnit(
+    description=_DESCRIPTION, order=105, find=find, of_sweeps=True, of_rates=True,
+    over_sessions=True,
+)  # fmt: skip

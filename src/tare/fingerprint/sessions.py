@@ -1,0 +1,124 @@
+"""Was it the same machine in all sessions? What was probed before and after each, judged alike.
+
+What a machine does while others use it says nothing of the machine itself. So a change counts only
+where no take that shows it was disturbed, and between sessions only where both were probed before
+*and* after: a session that was cut short has one take, which another program decides in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import msgspec
+
+from tare.fingerprint.activity import busy, share
+from tare.fingerprint.difference import Change, Rule, Take, differences
+from tare.journal import Activity
+
+#: Why a difference that was seen is not called a change: others used the machine while it was
+#: probed (``busy``), or a session has ``one take`` only.
+Why = Literal["busy", "one take"]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One take of the machine's fingerprint, and how busy the machine was; None: not recorded."""
+
+    figures: Take
+    activity: Activity | None = None
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others used the machine; of what was not recorded, nothing is held against it."""
+        return self.activity is not None and busy(self.activity)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What a session found of the machine, by moment, each with its repetitions in their order."""
+
+    before: tuple[Taken, ...] = ()
+    after: tuple[Taken, ...] = ()
+
+    @property
+    def takes(self) -> tuple[Taken, ...]:
+        """The take of each moment that others disturbed least."""
+        return tuple(_calmest(some) for some in (self.before, self.after) if some)
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """What one comparison of takes says of the machine."""
+
+    #: One: before and after its trials; two: one session beside the other.
+    sessions: tuple[int, ...]
+    changes: tuple[Change, ...]
+    verdict: Literal["changed", "same", "undecided"]
+    #: Where a difference was seen that is not called a change.
+    why: Why | None = None
+    #: Of the take that was disturbed most; None where none was.
+    activity: Activity | None = None
+
+    @property
+    def differing(self) -> tuple[Change, ...]:
+        """What differs by more than matters, whatever that is due to."""
+        return tuple(c for c in self.changes if c.verdict == "changed")
+
+
+def judge(sessions: Mapping[int, Probed], rules: Mapping[str, Rule]) -> tuple[Judged, ...]:
+    """Compare before with after in each session, and every session with every other.
+
+    Parameters
+    ----------
+    sessions : mapping
+        By number.
+    rules : mapping
+        What matters of each metric.
+
+    Returns
+    -------
+    tuple of Judged
+        Sessions by themselves first. All comparisons share one error.
+    """
+    takes = {number: sessions[number].takes for number in sorted(sessions)}
+    alone = [(n,) for n, some in takes.items() if len(some) > 1]
+    pairs = [p for p in combinations(takes, 2) if takes[p[0]] and takes[p[1]]]
+    beside = len(alone) + len(pairs)
+    found = [_judged((n,), some[:1], some[1:], rules, beside)
+             for (n,) in alone for some in [takes[n]]]  # fmt: skip
+    return (*found, *(_judged((a, b), takes[a], takes[b], rules, beside) for a, b in pairs))
+
+
+def _judged(
+    sessions: tuple[int, ...],
+    before: tuple[Taken, ...],
+    after: tuple[Taken, ...],
+    rules: Mapping[str, Rule],
+    beside: int,
+) -> Judged:
+    changes = differences([t.figures for t in before], [t.figures for t in after], rules, beside)
+    disturbed = [t.activity for t in (*before, *after) if t.activity is not None and t.disturbed]
+    verdict: Literal["changed", "same", "undecided"] = "same"
+    why: Why | None = None
+    if any(c.verdict == "changed" for c in changes):
+        if disturbed:
+            verdict, why = "undecided", "busy"
+        elif len(sessions) > 1 and min(len(before), len(after)) < 2:
+            verdict, why = "undecided", "one take"
+        else:
+            verdict = "changed"
+    return Judged(
+        sessions=sessions,
+        changes=changes,
+        verdict=verdict,
+        why=why,
+        activity=max(disturbed, key=share, default=None),
+    )
+
+
+def _calmest(some: tuple[Taken, ...]) -> Taken:
+    """Return the first that nobody disturbed, otherwise the one that was disturbed least."""
+    calm = next((one for one in some if not one.disturbed), None)
+    return calm or min(some, key=lambda one: share(one.activity) if one.activity else 0.0)
