@@ -89,6 +89,29 @@ def test_a_damaged_store_is_made_anew(folder):
     assert len(store.load(folder).trial_table) == 16 * 2
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "CREATE TABLE of_somebody_else (a INTEGER)",
+        "CREATE TABLE origins (file VARCHAR, bytes BIGINT, modified_ns BIGINT)",
+        "CREATE TABLE origins (file VARCHAR)",
+    ],
+)
+def test_a_store_of_another_layout_is_made_anew_at_the_first_try(folder, layout):
+    with duckdb.connect(folder / "store.duckdb") as other:
+        other.execute(layout)
+    assert len(store.load(folder).trial_table) == 16 * 2
+    with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
+        assert kept.sql("SELECT count(*) FROM origins").fetchall() == [(2,)]
+
+
+def test_one_column_of_another_type_makes_it_anew(folder):
+    store.load(folder)
+    with duckdb.connect(folder / "store.duckdb") as kept:
+        kept.execute("ALTER TABLE facts ALTER COLUMN unit TYPE VARCHAR[] USING [unit]")
+    assert store.load(folder).fact("kernel") == "6.1.0"
+
+
 def test_no_temporary_file_stays(folder):
     store.load(folder)
     assert sorted(p.name for p in folder.iterdir()) == ["journal", "plan.json", "store.duckdb"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
+import errno
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import duckdb
 import msgspec
@@ -18,17 +18,22 @@ from tare import journal, plan_file
 from tare.errors import StoreError
 from tare.store import journals
 from tare.store.journals import as_json
-from tare.store.schema import TABLES
+from tare.store.schema import TABLES, Table
 
 FILE = "store.duckdb"
 #: No extension is ever fetched: the store works without a network.
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {"autoinstall_known_extensions": False}
+#: What a store of this tare consists of: table, column, type.
+_LAYOUT = {(table.name, column.name, column.type) for table in TABLES for column in table.columns}
+
+Rows: TypeAlias = Sequence[tuple[Any, ...]]
 
 
 def connect(folder: Path) -> duckdb.DuckDBPyConnection:
-    """Open the store of an experiment for reading, made anew where it is not fresh.
+    """Return a connection to the tables of an experiment, read from its store.
 
-    Where the folder cannot be written, the tables are held in memory instead.
+    A store that is absent, damaged, outdated or of another layout is made anew. Where it cannot
+    be written, as on a full disk or in a folder to read only, the tables are held in memory.
 
     Raises
     ------
@@ -38,27 +43,41 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     plan_file.read(folder)  # says best what is wrong with a folder that is none of tare's
     origins = _origins(folder)
     path = folder / FILE
+    with contextlib.ExitStack() as closing:
+        # Never the file itself: DuckDB shares one instance of a path within a process, also after
+        # another file has taken its place.
+        store = closing.enter_context(duckdb.connect(config=_CONFIG))
+        if not _attach(store, path, origins):
+            _fill(store, {**journals.read(folder), "origins": list(origins)})
+            with contextlib.suppress(StoreError):
+                _keep(store, path, origins)
+        closing.pop_all()
+    return store
+
+
+def _attach(
+    store: duckdb.DuckDBPyConnection, path: Path, origins: list[tuple[str, int, int]]
+) -> bool:
+    """Attach a file to read from, if it has this layout and was made from these origins."""
+    name = str(path).replace("'", "''")
     try:
-        store = duckdb.connect(path, read_only=True, config=_CONFIG)
-        made_from = store.sql("SELECT file, bytes, modified_ns FROM origins").fetchall()
-        if made_from == origins and _tables(store) == {table.name for table in TABLES}:
-            return store
-        store.close()
+        store.execute(f"ATTACH '{name}' AS kept (READ_ONLY, TYPE duckdb)")
+        columns = store.execute(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE database_name = 'kept'"
+        ).fetchall()
+        made_from = (
+            store.execute("SELECT file, bytes, modified_ns FROM kept.origins").fetchall()
+            if set(columns) == _LAYOUT
+            else None
+        )
+        if made_from == origins:
+            store.execute("USE kept")
+            return True
+        store.execute("DETACH kept")
     except duckdb.Error:
-        pass  # absent, of another layout, or damaged: made anew
-    rows = journals.read(folder)
-    rows["origins"] = list(origins)
-    if not os.access(folder, os.W_OK):
-        memory = duckdb.connect(config=_CONFIG)
-        _fill(memory, rows)
-        return memory
-    with _replacing(path) as fresh, duckdb.connect(fresh, config=_CONFIG) as store:
-        _fill(store, rows)
-    return duckdb.connect(path, read_only=True, config=_CONFIG)
-
-
-def _tables(store: duckdb.DuckDBPyConnection) -> set[str]:
-    return {name for (name,) in store.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
+        pass  # absent or damaged
+    return False
 
 
 def save_findings(folder: Path, found: Sequence[msgspec.Struct]) -> None:
@@ -76,8 +95,6 @@ def save_findings(folder: Path, found: Sequence[msgspec.Struct]) -> None:
     StoreError
         If the store cannot be written.
     """
-    connect(folder).close()
-    path = folder / FILE
     rows: dict[str, list[tuple[Any, ...]]] = {"findings": [], "estimates": []}
     for place, finding in enumerate(msgspec.to_builtins(found), 1):
         rows["findings"].append((
@@ -91,26 +108,35 @@ def save_findings(folder: Path, found: Sequence[msgspec.Struct]) -> None:
             )
             for e in finding["estimates"]
         ]  # fmt: skip
-    with _replacing(path) as fresh:
-        shutil.copyfile(path, fresh)
-        with duckdb.connect(fresh, config=_CONFIG) as store:
-            for name in rows:
-                store.execute(f"DELETE FROM {name}")
-            _insert(store, rows)
+    with connect(folder) as store:
+        made_from = store.sql("SELECT file, bytes, modified_ns FROM origins").fetchall()
+        _keep(store, folder / FILE, made_from, rows)
 
 
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """Give a name to write to; what is there in the end takes the place of ``path``, whole."""
+def _keep(
+    store: duckdb.DuckDBPyConnection,
+    path: Path,
+    origins: list[tuple[str, int, int]],
+    changed: Mapping[str, Rows] = MappingProxyType({}),
+) -> None:
+    """Write the tables of a store to a file, some with other rows, unless it would not be whole."""
     try:
         with tempfile.TemporaryDirectory(prefix=".store-", dir=path.parent) as beside:
             fresh = Path(beside) / path.name
-            yield fresh
+            with duckdb.connect(fresh, config=_CONFIG) as target:
+                _fill(target, changed, store)
+                # What fails at closing is not reported.
+                target.execute("CHECKPOINT")
+            with duckdb.connect(config=_CONFIG) as reader:
+                if not _attach(reader, fresh, origins) or list(fresh.parent.iterdir()) != [fresh]:
+                    raise OSError(errno.EIO, "what was written cannot be read back")
             fresh.replace(path)
-    except (OSError, duckdb.IOException) as error:
+    except (OSError, duckdb.Error) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise StoreError(
-            f"cannot write {path}: {why}", "free some room; the journal holds everything"
+            f"cannot write {path}: {why}",
+            f"free some room, then: tare experiment report {path.parent}   "
+            "(the journal holds everything that was measured)",
         ) from error
 
 
@@ -123,28 +149,35 @@ def _origins(folder: Path) -> list[tuple[str, int, int]]:
     return found
 
 
-def _fill(store: duckdb.DuckDBPyConnection, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+def _fill(
+    store: duckdb.DuckDBPyConnection,
+    rows: Mapping[str, Rows],
+    others: duckdb.DuckDBPyConnection | None = None,
+) -> None:
+    """Make the tables, from rows or from those of another store."""
     for table in TABLES:
         store.execute(table.ddl)
-    _insert(store, rows)
-
-
-def _insert(store: duckdb.DuckDBPyConnection, rows: dict[str, list[tuple[Any, ...]]]) -> None:
-    for table in TABLES:
-        if not rows.get(table.name):
+        if rows.get(table.name):
+            given = _arrow(table, rows[table.name])
+        elif others is not None and table.name not in rows:
+            given = others.table(table.name).to_arrow_table()
+        else:
             continue
-        columns = zip(*rows[table.name], strict=True)
-        try:
-            arrays = [
-                pa.array(values, type=_ARROW[c.type])
-                for c, values in zip(table.columns, columns, strict=True)
-            ]
-        except (pa.ArrowException, OverflowError) as error:
-            raise StoreError(f"the journal's {table.name} are damaged: {error}") from error
-        given = pa.table(arrays, names=[c.name for c in table.columns])
         store.register("given", given)
         store.execute(f'INSERT INTO "{table.name}" SELECT * FROM given')
         store.unregister("given")
+
+
+def _arrow(table: Table, rows: Rows) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    try:
+        arrays = [
+            pa.array(values, type=_ARROW[c.type])
+            for c, values in zip(table.columns, columns, strict=True)
+        ]
+    except (pa.ArrowException, OverflowError) as error:
+        raise StoreError(f"the journal's {table.name} are damaged: {error}") from error
+    return pa.table(arrays, names=[c.name for c in table.columns])
 
 
 _ARROW = {

@@ -1,0 +1,124 @@
+"""Too little of a resource, for measuring and for concluding: words, a next step, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk"),
+]
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+QUESTION = """
+[experiment]
+name = "short"
+question = "What is kept when something runs short?"
+fingerprint = false
+trials = {trials}
+[[workload]]
+kernel = "null"
+[factors]
+platform = ["bare"]
+workers = {workers}
+"""
+#: Codes of results that cannot be written, and of a fault of tare's own.
+UNWRITABLE, FAULT = 14, 70
+
+
+class Ended:
+    """How a command ended."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.code = done.returncode
+        self.output, self.errors = done.stdout, done.stderr
+
+    def told(self, *, code: int) -> None:
+        """See that it says what is wrong and what to type next, and nothing of its inside."""
+        assert self.code == code, self.errors
+        assert self.errors.startswith("tare: "), self.errors
+        assert "  try: " in self.errors
+        assert "Traceback" not in self.errors
+
+
+def shell(script: str, folder: Path) -> Ended:
+    """Run a script in a mount namespace of its own, in a folder."""
+    argv = ["unshare", "--mount", "sh", "-c", script]
+    return Ended(
+        subprocess.run(argv, cwd=folder, capture_output=True, text=True, timeout=240, check=False)
+    )
+
+
+def tare(*words: str, before: str = "") -> str:
+    """Return a line of a shell that runs a command after another."""
+    return f"{before}{shlex.join([*TARE, *words])}"
+
+
+def question(folder: Path, *, trials: int = 2, workers: str = "[1]") -> None:
+    (folder / "short.toml").write_text(QUESTION.format(trials=trials, workers=workers))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of results that nothing was concluded from."""
+    folder = tmp_path_factory.mktemp("measured")
+    question(folder)
+    done = shell(tare("experiment", "run", "short.toml", "--out", "short"), folder)
+    assert done.code == 0, done.errors
+    for derived in ("store.duckdb", "report.html"):
+        (folder / "short" / derived).unlink()
+    return folder / "short"
+
+
+def small_disk(measured: Path, *, extra_kib: int) -> str:
+    """Return lines that mount a disk with results and little room more at ``disk``."""
+    held = sum(-(-p.stat().st_size // 4096) * 4 for p in measured.rglob("*") if p.is_file())
+    return (
+        f"mkdir -p disk && mount -t tmpfs -o size={held + extra_kib}k tmpfs disk && "
+        f"cp -r {shlex.quote(str(measured))} disk/short || exit 99\n"
+    )
+
+
+#: Room for nothing, for half of the store, for nearly all of it; the store takes about 3 MiB.
+@pytest.mark.parametrize("extra_kib", [16, 400, 2500])
+def test_a_disk_that_is_full_while_concluding(
+    measured: Path, tmp_path: Path, extra_kib: int
+) -> None:
+    report = tare("experiment", "report", "disk/short", "--out", "page.html")
+    store = "disk/short/store.duckdb"
+    script = (
+        small_disk(measured, extra_kib=extra_kib)
+        + f"""
+        {report} >/dev/null || exit 98
+        ls -A disk/short
+        test ! -e {store} || exit 97
+        mount -o remount,size=60m disk
+        {report} && test -s {store}
+    """
+    )
+    done = shell(script, tmp_path)
+    assert done.code == 0, done.errors
+    # The tables were held in memory; nothing that is half lies about.
+    assert done.output.split() == ["experiment.toml", "journal", "plan.json", "page.html"]
+
+
+def test_a_disk_that_is_full_after_measuring(tmp_path: Path) -> None:
+    question(tmp_path)
+    run = tare("experiment", "run", "short.toml", "--out", "disk/short")
+    script = f"""
+        mkdir disk && mount -t tmpfs -o size=400k tmpfs disk
+        {run}
+        code=$?
+        mount -o remount,size=60m disk
+        {tare("experiment", "report", "disk/short")} && test -s disk/short/store.duckdb || exit 98
+        exit $code
+    """
+    done = shell(script, tmp_path)
+    done.told(code=UNWRITABLE)
+    assert "tare experiment report disk/short" in done.errors
