@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from tare.settings import kept
 
 #: Directories in which sessions keep files, each in one of its own.
 FOLDERS = (Path("/dev/shm"), Path("/tmp"), Path("/var/tmp"))
+#: How often processes are looked for that others started while they were being ended.
+_ROUNDS = 10
 
 
 @contextlib.contextmanager
@@ -37,11 +39,13 @@ def lease(name: str, folders: Iterable[Path] = ()) -> Iterator[Lease]:
             yield held
             # An agent that was killed has left its groups. Units are asked only after a failure:
             # that takes a while, and whoever gets here has closed what he started.
-            _remove(_of(name, [*_processes(), *networks.found(), *_groups(), *_files()]))
+            _remove(
+                lambda: [*networks.found(), *_groups(), *_files()], partial(_of, name), _processes
+            )
     except BaseException:
         # What cannot be removed now stays with the lease for ``cleanup``.
         with contextlib.suppress(PlatformError):
-            _remove(_of(name, found()))
+            _remove(found, partial(_of, name))
             leases.forget(name)
         raise
 
@@ -65,12 +69,7 @@ def cleanup(*, all: bool = False) -> list[str]:
         If something could not be removed; everything else was.
     """
     before = leases.sessions()
-    remnants = found()
-    # Read after the remnants: whatever was found has had its lease before. A session that changed
-    # settings keeps its lease until they are put back, so that a note without one is of the dead.
-    living = {one.name: False for one in kept.remnants()} | leases.sessions()
-    dead = [one for one in remnants if _is_dead(one, living, all)]
-    removed = _remove(dead)
+    removed = _remove(found, partial(_of_the_dead, all_=all))
     # Of a session that died since, not everything has been found: its lease is for the next.
     for name, lives in before.items():
         if not lives:
@@ -80,15 +79,26 @@ def cleanup(*, all: bool = False) -> list[str]:
 
 def found() -> list[Remnant]:
     """Return everything on this machine that tare made for this user, in order of removal."""
-    units = [*registry.scan("loads").values(), *registry.scan("platforms").values()]
-    of_units = [one for unit in units for one in unit.remnants()]
+    platforms = [one for unit in registry.scan("platforms").values() for one in unit.remnants()]
     return [
-        *kept.remnants(), *_processes(), *networks.found(), *of_units, *_groups(), *_files(),
+        *kept.remnants(), *_running(), *networks.found(), *platforms, *_groups(), *_files(),
     ]  # fmt: skip
+
+
+def _running() -> list[Remnant]:
+    loads = [one for unit in registry.scan("loads").values() for one in unit.remnants()]
+    return [*_processes(), *loads]
 
 
 def _of(session: str, remnants: list[Remnant]) -> list[Remnant]:
     return [one for one in remnants if leases.session_of(one.name) == session]
+
+
+def _of_the_dead(remnants: list[Remnant], *, all_: bool) -> list[Remnant]:
+    # Read after the remnants: whatever was found has had its lease before. A session that changed
+    # settings keeps its lease until they are put back, so that a note without one is of the dead.
+    living = {one.name: False for one in kept.remnants()} | leases.sessions()
+    return [one for one in remnants if _is_dead(one, living, all_)]
 
 
 def _is_dead(remnant: Remnant, living: dict[str, bool], all_: bool) -> bool:
@@ -99,9 +109,30 @@ def _is_dead(remnant: Remnant, living: dict[str, bool], all_: bool) -> bool:
     return not living.get(session, not all_)
 
 
-def _remove(remnants: list[Remnant]) -> list[str]:
+def _remove(
+    others: Callable[[], list[Remnant]],
+    chosen: Callable[[list[Remnant]], list[Remnant]],
+    running: Callable[[], list[Remnant]] = _running,
+) -> list[str]:
+    """Remove what is chosen of what is found: processes until none is left, then the others."""
     removed: list[str] = []
-    failed: list[str] = []
+    failed: dict[str, Exception] = {}
+    for _ in range(_ROUNDS):
+        # Whoever was ended may have started another since it was listed.
+        processes = [one for one in chosen(running()) if one.what not in failed]
+        if not processes:
+            break
+        _remove_each(processes, removed, failed)
+    else:
+        failed["processes"] = PlatformError("they start others faster than they are ended")
+    _remove_each([one for one in chosen(others()) if one.what not in failed], removed, failed)
+    if failed:
+        told = "; ".join(f"{what}: {error}" for what, error in failed.items())
+        raise PlatformError(f"could not be removed: {told}", "sudo tare cleanup")
+    return removed
+
+
+def _remove_each(remnants: list[Remnant], removed: list[str], failed: dict[str, Exception]) -> None:
     for one in remnants:
         try:
             one.remove()
@@ -109,10 +140,7 @@ def _remove(remnants: list[Remnant]) -> list[str]:
         except FileNotFoundError:
             continue  # it went with another, or meanwhile
         except (OSError, PlatformError) as error:
-            failed.append(f"{one.what}: {error}")
-    if failed:
-        raise PlatformError(f"could not be removed: {'; '.join(failed)}", "sudo tare cleanup")
-    return removed
+            failed[one.what] = error
 
 
 def _processes() -> list[Remnant]:

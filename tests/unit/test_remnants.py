@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -263,6 +265,99 @@ def test_stray_processes_are_found_by_name_and_ended() -> None:
         processes.kill(stray)
         assert process.wait(10) == -signal.SIGKILL
     processes.kill(stray)
+
+
+#: Gets the CPU only when nobody else wants it, and that one alone which it shares with a load.
+STARVED = """
+import os, sys
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+print(flush=True)
+while True: pass
+"""
+
+
+@pytest.fixture
+def starving() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """A maker of processes that rarely run."""
+    cpus = os.sched_getaffinity(0)
+    one = {min(cpus)}
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*words: str) -> subprocess.Popen[bytes]:
+        os.sched_setaffinity(0, one)
+        try:
+            argv = [sys.executable, "-c", STARVED, *words]
+            started.append(subprocess.Popen(argv, stdout=subprocess.PIPE))
+        finally:
+            os.sched_setaffinity(0, cpus)
+        return started[-1]
+
+    load = [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {one})\nwhile True: pass"]
+    with subprocess.Popen(load) as busy:
+        yield start
+        for process in started:
+            process.kill()
+            process.communicate()
+        busy.kill()
+
+
+def test_who_was_ended_is_gone_however_busy_the_machine_is(
+    starving: Callable[..., subprocess.Popen[bytes]],
+) -> None:
+    for _ in range(8):
+        name = f"{lease.new_name()}-0"
+        process = starving("worker", "--name", name)
+        assert process.stdout is not None
+        process.stdout.readline()
+        (stray,) = [p for p in processes.named() if p.name == name]
+        processes.kill(stray)
+        assert [p for p in processes.named() if p.name == name] == []
+
+
+def test_who_does_not_end_is_told(
+    starving: Callable[..., subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"{lease.new_name()}-0"
+    process = starving("worker", "--name", name)
+    assert process.stdout is not None
+    process.stdout.readline()
+    (stray,) = [p for p in processes.named() if p.name == name]
+    monkeypatch.setattr(processes, "END_S", 0.1)
+    monkeypatch.setattr(signal, "pidfd_send_signal", lambda *_: None)
+    with pytest.raises(PlatformError, match=f"process {process.pid} has not ended"):
+        processes.kill(stray)
+
+
+def test_a_process_that_was_started_meanwhile_is_ended_too(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = {"first"}
+
+    def end(what: str) -> None:
+        running.remove(what)
+        if what == "first":
+            running.add("its child")
+
+    def listed() -> list[lease.Remnant]:
+        return [lease.Remnant("tare-ffffff-0", w, partial(end, w)) for w in running]
+
+    monkeypatch.setattr(remnants, "_processes", listed)
+    assert remnants.cleanup(all=True) == ["first", "its child"]
+
+
+def test_processes_that_start_others_for_ever_do_not_hold_cleanup_up(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = folder(state, "tare-ffffff")
+    numbers = itertools.count()
+    monkeypatch.setattr(
+        remnants,
+        "_processes",
+        lambda: [lease.Remnant("tare-ffffff-0", f"process {next(numbers)}", lambda: None)],
+    )
+    with pytest.raises(PlatformError, match="processes: they start others"):
+        remnants.cleanup(all=True)
+    assert not left.exists()
 
 
 def test_children_are_counted_until_they_end() -> None:

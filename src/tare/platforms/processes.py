@@ -6,14 +6,18 @@ import contextlib
 import itertools
 import os
 import re
+import select
 import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.errors import PlatformError
 from tare.lease import session_of
 
 PROC = Path("/proc")
+#: How long a process may take to end of SIGKILL.
+END_S = 5.0
 
 #: The word before a name on the command lines of agents, their workers, and what is around them.
 NAME = "--name"
@@ -166,18 +170,33 @@ def is_stopped(pid: int) -> bool:
 
 
 def kill(process: Process) -> None:
-    """End a process that was seen before, unless it has ended."""
+    """End a process that was seen before, unless it has ended, and return when it is gone.
+
+    Raises
+    ------
+    PlatformError
+        If it does not end, as one that waits for a disk in the kernel, or may not be ended.
+    """
     try:
         pidfd = os.pidfd_open(process.pid)
-    except OSError:
+    except ProcessLookupError:
         return
     try:
         if _stat(PROC / str(process.pid))[1] == process.started:
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    except (OSError, IndexError):
+            _await_end(pidfd, process)
+    except (FileNotFoundError, ProcessLookupError, IndexError):
         return  # it has ended meanwhile
     finally:
         os.close(pidfd)
+
+
+def _await_end(pidfd: int, process: Process) -> None:
+    """Wait for a process: a signal is sent long before a busy machine lets it die of it."""
+    ended = select.poll()
+    ended.register(pidfd, select.POLLIN)
+    if not ended.poll(END_S * 1000):
+        raise PlatformError(f"process {process.pid} has not ended {END_S:g} s after SIGKILL")
 
 
 def _name(argv: tuple[str, ...], option: str) -> str | None:
