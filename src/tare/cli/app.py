@@ -20,12 +20,14 @@ from tare.cli import (
     doctor,
     experiment,
     export,
+    failed,
     fingerprint,
     net,
     peer,
     run,
     selftest,
 )
+from tare.cli.failed import Failure
 from tare.cli.output import harmless
 from tare.errors import InterruptError, StoreError, TareError
 
@@ -42,6 +44,7 @@ READER_GONE = 141
 
 app = typer.Typer(
     name="tare",
+    cls=failed.Group,
     help="Know what your platform weighs before you trust what your benchmark reads.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
@@ -81,29 +84,42 @@ def _root(
 def enter() -> int:
     """Run the command line and return its exit code."""
     _write_anything()
+    failed.forget()
     try:
         code = app(standalone_mode=False)
-    except TareError as error:
-        print(f"tare: {harmless(error.message)}", file=sys.stderr)
-        if error.hint:
-            print(f"  try: {harmless(error.hint)}", file=sys.stderr)
-        return error.exit_code
-    except (typer.Abort, KeyboardInterrupt):
-        print("tare: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except _ClickError as error:
-        error.show()
-        return USAGE
     except BrokenPipeError:
         # Whoever read the table that was asked for has gone, and wants no more of it.
         sys.stderr.close()
         return READER_GONE
-    except Exception as error:
-        return _unforeseen(error)
-    if code == INTERRUPTED:
+    except (Exception, KeyboardInterrupt) as error:
+        failure = _told(error)
+    else:
+        if code != INTERRUPTED:
+            return code if isinstance(code, int) else 0
         # Typer makes of an interrupt a code, without a word.
+        failure = _told(KeyboardInterrupt())
+    failed.write(failure)
+    return failure.exit_code
+
+
+def _told(error: BaseException) -> Failure:
+    """Say on standard error why a command failed."""
+    if isinstance(error, _ClickError):
+        error.show()
+        return Failure("Usage", USAGE, error.format_message())
+    if isinstance(error, (typer.Abort, KeyboardInterrupt)):
         print("tare: interrupted", file=sys.stderr)
-    return code if isinstance(code, int) else 0
+        return Failure(InterruptError.__name__, INTERRUPTED, "interrupted")
+    told = error if isinstance(error, TareError) else _foreseen(error)
+    if told is None:
+        traceback.print_exception(error)
+        message = "this is a fault of tare's own; please report it"
+        print(f"tare: {message}", file=sys.stderr)
+        return Failure("Fault", CRASH, f"{type(error).__name__}: {error}", message)
+    print(f"tare: {harmless(told.message)}", file=sys.stderr)
+    if told.hint:
+        print(f"  try: {harmless(told.hint)}", file=sys.stderr)
+    return Failure(type(told).__name__, told.exit_code, told.message, told.hint)
 
 
 def _write_anything() -> None:
@@ -113,10 +129,9 @@ def _write_anything() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _unforeseen(error: Exception) -> int:
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        print("tare: no room is left where it writes", file=sys.stderr)
-        return StoreError.exit_code
-    traceback.print_exception(error)
-    print("tare: this is a fault of tare's own; please report it", file=sys.stderr)
-    return CRASH
+def _foreseen(error: BaseException) -> TareError | None:
+    """Return what the kernel refused in words; None: that is a fault of tare's own."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        where = f" for {error.filename}" if error.filename else ""
+        return StoreError(f"no room is left{where}", "free some room, then the same line again")
+    return None

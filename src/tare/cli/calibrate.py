@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from tare.cli import output
+from tare.cli.failed import Group
 
 _SETTING = re.compile(r"[a-z_]+=\S+")
 
 
-class _Words(TyperGroup):
+class _Words(Group):
     """Takes words that are no commands as those of ``sweep``: ``tare calibrate --step 0.2``."""
 
     standard = "sweep"

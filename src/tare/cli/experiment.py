@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tare.cli import output
+from tare.cli.failed import Group
 from tare.cli.where import NetworkFingerprint
 from tare.errors import IncompleteError, InterruptError, StoreError
 
 if TYPE_CHECKING:
     from tare.conclude import Answers
 
-app = typer.Typer(no_args_is_help=True, help="Ask a question that is written as a file.")
+app = typer.Typer(cls=Group, no_args_is_help=True, help="Ask a question that is written as a file.")
 
 File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", metavar="FILE")]
 Json = Annotated[

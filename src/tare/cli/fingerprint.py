@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from tare.cli import output
+from tare.cli.failed import Group
 from tare.errors import ExperimentError, InterruptError, TrialError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _TOTAL_S = {"quick": 57.0, "whole": 585.0}
 
 
-class _Words(TyperGroup):
+class _Words(Group):
     """Takes words that are no commands as those of ``take``: ``tare fingerprint memory``."""
 
     standard = "take"

@@ -13,8 +13,10 @@ from tare.cli import (
     net_report,
     peer,
 )
+from tare.cli.failed import Group
 
 app = typer.Typer(
+    cls=Group,
     help="Measure a network's variability, find what shapes it, replay it.",
     no_args_is_help=True,
 )

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from tare.cli import output
+from tare.cli.failed import Group
 from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _BRIEF = {"idle_s": 1.0, "fresh_s": 3.0, "write_s": 0.8, "rest_s": 30.0}
 _KERNEL = "kernel"
 
 
-class _Hosts(TyperGroup):
+class _Hosts(Group):
     """Takes what is no command as the host of ``take``: ``tare net fingerprint 192.0.2.1``."""
 
     standard = "take"

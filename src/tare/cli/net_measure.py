@@ -108,8 +108,6 @@ def measure(
     """
     from tare.cli import net_measure_asked as asking
 
-    if json == "-" and ndjson == "-":
-        raise ExperimentError("--json - and --ndjson - would mix", "--json FILE --ndjson -")
     output.check_writable(json)
     if identify:
         from tare.cli import net_measure_identify as identifying

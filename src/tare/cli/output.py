@@ -50,7 +50,8 @@ def _reader_gone() -> None:
     os.close(devnull)
 
 
-def _print(text: str) -> None:
+def print_text(text: str) -> None:
+    """Write to standard output as it is."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -62,6 +63,9 @@ def _print(text: str) -> None:
 #: printed holds names that people chose.
 out = _Harmless(highlight=False, markup=False)
 err = _Harmless(stderr=True, highlight=False, markup=False)
+
+#: Where answers have been written.
+written: set[str] = set()
 
 
 def check_writable(*files: Path | str | None) -> None:
@@ -87,28 +91,21 @@ def check_writable(*files: Path | str | None) -> None:
 def write_json(value: Any, destination: str) -> None:
     """Write a value as JSON to a file, or to standard output where it is ``-``."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    if destination == "-":
-        _print(text.decode() + "\n")
-        return
-    try:
-        Path(destination).write_bytes(text + b"\n")
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {destination}: {error.strerror}", "choose another --json FILE, or -"
-        ) from error
+    write_text(text.decode() + "\n", destination, "--json")
 
 
 def write_text(text: str, destination: str, option: str) -> None:
     """Write a text to a file, or to standard output where it is ``-``."""
     if destination == "-":
-        _print(text)
-        return
-    try:
-        Path(destination).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {destination}: {error.strerror}", f"choose another {option} FILE"
-        ) from error
+        print_text(text)
+    else:
+        try:
+            Path(destination).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise StoreError(
+                f"cannot write {destination}: {error.strerror}", f"choose another {option} FILE"
+            ) from error
+    written.add(destination)
 
 
 def seconds(value: float) -> str:

@@ -1,0 +1,132 @@
+"""What a command that fails writes into the files that it was asked for: its error.
+
+An earlier answer that stays in them would be taken for that of the command which failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import msgspec
+from typer.core import TyperGroup
+
+from tare.cli import output
+from tare.errors import ExperimentError
+
+#: What XML 1.0 cannot hold, however it is escaped.
+_IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a command failed.
+
+    Attributes
+    ----------
+    type : str
+        Name of the error's class; ``Usage``, ``Fault`` where there is none of tare's.
+    exit_code : int
+        Of the command.
+    message, hint : str
+        What happened, and what to type next, as on the terminal.
+    """
+
+    type: str
+    exit_code: int
+    message: str
+    hint: str | None = None
+
+
+class Group(TyperGroup):
+    """Commands whose output files are known before their options are checked."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is meant, and remember which files it is to write."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            # An option that does not exist is complained of later, and ends up in these files.
+            lenient = command.make_context(
+                name, list(rest), parent=ctx, resilient_parsing=True,
+                ignore_unknown_options=True, allow_extra_args=True,
+            )  # fmt: skip
+            _remember(lenient.params)
+        return name, command, rest
+
+
+#: Destination of each option that this process was given.
+_asked: dict[str, str] = {}
+
+
+def _remember(params: Mapping[str, Any]) -> None:
+    given = {name: str(params[name]) for name in _NOTES if params.get(name) is not None}
+    _asked.update(given)
+    destinations = [*given.values(), *([str(params["ndjson"])] if params.get("ndjson") else [])]
+    for one in destinations:
+        if destinations.count(one) > 1 and one != os.devnull:
+            options = [f"--{name}" for name in (*_NOTES, "ndjson") if str(params.get(name)) == one]
+            _asked.clear()
+            raise ExperimentError(
+                f"{' and '.join(options)} would mix in {'standard output' if one == '-' else one}",
+                f"give each a file of its own: {options[0]} FILE {options[1]} ANOTHER",
+            )
+
+
+def forget() -> None:
+    """Begin a new command line."""
+    _asked.clear()
+    output.written.clear()
+
+
+def write(failure: Failure) -> None:
+    """Write an error wherever an answer was to be, unless that has been written already."""
+    for option, destination in _asked.items():
+        if destination in output.written:
+            continue
+        text = _NOTES[option](failure)
+        if destination == "-":
+            output.print_text(text)
+            continue
+        with contextlib.suppress(OSError):  # the error itself is what has to be told
+            # Nobody may be there to read a pipe.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK
+            with os.fdopen(os.open(destination, flags, 0o666), "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def _json(failure: Failure) -> str:
+    document = msgspec.json.encode({"version": 1, "error": failure})
+    return msgspec.json.format(document, indent=2).decode() + "\n"
+
+
+def _junit(failure: Failure) -> str:
+    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0", "time": "0"}
+    root = Xml.Element("testsuites", name="tare", attrib=counts)
+    suite = Xml.SubElement(root, "testsuite", name="tare", attrib=counts)
+    case = Xml.SubElement(suite, "testcase", classname="tare", name="tare", time="0")
+    message = _IMPOSSIBLE.sub("\ufffd", failure.message)
+    error = Xml.SubElement(case, "error", type=failure.type, message=message)
+    error.text = _IMPOSSIBLE.sub("\ufffd", failure.hint or "")
+    Xml.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"
+
+
+def _markdown(failure: Failure) -> str:
+    lines = [failure.message, *([f"try: {failure.hint}"] if failure.hint else [])]
+    body = output.harmless("\n".join(lines))
+    longest = max((len(found) for found in re.findall("`+", body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"### tare failed (exit code {failure.exit_code})\n\n{fence}\n{body}\n{fence}\n"
+
+
+#: What each option's file holds.
+_NOTES: dict[str, Callable[[Failure], str]] = {
+    "json": _json,
+    "junit": _junit,
+    "markdown": _markdown,
+}

@@ -1,0 +1,151 @@
+"""No file keeps an earlier answer when the command that was to write it fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+import typer
+
+from tare.cli import app, failed, output
+from tare.errors import ExperimentError, InterruptError
+
+OPTIONS = ("json", "junit", "markdown")
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, one in getattr(command, "commands", {}).items():
+        yield from commands(one, (*path, name))
+    if not hasattr(command, "commands"):
+        yield path, command
+
+
+WRITING = [
+    (path, option)
+    for path, command in commands(typer.main.get_command(app.app))
+    for option in OPTIONS
+    if option in {p.name for p in command.params}
+]
+
+
+def enter(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setattr("sys.argv", ["tare", *words])
+    return app.enter()
+
+
+def test_the_commands_are_found() -> None:
+    assert {(("compare",), "junit"), (("experiment", "run"), "json")} <= set(WRITING)
+
+
+@pytest.mark.parametrize(("path", "option"), WRITING, ids=lambda x: x if x in OPTIONS else None)
+def test_a_wrong_option(
+    path: tuple[str, ...], option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "answer"
+    file.write_text("an earlier answer, which is longer than anything that is written in its place")
+    code = enter(monkeypatch, *path, "--no-such-option", f"--{option}", str(file))
+    assert code == app.USAGE
+    text = file.read_text()
+    assert "earlier" not in text
+    assert "no-such-option" in text
+
+
+def test_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {option: tmp_path / option for option in OPTIONS}
+    words = [word for option, file in files.items() for word in (f"--{option}", str(file))]
+    for file in files.values():
+        file.write_text("an earlier answer")
+    code = enter(monkeypatch, "compare", "only-one", *words)
+    assert code == ExperimentError.exit_code
+    error = json.loads(files["json"].read_text())["error"]
+    assert (error["type"], error["exit_code"]) == ("ExperimentError", code)
+    assert "only one command" in error["message"]
+    assert "tare compare" in error["hint"]
+    suites = Xml.parse(files["junit"]).getroot()
+    assert suites.get("errors") == "1"
+    assert [e.get("type") for e in suites.iter("error")] == ["ExperimentError"]
+    assert "only one command" in files["markdown"].read_text()
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_standard_output(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert enter(monkeypatch, "compare", "only-one", f"--{option}", "-") == 11
+    assert "only one command" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), RuntimeError("unforeseen")])
+def test_an_interrupt_and_a_fault(
+    raised: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "answer.json"
+    file.write_text("an earlier answer")
+
+    def fail(**_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("tare.remnants.cleanup", fail)
+    code = enter(monkeypatch, "cleanup", "--json", str(file))
+    assert code == (InterruptError.exit_code if isinstance(raised, KeyboardInterrupt) else 70)
+    assert json.loads(file.read_text())["error"]["exit_code"] == code
+
+
+def test_what_the_command_has_written_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "answer.json"
+
+    def fail(*_: object, **__: object) -> None:
+        output.write_json({"removed": []}, str(file))
+        raise ExperimentError("after writing")
+
+    monkeypatch.setattr("tare.remnants.cleanup", fail)
+    assert enter(monkeypatch, "cleanup", "--json", str(file)) == 11
+    assert json.loads(file.read_text()) == {"removed": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--json", "-", "--markdown", "-"), "--json and --markdown would mix in standard output"),
+        (("--json", "one", "--junit", "one"), "--json and --junit would mix in one"),
+    ],
+)
+def test_two_answers_do_not_mix(
+    words: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert enter(monkeypatch, "compare", "true", "false", *words) == ExperimentError.exit_code
+    told = capsys.readouterr()
+    assert said in told.err
+    assert told.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_two_answers_may_go_nowhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert enter(monkeypatch, "compare", "one", "--json", os.devnull, "--junit", os.devnull) == 11
+    assert "only one command" in capsys.readouterr().err
+
+
+def test_a_pipe_that_nobody_reads_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert enter(monkeypatch, "compare", "one", "--json", str(tmp_path / "pipe")) == 11
+
+
+def test_a_message_cannot_leave_its_block() -> None:
+    note = failed._markdown(failed.Failure("Fault", 70, "a ```` b\x1b[2J\u202e"))
+    assert note == ("### tare failed (exit code 70)\n\n`````\na ```` b\\x1b[2J\\u202e\n`````\n")
