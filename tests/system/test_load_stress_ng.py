@@ -98,9 +98,11 @@ def test_it_dies_with_whoever_started_it() -> None:
     argv = [sys.executable, "-c", STARTER, name]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
-        assert starter.stdout.readline() == b"started\n"
-        assert len(stressing(name)) == 3
-        starter.kill()
+        try:
+            assert starter.stdout.readline() == b"started\n"
+            assert len(stressing(name)) == 3
+        finally:
+            starter.kill()
     assert eventually(lambda: stressing(name) == [])
     for left in Path("/tmp").glob(f"{name}.*"):
         shutil.rmtree(left)
