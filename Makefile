@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 AGENT := --manifest-path agent/Cargo.toml
 
-.PHONY: setup demo test test-slow test-tools lint generated check-generated clean
+.PHONY: setup demo test test-slow test-tools torture lint generated check-generated clean
 
 setup:
 	@tools/setup
@@ -24,6 +24,13 @@ test-slow: test-tools
 test-tools: setup
 	@tools/packages test
 	@tools/engine
+
+# Kills parts of sessions at random moments; N runs from a seed on, of all kinds or of KINDS.
+SEED ?= 1
+N ?= 24
+KINDS ?=
+torture: setup
+	@tools/torture.py --seed $(SEED) --count $(N) --kinds "$(KINDS)"
 
 lint: setup
 	ruff check

@@ -16,7 +16,7 @@ _ONE_AFTER_ANOTHER = {
     "test_load_stress_ng", "test_emulated_network", "test_measured_network", "test_network_factor",
     "test_platform_cleanup", "test_platform_engine", "test_platform_killed",
     "test_platform_podman", "test_platform_sandboxes", "test_platform_ssh", "test_platform_user",
-    "test_platform_vm",
+    "test_platform_vm", "test_killed_early", "test_torture",
 }  # fmt: skip
 
 

@@ -226,7 +226,8 @@ class Agent:
             )
         self.hello = first
 
-    def next_id(self) -> int:
+    @staticmethod
+    def next_id() -> int:
         """Return a fresh number for a job."""
         # What a number of JavaScript holds exactly.
         return secrets.randbits(53)

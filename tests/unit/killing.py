@@ -27,7 +27,7 @@ question = "What is left of a session that was killed?"
 trials = {trials}
 fingerprint = {fingerprint}
 [[workload]]
-kernel = "exp_double"
+{workload}
 [factors]
 platform = {platforms}
 """
@@ -44,6 +44,8 @@ class Killed:
         options: str = "",
         *,
         fingerprint: bool = False,
+        workload: str = 'kernel = "exp_double"',
+        skip_missing: bool = True,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder / "results"
@@ -52,9 +54,11 @@ class Killed:
             trials=trials,
             platforms=json.dumps(list(platforms)),
             fingerprint=json.dumps(fingerprint),
+            workload=workload,
         )
         self.file.write_text(text + options)
         self.mark = f"{os.getpid()}-{time.monotonic_ns()}"
+        self.skip_missing = skip_missing
         #: Whether a session was started before, however little it came to.
         self.begun = False
         #: What the last whole session took.
@@ -63,7 +67,8 @@ class Killed:
     def start(self) -> subprocess.Popen[str]:
         """Start a session, or the next one."""
         argv = [*TARE, "experiment", "run", str(self.file), "--out", str(self.folder)]
-        argv.append("--skip-missing")
+        if self.skip_missing:
+            argv.append("--skip-missing")
         if self.begun:
             argv.append("--resume")
         self.begun = True
@@ -101,6 +106,14 @@ class Killed:
         return cells
 
     def holds(self) -> Counter[str]:
+        """Return the good trials on each platform."""
+        names = {cell["cell"]: cell["platform"] for cell in self.planned()}
+        found: Counter[str] = Counter()
+        for cell, count in self.good().items():
+            found[names[cell]] += count
+        return found
+
+    def good(self) -> dict[int, int]:
         """Return the good trials of each cell."""
         good = {cell["cell"]: 0 for cell in self.planned()}
         for path in (self.folder / "journal").glob("*.ndjson"):
@@ -113,8 +126,7 @@ class Killed:
                     cells[told["trial"]] = told["cell"]
                 if told["record"] == "ended" and told["status"] == "ok" and told["trial"] in cells:
                     good[cells[told["trial"]]] += 1
-        names = {cell["cell"]: cell["platform"] for cell in self.planned()}
-        return Counter({names[cell]: count for cell, count in good.items()})
+        return good
 
 
 def moments(seed: int, count: int, longest_s: float) -> list[float]:
@@ -152,7 +164,10 @@ def left(sessions: set[str], mark: str) -> list[str]:
         if shutil.which(engine):
             listed = _said(engine, "ps", "--all", "--format", "{{.Names}}")
             found += [f"{engine}: {name}" for name in listed if named.search(name)]
-    return found + [f"namespace: {n}" for n in _said("ip", "netns", "list") if named.search(n)]
+    found += [f"namespace: {n}" for n in _said("ip", "netns", "list") if named.search(n)]
+    # Rules of a network are of a link, which is named after its session.
+    hexadecimal = re.compile("|".join(name.removeprefix("tare-") for name in sessions))
+    return found + [f"link: {n}" for n in _said("ip", "-o", "link") if hexadecimal.search(n)]
 
 
 def _processes(sessions: set[str], mark: str) -> list[str]:

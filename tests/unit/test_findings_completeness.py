@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import journals
+import pandas as pd
 import pytest
 import synthetic
 
@@ -45,6 +47,28 @@ def test_each_short_cell_is_counted(tmp_path: Path) -> None:
     told = f"{short[0].good} of 8, {short[0].failed} failed"
     assert told in found.answer
     assert any(told in line for line in headline(results, all_findings(results)))
+
+
+def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
+    """Every third trial was preceded by one of its cell and block that failed."""
+    options = {"loads": ("none", "busy"), "workers": (1, 2), "iterations": 3, "inputs": 4}
+    whole = synthetic.make(trials=20, **options)
+    failed = whole.trial_table.iloc[::3].assign(status="failed", reason="the agent is gone")
+    failed["trial"] += 10_000
+    samples = whole.sample_table[whole.sample_table["trial"].isin(failed["trial"] - 10_000)]
+    repeated = dataclasses.replace(
+        whole,
+        trial_table=pd.concat([whole.trial_table, failed], ignore_index=True),
+        # As of a trial whose observer was lost at its very end.
+        sample_table=pd.concat(
+            [whole.sample_table, samples.assign(trial=samples["trial"] + 10_000)],
+            ignore_index=True,
+        ),
+    )
+    before, after = all_findings(whole), all_findings(repeated)
+    assert [f.name for f in after] == [f.name for f in before]
+    assert [f.estimates for f in after] == [f.estimates for f in before]
+    assert [f.verdict for f in after] == [f.verdict for f in before]
 
 
 def test_a_cell_that_was_never_begun_is_short(tmp_path: Path) -> None:

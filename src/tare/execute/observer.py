@@ -35,11 +35,32 @@ class Observer:
         self._argv = [str(agent.binary()), "observe", *(["--teardown"] if teardown else [])]
         self._nonce = nonce
         self._starts = 0
-        #: Whether its last answer was none.
-        self._lost = False
-        self._start()
+        #: Whether there is none, or its last answer was none.
+        self._lost = True
+        self._agent: agent.Agent | None = None
+        self.facts: list[MachineFact] = []
+        self._living(None)
+
+    def _living(self, job: record.Watch | None) -> None:
+        """See to it that there is one, which has done a job; raises NoObserverError."""
+        while True:
+            try:
+                if self._lost:
+                    self._start()
+                if job is not None:
+                    self._ask(job)
+            except AgentError as error:
+                self._lost = True
+                if self._starts >= MOST_STARTS:
+                    raise NoObserverError(
+                        f"{self._starts} observers of this session have ended: {error.message}",
+                        error.hint or "the same command with --resume",
+                    ) from error
+            else:
+                return
 
     def _start(self) -> None:
+        self.close()
         self._starts += 1
         channel = agent.ProcessChannel(self._argv)
         try:
@@ -48,7 +69,7 @@ class Observer:
             channel.close()
             raise
         self._lost = False
-        own = self._ask(record.MeasureSelf(id=self._agent.next_id()))
+        own = self._ask(record.MeasureSelf(id=agent.Agent.next_id()))
         self.facts = [
             MachineFact(name=f.name, value=f.value, unit=f.unit, source=f.source)
             for f in own
@@ -74,28 +95,11 @@ class Observer:
         NoObserverError
             If observers end again and again.
         """
-        while True:
-            try:
-                if self._lost:
-                    self._agent.close()
-                    self._start()
-                self._ask(
-                    record.Watch(
-                        id=self._agent.next_id(),
-                        trial=trial,
-                        nonce=self._nonce,
-                        groups=tuple(groups),
-                    )
-                )
-            except AgentError as error:
-                self._lost = True
-                if self._starts >= MOST_STARTS:
-                    raise NoObserverError(
-                        f"{self._starts} observers of this session have ended: {error.message}",
-                        "the same command with --resume; dmesg tells what the kernel has killed",
-                    ) from error
-            else:
-                return
+        self._living(
+            record.Watch(
+                id=agent.Agent.next_id(), trial=trial, nonce=self._nonce, groups=tuple(groups)
+            )
+        )
 
     def collect(self, trial: int) -> list[record.Record]:
         """Return what was stamped and counted since ``watch``.
@@ -105,9 +109,10 @@ class Observer:
         AgentError
             If it has ended meanwhile: nothing is known of the trial.
         """
-        return self._ask(record.Collect(id=self._agent.next_id(), trial=trial))
+        return self._ask(record.Collect(id=agent.Agent.next_id(), trial=trial))
 
     def _ask(self, job: record.Job) -> list[record.Record]:
+        assert self._agent is not None
         try:
             return self._agent.ask(job, ANSWER_S)
         except AgentError as error:
@@ -116,4 +121,5 @@ class Observer:
 
     def close(self) -> None:
         """End it."""
-        self._agent.close()
+        if self._agent is not None:
+            self._agent.close()

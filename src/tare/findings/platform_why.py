@@ -123,7 +123,9 @@ def extras(results: Results) -> list[Extra]:
         return []
     values = _by_trial(results)
     cells = cells_of(results, basis)
-    trials = results.trial_table.set_index(["cell", "session", "block"])["trial"]
+    # Of a cell and block there may be others, which failed and were repeated.
+    good = results.trial_table[results.trial_table["status"] == "ok"]
+    trials = good.set_index(["cell", "session", "block"])["trial"]
     numbers = {tuple(sorted(c.levels.items())): c for c in cells.all}
     made = []
     for pair in cells.pairs("platform"):
