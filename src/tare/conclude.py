@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from tare.placement import Machine
 if TYPE_CHECKING:
     from tare.findings.finding import Finding
     from tare.findings.sessions import Caveat
+    from tare.fingerprint.session_takes import SessionTakes
     from tare.results import Results
 
 
@@ -142,7 +142,7 @@ def execute(
             teardown=teardown or any(w.command for w in prepared.experiment.workloads),
             notes=prepared.notes,
             first_look=first_look(prepared.experiment),
-            weigh=partial(_weigh, progress.stage) if prepared.experiment.fingerprint else None,
+            weigh=_weighing(progress) if prepared.experiment.fingerprint else None,
         )
         return execution.conduct(request)
 
@@ -168,30 +168,11 @@ def _begun(
     return made, Past()
 
 
-def _weigh(
-    tell: Callable[[str], None], moment: journal.Moment
-) -> list[journal.MachineTake | journal.MachineFigure]:
-    """Take brief fingerprints of the machine, until others disturb none or it was tried enough."""
-    from tare.fingerprint import brief, difference
+def _weighing(progress: execution.Progress) -> SessionTakes:
+    # Whoever probes nothing does not load what it takes.
+    from tare.fingerprint.session_takes import SessionTakes
 
-    probes = catalogue().probes
-    lines: list[journal.MachineTake | journal.MachineFigure] = []
-    for number, (found, activity) in enumerate(brief.takes(tell), 1):
-        lines.append(journal.MachineTake(moment=moment, take=number, activity=activity))
-        for metric, figure in found.metrics.items():
-            rule = difference.rule(metric, figure.unit, probes)
-            lines.append(
-                journal.MachineFigure(
-                    moment=moment,
-                    metric=metric,
-                    unit=rule.unit,
-                    better=rule.better,
-                    margin=rule.margin,
-                    values=figure.values,
-                    take=number,
-                )
-            )
-    return lines
+    return SessionTakes(catalogue().probes, progress.stage)
 
 
 def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:

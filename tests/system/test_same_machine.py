@@ -22,29 +22,53 @@ def tare(*words: str, check: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_sessions_know_whether_the_machine_stayed_the_same(tmp_path: Path) -> None:
+def test_a_session_beside_a_load_is_resumed_and_a_change_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run = ("run", "-n", "7", "--out", str(out))
     tare(*run, "--", "sleep", "0.01")
-    found = store.load(out).figures
-    assert set(found["moment"]) == {"before", "after"}
-    assert {"clock.vdso", "syscall.getpid"} <= set(found["metric"])
-    assert all(len(values) >= 6 and min(values) > 0 for values in found["values"])
+    found = store.load(out)
+    assert set(found.figures["moment"]) == {"before", "after"}
+    assert {"clock.vdso", "syscall.getpid"} <= set(found.figures["metric"])
+    assert all(len(values) >= 6 and min(values) > 0 for values in found.figures["values"])
+    assert set(found.takes["moment"]) == {"before", "after"}
+    assert set(found.takes["take"]) <= {1, 2, 3, 4}
 
-    tare(*run, "--resume", "--", "sleep", "0.01")
-    _slow(out / "journal" / "2.ndjson", 2.0)
-    refused = tare("experiment", "report", str(out), check=14)
-    assert "not the same in sessions 1 and 2" in refused.stderr
-    assert "--session 2" in refused.stderr
-    tare("experiment", "report", str(out), "--session", "2", "--out", str(tmp_path / "two.html"))
+    load = subprocess.Popen(["stress-ng", "--cpu", "2", "--quiet"])
+    try:
+        tare(*run, "--resume", "--", "sleep", "0.01")
+    finally:
+        load.terminate()
+        load.wait()
+    takes = store.load(out).takes
+    beside = takes[takes["session"] == 2]
+    assert (beside["other_cpus"] / beside["cpus"] > 0.1).all()
+    assert set(beside["take"]) == {1, 2, 3, 4}
+
+    first, second = (out / "journal" / f"{n}.ndjson" for n in (1, 2))
+    _alter(first, 1.0)
+    _alter(second, 2.0)
+    told = tare("experiment", "report", str(out), check=17)
+    assert "levels are those of session 2 alone" in told.stderr
+    assert "The machine was not the same: sessions 1 and 2" in (out / "report.html").read_text()
+    chosen = ("experiment", "report", str(out), "--session")
+    tare(*chosen, "1", "--session", "2", check=17)
+    tare(*chosen, "2", "--out", str(tmp_path / "two.html"))
     page = (tmp_path / "two.html").read_text()
     assert "Was it the same machine throughout?" in page
+    assert "not the same" not in page
+
+    # As after a session that was killed: one moment decides nothing.
+    _alter(second, 1.0, without="after")
+    tare("experiment", "report", str(out))
 
 
-def _slow(journal: Path, factor: float) -> None:
-    """Make the machine of a session slower, in what it has written."""
+def _alter(journal: Path, factor: float, without: str | None = None) -> None:
+    """Make the machine of a session slower, and calm, in what it has written."""
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
+    lines = [line for line in lines if line.get("moment") is None or line["moment"] != without]
     for line in lines:
         if line["record"] == "figure":
             line["values"] = [value * factor for value in line["values"]]
+        if line["record"] == "take":
+            line["activity"] |= {"other_cpus": 0.0, "stolen_cpus": 0.0, "io_pressure": 0.0}
     journal.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -221,13 +221,23 @@ def test_undecided_is_not_called_the_same(
     rng = np.random.default_rng(3)
     names = [f"m{k:02}" for k in range(20)]
     noisy = [made({m: list(100 * np.exp(rng.normal(0, 0.3, 7))) for m in names}) for _ in range(2)]
-    assert beside(*noisy, tmp_path) == 0
+    assert compare(*noisy, {}).verdict == "undecided"
+    assert beside(*noisy, tmp_path) == 2
     told = capsys.readouterr().out
-    assert "No change that matters is certain; of 20 metrics, 20 are undecided." in told
+    assert told.startswith("Inconclusive: no change that matters is certain; of 20 metrics, 20 are")
     assert "and 8 more that are undecided" in told
     # Columns stand below each other, however narrow the terminal is.
     rows = [line for line in told.splitlines() if line.startswith("m") and "undecided" in line]
     assert len({line.index("%", line.index("]")) for line in rows}) == 1
+
+
+def test_a_few_that_are_not_known_leave_the_machine_the_same(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    some = {m: list(100 * np.exp(rng.normal(0, 0.01, 8))) for m in "abc"}
+    noise = [list(100 * np.exp(rng.normal(0, 0.3, 7))) for _ in range(2)]
+    before, after = (made({**some, "noisy": one}) for one in noise)
+    assert beside(before, after, tmp_path) == 0
+    assert beside(before, made({**some, "a": [2 * v for v in some["a"]]}), tmp_path) == 1
 
 
 def test_a_stranger_s_text_stays_in_its_line(

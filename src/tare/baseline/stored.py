@@ -152,7 +152,8 @@ def _session(results: Results, row: Mapping[Any, Any], cell: int, metric: str) -
 def _machine(results: Results, session: int) -> dict[str, Probed]:
     found = probed(results).get(session)
     # What was seen while others used the machine is not kept of it.
-    some = [] if found is None else [one.figures for one in found.takes if not one.disturbed]
+    moments = () if found is None else found.moments
+    some = [first.figures for first, *_ in moments if not first.disturbed]
     return {
         metric: Probed(rule=rule, takes=tuple(tuple(take[metric]) for take in some))
         for metric, rule in rules(results).items()

@@ -162,7 +162,7 @@ def diff(
         typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
     ] = None,
 ) -> None:
-    """Tell what changed between two fingerprints, and whether it matters.
+    """Tell what changed between two fingerprints; exit 0: the same, 1: changed, 2: inconclusive.
 
     Example: tare fingerprint diff yesterday.json today.json
     """

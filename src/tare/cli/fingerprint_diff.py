@@ -10,12 +10,12 @@ from tare.cli import output
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from tare.fingerprint.difference import Change, Difference
+    from tare.fingerprint.difference import Change, Difference, Verdict
     from tare.fingerprint.document import Fingerprint
     from tare.fingerprint.weights import Weights
 
-#: Exit codes, as of ``diff``.
-SAME, CHANGED = 0, 1
+#: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
+_CODES: dict[Verdict, int] = {"same": 0, "undecided": 2, "changed": 1}
 #: Characters of a name or a fact that are shown.
 _LONGEST = 120
 #: Undecided metrics, and names of what only one of the two has, that are shown.
@@ -53,7 +53,8 @@ def diff(before: Path, after: Path, json: str | None) -> int:
             "the two have no metric in common with rounds to compare",
             f"tare fingerprint --json {shlex.quote(str(after))}   (everything, as the other)",
         )
-    return CHANGED if any(one.changed for one in found.values()) else SAME
+    verdicts = [one.verdict for one in found.values() if one.changes]
+    return _CODES[max(verdicts, key=list(_CODES).index)]
 
 
 def _pairs(
@@ -78,7 +79,7 @@ def _pairs(
 
 def _show(found: Difference) -> None:
     if found.changes:
-        output.out.print(_headline(found), style="bold")
+        output.out.print(_headline(found), style="bold", soft_wrap=True)
     undecided = [c for c in found.changes if c.verdict == "undecided"]
     shown = [*found.changed, *undecided[:_MOST]]
     if shown:
@@ -112,9 +113,10 @@ def _headline(found: Difference) -> str:
         undecided = sum(c.verdict == "undecided" for c in found.changes)
         if undecided:
             # Nothing shown is not the same as shown to be the same.
+            inconclusive = "Inconclusive: no" if found.verdict == "undecided" else "No"
             return (
-                f"No change that matters is certain; of {len(found.changes)} metrics, {undecided} "
-                f"{'is' if undecided == 1 else 'are'} undecided."
+                f"{inconclusive} change that matters is certain; of {len(found.changes)} metrics, "
+                f"{undecided} {'is' if undecided == 1 else 'are'} undecided."
             )
         return f"No change that matters in {len(found.changes)} metrics."
     worse = sum(c.direction == "worse" for c in found.changed)

@@ -65,6 +65,9 @@ def _answer(compared: Sequence[Judged]) -> str:
 
 
 def _why(one: Judged) -> str:
+    if one.why is None:
+        n = sum(c.verdict == "undecided" for c in one.changes)
+        return f"{n} of {counted(len(one.changes), 'metric')} are neither the same nor changed"
     differing = f"{changes_words(one.changes)}, but"
     if one.why == "busy" and one.activity is not None:
         return f"{differing} {activity_words(one.activity)} while it was probed"

@@ -27,7 +27,7 @@ DEFAULT_MARGIN = 0.1
 _PASSING = frozenset({"load_average"})
 
 #: ``changed``: significant, and by more than the margin; ``same``: surely by less than it;
-#: ``undecided``: neither.
+#: ``undecided``: neither. Of all metrics together: see :func:`overall`.
 Verdict = Literal["changed", "same", "undecided"]
 
 #: Values of each round by metric: what one measuring of the machine brought.
@@ -66,6 +66,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Two fingerprints beside each other."""
 
     version: int = 1
+    #: Of all metrics together.
+    verdict: Verdict
     #: Those that changed first, then by size.
     changes: tuple[Change, ...]
     #: Facts that differ: name, before, after; None: it was not told.
@@ -80,6 +82,18 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     def changed(self) -> tuple[Change, ...]:
         """What changed by more than matters."""
         return tuple(c for c in self.changes if c.verdict == "changed")
+
+
+def overall(changes: Sequence[Change]) -> Verdict:
+    """Judge a machine by its metrics.
+
+    ``changed`` where one has; ``same`` where none has and more are shown to be the same than are
+    undecided: that nothing is shown is no sameness.
+    """
+    verdicts = [c.verdict for c in changes]
+    if "changed" in verdicts:
+        return "changed"
+    return "same" if verdicts.count("same") > verdicts.count("undecided") else "undecided"
 
 
 def differences(
@@ -134,6 +148,7 @@ def compare(before: Fingerprint, after: Fingerprint, probes: Mapping[str, Probe]
         [{m: a[m].values for m in rules}], [{m: b[m].values for m in rules}], rules
     )
     return Difference(
+        verdict=overall(changes),
         changes=tuple(sorted(changes, key=_prominence)),
         facts=_facts(before, after),
         only_before=tuple(sorted(set(a) - set(rules))),

@@ -15,7 +15,7 @@ from typing import Literal
 import msgspec
 
 from tare.fingerprint.activity import busy, share
-from tare.fingerprint.difference import Change, Rule, Take, differences
+from tare.fingerprint.difference import Change, Rule, Take, Verdict, differences, overall
 from tare.journal import Activity
 
 #: Why a difference that was seen is not called a change: others used the machine while it was
@@ -44,8 +44,8 @@ class Probed:
     after: tuple[Taken, ...] = ()
 
     @property
-    def takes(self) -> tuple[Taken, ...]:
-        """The take of each moment that others disturbed least."""
+    def moments(self) -> tuple[tuple[Taken, ...], ...]:
+        """The takes that count, of each moment that there was."""
         return tuple(_calmest(some) for some in (self.before, self.after) if some)
 
 
@@ -55,7 +55,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     #: One: before and after its trials; two: one session beside the other.
     sessions: tuple[int, ...]
     changes: tuple[Change, ...]
-    verdict: Literal["changed", "same", "undecided"]
+    verdict: Verdict
     #: Where a difference was seen that is not called a change.
     why: Why | None = None
     #: Of the take that was disturbed most; None where none was.
@@ -82,33 +82,33 @@ def judge(sessions: Mapping[int, Probed], rules: Mapping[str, Rule]) -> tuple[Ju
     tuple of Judged
         Sessions by themselves first. All comparisons share one error.
     """
-    takes = {number: sessions[number].takes for number in sorted(sessions)}
-    alone = [(n,) for n, some in takes.items() if len(some) > 1]
-    pairs = [p for p in combinations(takes, 2) if takes[p[0]] and takes[p[1]]]
+    moments = {number: sessions[number].moments for number in sorted(sessions)}
+    alone = [n for n, some in moments.items() if len(some) > 1]
+    pairs = [(a, b) for a, b in combinations(moments, 2) if moments[a] and moments[b]]
     beside = len(alone) + len(pairs)
-    found = [_judged((n,), some[:1], some[1:], rules, beside)
-             for (n,) in alone for some in [takes[n]]]  # fmt: skip
-    return (*found, *(_judged((a, b), takes[a], takes[b], rules, beside) for a, b in pairs))
+    found = [_judged((n,), moments[n][:1], moments[n][1:], rules, beside) for n in alone]
+    return (*found, *(_judged((a, b), moments[a], moments[b], rules, beside) for a, b in pairs))
+
+
+_Moments = tuple[tuple[Taken, ...], ...]
 
 
 def _judged(
     sessions: tuple[int, ...],
-    before: tuple[Taken, ...],
-    after: tuple[Taken, ...],
+    first: _Moments,
+    second: _Moments,
     rules: Mapping[str, Rule],
     beside: int,
 ) -> Judged:
+    before, after = ([take for moment in side for take in moment] for side in (first, second))
     changes = differences([t.figures for t in before], [t.figures for t in after], rules, beside)
     disturbed = [t.activity for t in (*before, *after) if t.activity is not None and t.disturbed]
-    verdict: Literal["changed", "same", "undecided"] = "same"
     why: Why | None = None
-    if any(c.verdict == "changed" for c in changes):
-        if disturbed:
-            verdict, why = "undecided", "busy"
-        elif len(sessions) > 1 and min(len(before), len(after)) < 2:
-            verdict, why = "undecided", "one take"
-        else:
-            verdict = "changed"
+    verdict = overall(changes)
+    if verdict == "changed" and disturbed:
+        verdict, why = "undecided", "busy"
+    elif verdict == "changed" and len(sessions) > 1 and min(len(first), len(second)) < 2:
+        verdict, why = "undecided", "one take"
     return Judged(
         sessions=sessions,
         changes=changes,
@@ -118,7 +118,7 @@ def _judged(
     )
 
 
-def _calmest(some: tuple[Taken, ...]) -> Taken:
-    """Return the first that nobody disturbed, otherwise the one that was disturbed least."""
-    calm = next((one for one in some if not one.disturbed), None)
-    return calm or min(some, key=lambda one: share(one.activity) if one.activity else 0.0)
+def _calmest(some: tuple[Taken, ...]) -> tuple[Taken, ...]:
+    """Return those that nobody disturbed, otherwise the one that was disturbed least."""
+    calm = tuple(one for one in some if not one.disturbed)
+    return calm or (min(some, key=lambda one: share(one.activity) if one.activity else 0.0),)
