@@ -29,7 +29,9 @@ def test_a_session_beside_a_load_is_resumed_and_a_change_is_told(tmp_path: Path)
     found = store.load(out)
     assert set(found.figures["moment"]) == {"before", "after"}
     assert {"clock.vdso", "syscall.getpid"} <= set(found.figures["metric"])
-    assert all(len(values) >= 6 and min(values) > 0 for values in found.figures["values"])
+    assert all(min(values) > 0 for values in found.figures["values"])
+    rounds = found.figures.assign(n=found.figures["values"].map(len))
+    assert (rounds.groupby(["moment", "metric"])["n"].max() >= 6).all()
     assert set(found.takes["moment"]) == {"before", "after"}
     assert set(found.takes["take"]) <= {1, 2, 3, 4}
 

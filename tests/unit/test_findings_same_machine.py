@@ -191,6 +191,13 @@ def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> No
     assert [row["disturbed"] for row in found.tables[1].rows] == ["no", "no", "yes", "no", "no"]
 
 
+def test_a_change_within_a_session_is_there_when_it_is_looked_at_again(results: Results) -> None:
+    once = _with(results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 80.0, CALM, 2))
+    assert caveats(once) == ()
+    twice = _with(results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 141.0, CALM, 2))
+    assert [c.kind for c in caveats(twice)] == ["changed"]
+
+
 def test_folders_that_do_not_know_how_busy_it_was_are_judged_by_their_takes(
     results: Results,
 ) -> None:

@@ -10,8 +10,8 @@ from tare.findings.sessions import Caveat
 from tare.fingerprint.difference import Change
 from tare.journal import Activity
 
-#: Changes that one sentence names.
-_MOST_NAMED = 4
+#: Changes, and comparisons, that one sentence names.
+_MOST_NAMED = 2
 
 
 def sentences(some: Sequence[Caveat], levels_of: int | None) -> list[str]:

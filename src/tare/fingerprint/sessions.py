@@ -105,10 +105,10 @@ def _judged(
     disturbed = [t.activity for t in (*before, *after) if t.activity is not None and t.disturbed]
     why: Why | None = None
     verdict = overall(changes)
-    if verdict == "changed" and disturbed:
-        verdict, why = "undecided", "busy"
-    elif verdict == "changed" and len(sessions) > 1 and min(len(first), len(second)) < 2:
+    if verdict == "changed" and len(sessions) > 1 and min(len(first), len(second)) < 2:
         verdict, why = "undecided", "one take"
+    elif verdict == "changed" and disturbed:
+        verdict, why = "undecided", "busy"
     return Judged(
         sessions=sessions,
         changes=changes,

@@ -1,0 +1,85 @@
+"""When a take is repeated, and how often: a machine that is busy, calm or changed by a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from tare.fingerprint import brief, session_takes
+from tare.fingerprint.document import Figure, Fingerprint
+from tare.fingerprint.session_takes import REPEATS, SessionTakes
+from tare.journal import Activity, MachineFigure, MachineTake, Moment
+
+CALM, BUSY = 0.02, 1.3
+
+
+class Scripted:
+    """Takes of a machine: how many CPUs others use in each, and what getpid takes."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *script: tuple[float, float]) -> None:
+        self.script: Iterator[tuple[float, float]] = iter(script)
+        self.told: list[str] = []
+        self._rng = np.random.default_rng(1)
+        monkeypatch.setattr(brief, "take", self._take)
+        monkeypatch.setattr(session_takes, "Watch", lambda: self)
+        self.takes = SessionTakes({}, self.told.append)
+
+    def _take(self) -> Fingerprint:
+        self._others, level = next(self.script)
+        values = tuple(map(float, level * np.exp(self._rng.normal(0, 0.01, 8))))
+        figure = Figure(value=level, ci=None, unit="ns", n=8, values=values)
+        return Fingerprint(
+            tare="1", agent="a", started="", seconds=1, effort="brief", platform="bare",
+            metrics={"syscall.getpid": figure}, curves={}, facts={},
+        )  # fmt: skip
+
+    def activity(self) -> Activity:
+        return Activity(seconds=5.0, cpus=2, other_cpus=self._others)
+
+    def count(self, moment: Moment) -> int:
+        """Probe, check the lines, and return how many takes it were."""
+        lines = self.takes(moment)
+        takes = [line for line in lines if isinstance(line, MachineTake)]
+        figures = [line for line in lines if isinstance(line, MachineFigure)]
+        assert [one.take for one in takes] == list(range(1, len(takes) + 1))
+        assert [one.take for one in figures] == [one.take for one in takes]
+        assert {one.moment for one in (*takes, *figures)} == {moment}
+        return len(takes)
+
+
+def test_a_calm_machine_is_probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Scripted(monkeypatch, (CALM, 80), (CALM, 80))
+    assert (machine.count("before"), machine.count("after")) == (1, 1)
+    assert machine.told == []
+
+
+def test_a_disturbed_take_is_repeated_until_one_is_calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Scripted(monkeypatch, (BUSY, 200), (BUSY, 190), (CALM, 80))
+    assert machine.count("before") == 3
+    assert machine.told == [
+        "probing the machine again, 1 of 3 at most: others use 65 % of it",
+        "probing the machine again, 2 of 3 at most: others use 65 % of it",
+    ]
+
+
+def test_it_is_given_up_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Scripted(monkeypatch, *[(BUSY, 200)] * 9)
+    assert machine.count("before") == 1 + REPEATS
+    assert machine.count("after") == 1 + REPEATS
+
+
+def test_what_differs_from_before_is_looked_at_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Scripted(monkeypatch, (CALM, 80), (CALM, 140), (CALM, 80))
+    assert (machine.count("before"), machine.count("after")) == (1, 2)
+    assert machine.told == ["probing the machine again, 1 of 3 at most: it differs from before"]
+    real = Scripted(monkeypatch, (CALM, 80), (CALM, 140), (CALM, 140))
+    assert (real.count("before"), real.count("after")) == (1, 2)
+
+
+def test_what_differs_while_others_disturb_is_repeated_for_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    machine = Scripted(monkeypatch, (CALM, 80), (BUSY, 140), (CALM, 80))
+    assert (machine.count("before"), machine.count("after")) == (1, 2)
