@@ -15,6 +15,9 @@ import synthetic
 from synthetic import MS, Behaviour
 
 from tare import conclude, report, store
+from tare.cli import comparing
+from tare.cli.comparing import Wanted
+from tare.cli.summary import summarize
 from tare.errors import ChangedError, StoreError
 from tare.findings import all_findings
 from tare.findings.caveats import sentences
@@ -271,10 +274,7 @@ def test_a_spread_over_sessions_is_that_within_them() -> None:
 
 
 def test_a_comparison_s_medians_are_of_one_session() -> None:
-    made = _slower_machine()
-    stopping = msgspec.structs.replace(made.experiment.stopping, compare="platform", trials=24)
-    asked = msgspec.structs.replace(made.experiment, stopping=stopping)
-    found = differences(judged(dataclasses.replace(made, experiment=asked), (), HERE))
+    found = differences(judged(_compared(), (), HERE))
     assert not isinstance(found, str)
     [d] = found
     assert d.comparison.n == 24
@@ -286,14 +286,7 @@ def test_a_comparison_s_medians_are_of_one_session() -> None:
 
 def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     made = _slower_machine()
-    made = dataclasses.replace(
-        made,
-        figures=made.figures.assign(session=made.figures["session"] - 1),
-        takes=made.takes.assign(session=made.takes["session"] - 1),
-        sessions=made.sessions.assign(session=made.sessions["session"] - 1),
-        trial_table=made.trial_table.assign(session=made.trial_table["session"] - 1),
-    )
-    folder = journals.write(made, tmp_path / "out")
+    folder = _folder(made, tmp_path / "out")
     results = conclude.results_of(folder)
     assert results.levels_of == 2
     answers = conclude.answers(folder, results)
@@ -307,3 +300,67 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     assert "not the same" not in alone
     store.export(folder, "takes", "csv", tmp_path / "takes.csv")
     assert len((tmp_path / "takes.csv").read_text().splitlines()) == 5
+
+
+def _folder(made: Results, path: Path) -> Path:
+    """Write results whose sessions count from 1, as journals do."""
+    names = ("figures", "takes", "sessions", "trial_table")
+    # What writes journals counts sessions from 0.
+    less = {
+        name: getattr(made, name).assign(session=getattr(made, name)["session"] - 1)
+        for name in names
+    }
+    return journals.write(dataclasses.replace(made, **less), path)
+
+
+def _compared() -> Results:
+    made = _slower_machine()
+    stopping = msgspec.structs.replace(made.experiment.stopping, compare="platform", trials=24)
+    asked = msgspec.structs.replace(made.experiment, stopping=stopping)
+    return dataclasses.replace(made, experiment=asked)
+
+
+def _told(made: Results, folder: Path, gate: float | None) -> int:
+    found = differences(made)
+    assert not isinstance(found, str)
+    wanted = Wanted(
+        gate=gate, out=None, report=None, json=str(folder / "a.json"), junit=folder / "a.xml",
+        markdown=str(folder / "a.md"),
+    )  # fmt: skip
+    return comparing.tell(found, made, "finished", folder, wanted)
+
+
+def test_a_comparison_is_told_everywhere_with_its_caveat(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = judged(_compared(), (), tmp_path)
+    with pytest.raises(ChangedError):
+        _told(made, tmp_path, None)
+    assert capsys.readouterr().out.startswith("Caveat   The machine was not the same: sessions")
+    told = msgspec.json.decode((tmp_path / "a.json").read_bytes())
+    assert told["levels_of"] == 2
+    assert [(c["kind"], c["of"], c["sessions"]) for c in told["caveats"]] == [
+        ("changed", "machine", [1, 2])
+    ]
+    assert [m["n"] for m in told["comparisons"][0]["medians"]] == [12, 12]
+    for name in ("a.xml", "a.md"):
+        assert "The machine was not the same: sessions 1 and 2" in (tmp_path / name).read_text()
+
+
+@pytest.mark.parametrize(("gate", "code"), [(0.5, 0), (0.03, 1)])
+def test_a_gate_judges_what_blocks_protect(tmp_path: Path, gate: float, code: int) -> None:
+    assert _told(judged(_compared(), (), tmp_path), tmp_path, gate) == code
+
+
+def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
+    made = _slower_machine()
+    bare = made.trial_table[made.trial_table["platform"] == "bare"]
+    folder = _folder(dataclasses.replace(made, trial_table=bare), tmp_path / "out")
+    found = summarize(folder, "finished")
+    assert found.levels_of == 2
+    assert (len(found.good), len(found.of_levels)) == (24, 12)
+    told = msgspec.to_builtins(found.as_json())
+    assert told["summary"]["levels_of"] == 2
+    assert told["summary"]["n"] == 12
+    assert [c["kind"] for c in told["caveats"]] == ["changed"]
+    assert len(told["trials"]) == 24
