@@ -11,11 +11,12 @@ import msgspec
 import numpy as np
 import pandas as pd
 import pytest
+import sweeps
 import synthetic
 from synthetic import MS, Behaviour
 
 from tare import conclude, report, store
-from tare.cli import comparing
+from tare.cli import calibrate_sweep, comparing
 from tare.cli.comparing import Wanted
 from tare.cli.summary import summarize
 from tare.errors import ChangedError, StoreError
@@ -364,3 +365,20 @@ def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     assert told["summary"]["n"] == 12
     assert [c["kind"] for c in told["caveats"]] == ["changed"]
     assert len(told["trials"]) == 24
+
+
+def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
+    made = sweeps.make(sweeps.Sweep(sessions={1: 1.0, 2: 0.5}), trials=14)
+    trials = made.trial_table
+    assert set(trials["session"]) == {1, 2}
+    sessions = pd.DataFrame(
+        [(n, "2030-01-01", "2030-01-01", "", n) for n in (1, 2)],
+        columns=["session", "started", "ended", "boot_id", "nonce"],
+    )
+    made = _with(dataclasses.replace(made, sessions=sessions), *CHANGED)
+    told = calibrate_sweep.conclusion(_folder(made, tmp_path / "out"), "finished")
+    assert told.levels_of == 2
+    assert {p.n for p in told.calibration.points} == {7}
+    [caveat] = told.caveats
+    assert caveat.kind == "changed"
+    assert "The machine was not the same" in told.page.read_text()
