@@ -21,7 +21,7 @@ from tare.cli.comparing import Wanted
 from tare.cli.summary import summarize
 from tare.errors import ChangedError, StoreError
 from tare.findings import all_findings
-from tare.findings.caveats import sentences
+from tare.findings.caveats import notes, sentences
 from tare.findings.cells import basis_of, cells_of
 from tare.findings.judgement import differences
 from tare.findings.same_machine import UNIT
@@ -174,7 +174,8 @@ def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: i
     assert caveat.activity.other_cpus == BUSY
     assert not changed([caveat])
     conclude.check_same([caveat], None, HERE)
-    assert "busy while it was probed (others used 1.3 of 2 CPUs)" in sentences([caveat], None)[0]
+    assert "busy while it was probed (others used 1.3 of 2 CPUs)" in notes([caveat])[0]
+    assert sentences([caveat], None) == []
 
 
 def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> None:

@@ -63,7 +63,6 @@ def sweep(
     from tare import conclude
     from tare.cli import calibrate_matrix
     from tare.cli.calibrate_screen import show
-    from tare.findings.caveats import sentences
 
     if resume:
         folder = _resumed(options, out)
@@ -85,8 +84,6 @@ def sweep(
     told = measure(found, folder, each_s, resume=resume, as_root=as_root)
     if json is not None:
         output.write_json(told.document, json)
-    for sentence in sentences(told.caveats, told.levels_of):
-        output.err.print(f"Caveat  {sentence}", soft_wrap=True)
     if json != "-":
         show(told, json)
     conclude.check_same(told.caveats, told.levels_of, folder)
@@ -201,6 +198,7 @@ def measure(
     """
     from tare import conclude
     from tare.cli.calibrate_progress import SweepBar
+    from tare.findings.caveats import sentences
     from tare.journal import MachineFact
 
     output.err.print(f"Keeping {folder}{' (goes on)' if resume else ''}", soft_wrap=True)
@@ -223,6 +221,8 @@ def measure(
             f"{error.message}; what was measured is kept in {folder}", error.hint or goes_on
         ) from error
     told = conclusion(folder, ended)
+    for sentence in sentences(told.caveats, told.levels_of):
+        output.err.print(f"Caveat  {sentence}", soft_wrap=True)
     _remember(told.calibration, found)
     return told
 

@@ -126,6 +126,8 @@ def tell(
         if wanted.gate is not None:
             output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
         verdict.show(found, results, wanted.gate)
+        for note in caveats.notes(sessions.caveats(results)):
+            output.out.print(f"Note     {note}")
         for failed in failures(results):
             output.out.print(f"Failed   {failed}")
     if wanted.json is not None:

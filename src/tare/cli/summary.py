@@ -214,7 +214,7 @@ def summarize(folder: Path, ended: str) -> Summary:
 
 def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
-    from tare.findings.caveats import sentences
+    from tare.findings.caveats import notes, sentences
     from tare.findings.instrument import beside
 
     values, meaning = summary.elapsed()
@@ -247,6 +247,8 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     say(_trust(summary, values))
     for problem in _problems(summary):
         say(problem)
+    for note in notes(summary.caveats):
+        say(f"Note    {note}", soft_wrap=True)
     say(_next(summary, kept, platform), style="dim")
 
 

@@ -15,7 +15,7 @@ _MOST_NAMED = 2
 
 
 def sentences(some: Sequence[Caveat], levels_of: int | None) -> list[str]:
-    """Write what stands above everything that is concluded: a sentence or two for each kind.
+    """Write what stands above everything that is concluded: what changed, and what that leaves.
 
     Parameters
     ----------
@@ -23,17 +23,26 @@ def sentences(some: Sequence[Caveat], levels_of: int | None) -> list[str]:
     levels_of : int or None
         Session that levels are taken from; None: from all.
     """
-    found: dict[tuple[str, str, int], list[Caveat]] = {}
-    for one in some:
-        found.setdefault((one.kind, one.of, len(one.sessions)), []).append(one)
-    told = [_sentence(group) for group in found.values()]
+    told = _grouped([one for one in some if one.kind == "changed"])
     if levels_of is not None:
-        told.insert(
-            sum(c[0].kind == "changed" and len(c[0].sessions) > 1 for c in found.values()),
+        told.append(
             f"Levels are those of session {levels_of} alone; comparisons within blocks use all "
-            "sessions and hold.",
+            "sessions and hold."
         )
     return told
+
+
+def notes(some: Sequence[Caveat]) -> list[str]:
+    """Write what stands below the answers: where a busy machine leaves open whether it changed."""
+    return _grouped([one for one in some if one.kind == "busy"])
+
+
+def _grouped(some: Sequence[Caveat]) -> list[str]:
+    """Write one sentence for all caveats of a kind."""
+    found: dict[tuple[str, int], list[Caveat]] = {}
+    for one in some:
+        found.setdefault((one.of, len(one.sessions)), []).append(one)
+    return [_sentence(group) for group in found.values()]
 
 
 def _sentence(group: Sequence[Caveat]) -> str:

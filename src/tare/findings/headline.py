@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.findings import caveats, sessions
 from tare.findings.cells import basis_of
 from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, listing, metric_name
@@ -29,7 +30,8 @@ def headline(results: Results, found: Sequence[Finding]) -> list[str]:
     told += [f.summary for f in found if f.summary]
     if not told:
         told = [f.answer for f in found[:1]] or ["There is nothing to conclude from yet."]
-    return [*told, *_basis(results), *_failures(results), *results.notes]
+    busy = caveats.notes(sessions.caveats(results))
+    return [*told, *busy, *_basis(results), *_failures(results), *results.notes]
 
 
 def _basis(results: Results) -> list[str]:
