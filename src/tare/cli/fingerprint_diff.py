@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from tare.fingerprint.weights import Weights
 
 #: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
-_CODES: dict[Verdict, int] = {"same": 0, "undecided": 2, "changed": 1}
+SAME, CHANGED, UNDECIDED = 0, 1, 2
+_CODES: dict[Verdict, int] = {"same": SAME, "undecided": UNDECIDED, "changed": CHANGED}
 #: Characters of a name or a fact that are shown.
 _LONGEST = 120
 #: Undecided metrics, and names of what only one of the two has, that are shown.

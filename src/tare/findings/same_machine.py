@@ -71,7 +71,7 @@ def _why(one: Judged) -> str:
     differing = f"{changes_words(one.changes)}, but"
     if one.why == "busy" and one.activity is not None:
         return f"{differing} {activity_words(one.activity)} while it was probed"
-    return f"{differing} a session was probed only once"
+    return f"{differing} it rests on a single take"
 
 
 def _table(compared: Iterable[Judged]) -> Table:
@@ -109,7 +109,7 @@ def _table(compared: Iterable[Judged]) -> Table:
         rows=tuple(rows),
         note="A change counts where it is significant over all metrics and comparisons (Holm) and "
         "its whole interval is beyond what matters, in every pair of takes; where no take was "
-        "disturbed; and, between sessions, where both were probed before and after.",
+        "disturbed; and where it does not rest on a single take.",
     )
 
 

@@ -1,8 +1,9 @@
 """Was it the same machine in all sessions? What was probed before and after each, judged alike.
 
 What a machine does while others use it says nothing of the machine itself. So a change counts only
-where no take that shows it was disturbed, and between sessions only where both were probed before
-*and* after: a session that was cut short has one take, which another program decides in seconds.
+where no take that shows it was disturbed, and never by one take, which another program decides in
+seconds: between sessions both must have been probed before *and* after, and within a session what
+differs must be there when it is looked at again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tare.fingerprint.difference import Change, Rule, Take, Verdict, differences
 from tare.journal import Activity
 
 #: Why a difference that was seen is not called a change: others used the machine while it was
-#: probed (``busy``), or a session has ``one take`` only.
+#: probed (``busy``), or it rests on ``one take``.
 Why = Literal["busy", "one take"]
 
 
@@ -100,12 +101,15 @@ def _judged(
     rules: Mapping[str, Rule],
     beside: int,
 ) -> Judged:
-    before, after = ([take for moment in side for take in moment] for side in (first, second))
+    sides = (first, second)
+    before, after = ([take for moment in side for take in moment] for side in sides)
     changes = differences([t.figures for t in before], [t.figures for t in after], rules, beside)
     disturbed = [t.activity for t in (*before, *after) if t.activity is not None and t.disturbed]
     why: Why | None = None
     verdict = overall(changes)
-    if verdict == "changed" and len(sessions) > 1 and min(len(first), len(second)) < 2:
+    # In a session it must be there when it is looked at again, between two before and after.
+    single = len(before) + len(after) < 3 if len(sessions) < 2 else min(map(len, sides)) < 2
+    if verdict == "changed" and single:
         verdict, why = "undecided", "one take"
     elif verdict == "changed" and disturbed:
         verdict, why = "undecided", "busy"
