@@ -71,6 +71,12 @@ class IncompleteError(TareError):
     exit_code = 18
 
 
+class ResourceError(TareError):
+    """The machine or the shell leaves tare too little: memory, open files, processes."""
+
+    exit_code = 19
+
+
 class InterruptError(TareError):
     """Somebody pressed Ctrl-C; what was measured is kept where it was to be kept."""
 

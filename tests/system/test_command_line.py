@@ -198,6 +198,7 @@ def test_killed_in_the_middle_it_loses_one_trial_and_leaves_nothing(tmp_path: Pa
     assert ended(out) == 4 * max(6, before // 4 + 3)
     assert not left_behind(out)
     assert sorted(path.name for path in (out / "journal").iterdir()) == ["1.ndjson", "2.ndjson"]
+    assert (out / "experiment.toml").read_text() == file.read_text()
 
 
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ kernel = "null"
 platform = ["bare"]
 workers = {workers}
 """
-#: Codes of results that cannot be written, and of a fault of tare's own.
-UNWRITABLE, FAULT = 14, 70
+#: Codes of results that cannot be written, and of too little memory or too few open files.
+UNWRITABLE, SHORT = 14, 19
 
 
 class Ended:
@@ -122,3 +122,28 @@ def test_a_disk_that_is_full_after_measuring(tmp_path: Path) -> None:
     done = shell(script, tmp_path)
     done.told(code=UNWRITABLE)
     assert "tare experiment report disk/short" in done.errors
+
+
+#: Of what a shell may allow: too little is refused beforehand, since libraries would abort.
+@pytest.mark.parametrize("limit", ["-v 400000", "-v 1500000", "-n 16"])
+@pytest.mark.parametrize("words", [("experiment", "report"), ("run", "true"), ("compare",)])
+def test_too_little_is_refused_beforehand(
+    measured: Path, tmp_path: Path, limit: str, words: tuple[str, ...]
+) -> None:
+    given = (*words, str(measured)) if words == ("experiment", "report") else words
+    done = shell(tare(*given, before=f"ulimit {limit} && "), tmp_path)
+    done.told(code=SHORT)
+    assert "ulimit" in done.errors
+    assert done.output == ""
+
+
+@pytest.mark.parametrize("limit", ["-v 400000", "-n 16"])
+def test_cleanup_needs_next_to_nothing(tmp_path: Path, limit: str) -> None:
+    assert shell(tare("describe", "loads", before=f"ulimit {limit} && "), tmp_path).code == 0
+
+
+def test_64_open_files_are_enough(tmp_path: Path) -> None:
+    question(tmp_path, workers="[1, 2]")
+    run = tare("experiment", "run", "short.toml", "--out", "short", before="ulimit -n 64 && ")
+    done = shell(run, tmp_path)
+    assert done.code == 0, done.errors

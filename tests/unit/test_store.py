@@ -199,12 +199,41 @@ def test_garbage_names_file_and_line(folder, garbage, why):
             "trial 7 has not begun",
         ),
         ([journals.session(), journals.start(2**70)], "damaged"),
+        ([journals.session(), journals.start(1, cell=16)], "line 2 .* no cell 16"),
+        ([journals.session(), journals.start(1, cell=-1)], "line 2 .* no cell -1"),
+        (
+            [journals.session(), journal.Stop(cell=16, trials=9, reason="fixed")],
+            "line 2 .* no cell 16",
+        ),
+        *(
+            (
+                [
+                    journals.session(),
+                    journals.start(1),
+                    record.Sample(
+                        id=1, trial=1, phase="measured", metric="m", source="s", value=value
+                    ),
+                ],
+                "line 3 .* no value",
+            )
+            for value in (1e308, -1e308, 10**40)
+        ),
     ],
 )  # fmt: skip
 def test_a_journal_that_contradicts_itself(folder, lines, why):
     put(folder, *lines)
     with pytest.raises(StoreError, match=why):
         store.load(folder)
+
+
+def test_a_machine_that_has_been_up_for_years(folder):
+    moment = 2**53 + 1  # ns: 104 days, and no float is it exactly
+    sample = record.Sample(
+        id=1, trial=1, phase="measured", metric="start_ns", source="around", value=moment
+    )
+    put(folder, *lines_of(folder), sample)
+    read = store.load(folder)
+    assert read.sample_table["value"].max() == pytest.approx(moment)
 
 
 def test_a_trial_of_two_sessions(folder):

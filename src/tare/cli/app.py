@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import sys
 import traceback
@@ -22,6 +21,7 @@ from tare.cli import (
     export,
     failed,
     fingerprint,
+    limits,
     net,
     peer,
     run,
@@ -29,7 +29,7 @@ from tare.cli import (
 )
 from tare.cli.failed import Failure
 from tare.cli.output import harmless
-from tare.errors import InterruptError, StoreError, TareError
+from tare.errors import InterruptError, TareError
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code
@@ -91,7 +91,9 @@ def enter() -> int:
         # Whoever read the table that was asked for has gone, and wants no more of it.
         sys.stderr.close()
         return READER_GONE
-    except (Exception, KeyboardInterrupt) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # a panic of a library in Rust is no Exception
         failure = _told(error)
     else:
         if code != INTERRUPTED:
@@ -110,7 +112,7 @@ def _told(error: BaseException) -> Failure:
     if isinstance(error, (typer.Abort, KeyboardInterrupt)):
         print("tare: interrupted", file=sys.stderr)
         return Failure(InterruptError.__name__, INTERRUPTED, "interrupted")
-    told = error if isinstance(error, TareError) else _foreseen(error)
+    told = error if isinstance(error, TareError) else limits.foreseen(error)
     if told is None:
         traceback.print_exception(error)
         message = "this is a fault of tare's own; please report it"
@@ -127,11 +129,3 @@ def _write_anything() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def _foreseen(error: BaseException) -> TareError | None:
-    """Return what the kernel refused in words; None: that is a fault of tare's own."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        where = f" for {error.filename}" if error.filename else ""
-        return StoreError(f"no room is left{where}", "free some room, then the same line again")
-    return None

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as Xml
 import msgspec
 from typer.core import TyperGroup
 
-from tare.cli import output
+from tare.cli import limits, output
 from tare.errors import ExperimentError
 
 #: What XML 1.0 cannot hold, however it is escaped.
@@ -56,6 +56,8 @@ class Group(TyperGroup):
                 ignore_unknown_options=True, allow_extra_args=True,
             )  # fmt: skip
             _remember(lenient.params)
+            if not isinstance(command, TyperGroup):
+                limits.check(str(command.name))
         return name, command, rest
 
 

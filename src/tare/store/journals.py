@@ -25,10 +25,12 @@ def read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     )]  # fmt: skip
     begun: set[int] = set()
     for path, lines in journal.read_sessions(folder):
-        _Session(path, rows, begun).read(lines)
+        _Session(path, rows, begun, len(made.cells)).read(lines)
     return rows
 
 
+#: Beyond this, nothing was measured, and powers of it are no numbers any more.
+_MOST = 1e30
 #: Factors that have a column of their own; of the others, ``levels`` tells.
 _FACTORS = ("workload", "platform", "workers", "pinning", "load", "size")
 
@@ -36,8 +38,12 @@ _FACTORS = ("workload", "platform", "workers", "pinning", "load", "size")
 class _Session:
     """Sorts the lines of one journal into rows."""
 
-    def __init__(self, path: Path, rows: dict[str, list[tuple[Any, ...]]], begun: set[int]) -> None:
+    def __init__(
+        self, path: Path, rows: dict[str, list[tuple[Any, ...]]], begun: set[int], cells: int
+    ) -> None:
         self.path = path
+        #: How many the plan has.
+        self.cells = cells
         self.rows = rows
         #: Trials of this and all earlier sessions.
         self.begun = begun
@@ -50,12 +56,13 @@ class _Session:
     def read(self, lines: Iterable[journal.Line]) -> None:
         samples = self.rows["samples"]
         for number, line in enumerate(lines, 1):
+            self._check(number, line)
             if isinstance(line, record.Sample):
                 if line.trial not in self.starts:
                     raise self._damaged(number, f"trial {line.trial} has not begun")
                 samples.append((
                     line.trial, line.worker, line.iteration, line.phase, line.metric,
-                    line.source, line.value,
+                    line.source, float(line.value),
                 ))  # fmt: skip
             else:
                 self._sort(number, line)
@@ -132,6 +139,22 @@ class _Session:
                 self.rows["network_log"] += [
                     (line.trial, line.at_ns, host, *seen) for host, seen in enumerate(hosts, 1)
                 ]
+
+    def _check(self, number: int, line: journal.Line) -> None:
+        """Refuse what no session can have written, wherever it would be worked with."""
+        match line:
+            case journal.TrialStart(cell=cell) | journal.Stop(cell=cell):
+                if not 0 <= cell < self.cells:
+                    raise self._damaged(number, f"the plan has no cell {cell}")
+            case record.Sample(value=value):
+                self._check_values(number, value)
+            case journal.MachineFigure(values=values, margin=margin):
+                self._check_values(number, *values, margin)
+
+    def _check_values(self, number: int, *values: float) -> None:
+        for value in values:
+            if abs(value) > _MOST:
+                raise self._damaged(number, f"{value} is no value of a measurement")
 
     def _damaged(self, number: int, why: str) -> StoreError:
         return StoreError(

@@ -1,0 +1,85 @@
+"""What the kernel refuses a process: seen beforehand where libraries would not survive it."""
+
+from __future__ import annotations
+
+import errno
+import resource
+
+from tare.errors import ResourceError, StoreError, TareError
+
+#: Address space of a session and its report; a page with charts takes 1.9 GiB of it, little of
+#: which is ever memory. With less, numpy's linear algebra hangs, or ends the process with code 1.
+ADDRESS_SPACE_BYTES = 2 << 30
+#: Open files of a small session; Python's own libraries panic with less than a dozen.
+OPEN_FILES = 64
+#: Commands that need little of it; ``audit`` needs none of the charts as long as it draws no page.
+_SMALL = frozenset({"audit", "cleanup", "describe", "new", "peer", "serve"})
+
+
+def check(command: str) -> None:
+    """Refuse a command that could not load what it concludes with.
+
+    Raises
+    ------
+    ResourceError
+        If address space or open files are limited to less than it takes.
+    """
+    if command in _SMALL:
+        return
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files != resource.RLIM_INFINITY and files < OPEN_FILES:
+        raise ResourceError(
+            f"only {files} files may be open, and tare needs {OPEN_FILES}; nothing was measured",
+            "ulimit -n 1024   (in this shell)",
+        )
+    limit = _address_space()
+    if limit is not None and limit < ADDRESS_SPACE_BYTES:
+        raise ResourceError(
+            f"the address space is limited to {limit >> 20} MiB, and tare needs "
+            f"{ADDRESS_SPACE_BYTES >> 20} MiB; nothing was measured",
+            "ulimit -v unlimited   (in this shell; memory.max of a control group limits memory)",
+        )
+
+
+def foreseen(error: BaseException) -> TareError | None:
+    """Return what the kernel refused in words; None: that is a fault of tare's own."""
+    if isinstance(error, OSError):
+        return _refused(error)
+    # A library that cannot be mapped is an ImportError.
+    if isinstance(error, MemoryError) or (
+        isinstance(error, ImportError) and _address_space() is not None
+    ):
+        return ResourceError(
+            "memory ran out",
+            "ulimit -v unlimited, or free some; then tare experiment report DIR   (concludes from "
+            "what --out DIR holds)",
+        )
+    return None
+
+
+def _refused(error: OSError) -> TareError | None:
+    where = f" for {error.filename}" if error.filename else ""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return StoreError(f"no room is left{where}", "free some room, then the same line again")
+        case errno.EROFS:
+            return StoreError(f"nothing can be written{where}: read-only", "choose another place")
+        case errno.EMFILE | errno.ENFILE:
+            files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            return ResourceError(
+                f"too many files are open: {files} may be{where}", "ulimit -n 1024"
+            )
+        case errno.ENOMEM:
+            return ResourceError(f"memory ran out{where}", "free some, or ulimit -v unlimited")
+        case errno.EAGAIN:
+            processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+            return ResourceError(
+                f"no more processes can be started{where}: the limit is {processes}",
+                "ulimit -u, and pids.max of the control group",
+            )
+    return None
+
+
+def _address_space() -> int | None:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
