@@ -112,7 +112,8 @@ def compare(
     fingerprint: Annotated[
         bool,
         typer.Option(
-            help="Where results are kept, probe the machine for 5 s before and after the trials."
+            help="Where results are kept, probe the machine before and after the trials: for 5 s, "
+            "at most 20 s where it is busy."
         ),
     ] = True,
     network_fingerprint: where.NetworkFingerprint = None,
