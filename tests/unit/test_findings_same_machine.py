@@ -360,7 +360,9 @@ def test_a_gate_judges_what_blocks_protect(tmp_path: Path, gate: float, code: in
 def test_a_run_that_went_on_is_told_of_one_session(tmp_path: Path) -> None:
     made = _slower_machine()
     bare = made.trial_table[made.trial_table["platform"] == "bare"]
-    folder = _folder(dataclasses.replace(made, trial_table=bare), tmp_path / "out")
+    stops = made.stops[made.stops["cell"].isin(bare["cell"])]
+    kept = dataclasses.replace(made, trial_table=bare, stops=stops)
+    folder = _folder(kept, tmp_path / "out")
     found = summarize(folder, "finished")
     assert found.levels_of == 2
     assert (len(found.good), len(found.of_levels)) == (24, 12)
