@@ -89,7 +89,8 @@ def scratch(path: str) -> Iterator[None]:
     except OSError as error:
         raise PlatformError(
             f"cannot make the instance's folder {folder}: {error.strerror}",
-            f"df -h {folder.parent}; df -i {folder.parent}   (and make room there)",
+            # The session's folder is gone when this is read.
+            f"df -h {folder.parents[1]}; df -i {folder.parents[1]}   (and make room there)",
         ) from error
     try:
         yield
