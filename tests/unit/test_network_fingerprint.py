@@ -197,13 +197,18 @@ def test_state_remembers_the_newest_of_each_end(
     assert remembered.facts() == []
     first = measured(Network(capacity=None))
     later = msgspec.structs.replace(first, started="2031-01-01T00:00:00Z")
+    remembered.remember(msgspec.structs.replace(later, end="192.0.2.2"))
     remembered.remember(first)
     remembered.remember(later)
-    remembered.remember(msgspec.structs.replace(first, end="192.0.2.2"))
     assert len(remembered.kept()) == 2
     told = {fact.name: fact.value for fact in remembered.facts()}
     assert told["network_fingerprint_date"] == "2031-01-01 00:00"
     assert told["network_fingerprint_origin"] == remembered.REMEMBERED
+    # The time of day was set back.
+    remembered.remember(msgspec.structs.replace(first, started="2020-01-01T00:00:00Z"))
+    assert [one.started[:4] for one in remembered.kept()] == ["2020", "2031"]
+    told = {fact.name: fact.value for fact in remembered.facts()}
+    assert told["network_fingerprint_date"] == "2020-01-01 00:00"
     (tmp_path / remembered.NAME).write_text('{"fingerprints": [{"version": 1}]}')
     assert remembered.facts() == []
 

@@ -254,6 +254,24 @@ def test_the_last_of_two_dead_goes_first(state: Path, server: KernelFiles) -> No
     assert server.read(SWAPPINESS) == "60"
 
 
+@pytest.mark.parametrize("step_s", [-3600.0, 3600.0])
+def test_the_order_is_not_of_the_time_of_day(
+    state: Path, server: KernelFiles, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    units = {"swappiness": registry.scan("settings")["swappiness"]}
+    now = time.time()
+    was = server.read(SWAPPINESS)
+    # As if the first still lived when the second changed what it had changed.
+    monkeypatch.setattr(kept, "_put_back_dead", lambda kernel: None)
+    for name, at, value in (("tare-00000a", now, "10"), ("tare-00000b", now + step_s, "1")):
+        monkeypatch.setattr("time.time", lambda at=at: at)
+        kept.keep(name, server, units, {"swappiness": value})
+        server.write(SWAPPINESS, value)
+    for left in kept.remnants(server):
+        left.remove()
+    assert server.read(SWAPPINESS) == was
+
+
 def test_after_a_reboot_there_is_nothing_to_put_back(
     state: Path, server: KernelFiles, holder: subprocess.Popen[str]
 ) -> None:

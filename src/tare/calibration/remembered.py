@@ -100,8 +100,7 @@ def remember(calibration: Calibration, periods: int) -> bool:
         machine=_identity(calibration.machine, calibration.settings),
     )
     others = [one for one in kept() if _place(one) != _place(new)]
-    newest = sorted((new, *others), key=lambda one: one.measured, reverse=True)
-    state.write(state.CALIBRATIONS, _Kept(calibrations=tuple(newest[:_MOST])))
+    state.write(state.CALIBRATIONS, _Kept(calibrations=(new, *others)[:_MOST]))
     return True
 
 
@@ -111,7 +110,10 @@ def _place(one: Remembered) -> tuple[str | int, ...]:
 
 
 def kept() -> tuple[Remembered, ...]:
-    """Return what is remembered; nothing where the file is of another tare, or damaged."""
+    """Return what is remembered, the last first, whatever the clock was set to meanwhile.
+
+    Nothing where the file is of another tare, or damaged.
+    """
     found = state.read(state.CALIBRATIONS)
     try:
         return () if found is None else msgspec.convert(found, _Kept).calibrations
@@ -141,8 +143,9 @@ def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> 
     def fits(one: Remembered) -> tuple[bool | int | str, ...]:
         same = not changes(one.machine, now, LASTING)
         first = one.workload.startswith(_FIRST)
-        return one.platform in asked, same, first, one.workers, one.measured
+        return one.platform in asked, same, first, one.workers
 
+    # Of equal ones the first, which is the newest.
     best = max(kept(), key=fits, default=None)
     return [] if best is None else _told(best, now)
 

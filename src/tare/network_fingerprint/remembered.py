@@ -62,12 +62,14 @@ def remember(fingerprint: NetworkFingerprint) -> None:
         for one in kept()
         if (one.end, one.direction) != (fingerprint.end, fingerprint.direction)
     ]
-    newest = sorted((fingerprint, *others), key=lambda one: one.started, reverse=True)
-    state.write(NAME, _Kept(fingerprints=tuple(newest[:_MOST])))
+    state.write(NAME, _Kept(fingerprints=(fingerprint, *others)[:_MOST]))
 
 
 def kept() -> tuple[NetworkFingerprint, ...]:
-    """Return what is remembered; nothing where the file is of another tare, or damaged."""
+    """Return what is remembered, the last first, whatever the clock was set to meanwhile.
+
+    Nothing where the file is of another tare, or damaged.
+    """
     found = state.read(NAME)
     try:
         some = () if found is None else msgspec.convert(found, _Kept).fingerprints
@@ -80,7 +82,7 @@ def kept() -> tuple[NetworkFingerprint, ...]:
 
 def facts() -> list[MachineFact]:
     """Return the newest fingerprint that was taken here as facts of a session; mostly none."""
-    newest = max(kept(), key=lambda one: one.started, default=None)
+    newest = next(iter(kept()), None)
     return [] if newest is None else of(newest, REMEMBERED)
 
 

@@ -34,7 +34,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     pid: int
     boot_id: str | None
-    #: Seconds since 1970.
+    #: Seconds since boot, asleep or not: the time of day may be set meanwhile.
     since: float
     wanted: dict[str, str]
     #: By setting: text by file, as it was.
@@ -75,7 +75,7 @@ def keep(name: str, kernel: KernelFiles, units: dict[str, Setting], wanted: dict
             name=name,
             pid=os.getpid(),
             boot_id=_boot(kernel),
-            since=time.time(),
+            since=time.clock_gettime(time.CLOCK_BOOTTIME),
             wanted=wanted,
             saved={setting: unit.save(kernel, name) for setting, unit in units.items()},
         )
