@@ -306,18 +306,9 @@ class Writer:
         try:
             self._file.flush()
             os.fdatasync(self._file.fileno())
-            still_there = os.path.samestat(os.fstat(self._file.fileno()), self._path.stat())
-        except FileNotFoundError:
-            still_there = False
+            whole_file.check_there(self._file.fileno(), self._path)
         except OSError as error:
             raise self._lost(error) from error
-        if not still_there:
-            raise StoreError(
-                f"the journal {self._path} was removed or replaced while it was written, so that "
-                "nothing more can be kept",
-                "the same command anew; or, if its folder was moved, with --resume and --out "
-                "where it is now",
-            )
 
     def close(self) -> None:
         """Close the file; what could not be written is told by the ``sync`` before it."""

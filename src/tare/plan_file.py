@@ -36,7 +36,7 @@ def read(folder: Path) -> Plan:
     except OSError as error:
         raise StoreError(
             f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
-            "name the folder that `tare experiment run --out` wrote",
+            "name the folder that --out named; where nothing was measured yet, leave --resume out",
         ) from error
     try:
         version = msgspec.json.decode(data, type=_Versioned).version

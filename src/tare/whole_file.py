@@ -1,7 +1,8 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and those to which one session at a time appends."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -49,3 +50,57 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def lock(descriptor: int, folder: Path) -> bool:
+    """Keep other sessions from writing to a folder, until a descriptor in it is closed.
+
+    The kernel lets go of the lock however the process ends.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the folder, or of a file in it that all sessions write to.
+    folder : Path
+        As its user named it.
+
+    Returns
+    -------
+    bool
+        False where the file system has no locks for such a descriptor.
+
+    Raises
+    ------
+    StoreError
+        If another session holds it.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(
+            f"another tare is measuring into {folder}, so nothing was measured",
+            "the same command with --resume when that one has ended, or choose another --out",
+        ) from None
+    except OSError:
+        return False
+    return True
+
+
+def check_there(descriptor: int, path: Path) -> None:
+    """Look that an open file is still the one at its path.
+
+    Raises
+    ------
+    StoreError
+        If it was removed, moved or replaced: what is written to it is lost.
+    """
+    try:
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            return
+    except FileNotFoundError:
+        pass
+    raise StoreError(
+        f"{path} was removed or replaced while it was written, so that nothing more can be kept",
+        "the same command anew; or, if its folder was moved, with --resume and --out where it is "
+        "now",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -78,14 +79,14 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path) -> None:
 def test_where_folders_cannot_be_locked_a_file_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flock = folders.fcntl.flock
+    flock = fcntl.flock
 
     def as_nfs(descriptor: int, operation: int) -> None:
         if os.path.isdir(f"/proc/self/fd/{descriptor}"):  # noqa: PTH112
             raise OSError(9, "Bad file descriptor")
         flock(descriptor, operation)
 
-    monkeypatch.setattr("tare.execute.folder.fcntl.flock", as_nfs)
+    monkeypatch.setattr("tare.whole_file.fcntl.flock", as_nfs)
     with folders.held(tmp_path), pytest.raises(StoreError), folders.held(tmp_path):
         pass
     with folders.held(tmp_path):

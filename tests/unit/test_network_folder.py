@@ -137,6 +137,17 @@ def test_a_measurement_is_not_written_over(tmp_path: Path) -> None:
     assert "--resume" in str(caught.value.hint)
 
 
+def test_one_session_at_a_time_and_only_where_it_began(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 20))
+    with writing.Writer(tmp_path / "m") as writer:
+        with pytest.raises(StoreError, match="another tare is measuring"):
+            writing.Writer(tmp_path / "m")
+        (tmp_path / "m").rename(tmp_path / "n")
+        with pytest.raises(StoreError, match="removed or replaced"):
+            writer.stretch()
+    writing.Writer(tmp_path / "n").close()
+
+
 def test_no_room(tmp_path: Path) -> None:
     measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
     trace = tmp_path / "m" / writing.TRACE

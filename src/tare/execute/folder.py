@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,29 +34,15 @@ def held(folder: Path) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             opened.callback(os.close, here)
-            if not _locked(here, folder):
+            if not whole_file.lock(here, folder):
                 file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
                 opened.callback(os.close, file)
-                _locked(file, folder)
+                whole_file.lock(file, folder)
         except OSError as error:
             raise StoreError(
                 f"cannot write to {folder}: {error.strerror}", "choose another --out"
             ) from error
         yield
-
-
-def _locked(descriptor: int, folder: Path) -> bool:
-    """Lock a file; return whether the file system has such locks."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise StoreError(
-            f"another tare is measuring into {folder}, so nothing was measured",
-            "the same command with --resume when that one has ended, or choose another --out",
-        ) from None
-    except OSError:
-        return False
-    return True
 
 
 def has_begun(folder: Path) -> bool:

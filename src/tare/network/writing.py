@@ -99,7 +99,8 @@ class Writer:
     Raises
     ------
     StoreError
-        If it cannot be written: here, and wherever a line is written.
+        If it cannot be written, another session writes to it, or it was removed: here, and
+        wherever a line is written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -107,7 +108,12 @@ class Writer:
         self._synced = 0.0
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            self._end_line()
+            try:
+                whole_file.lock(self._file, folder)
+                self._end_line()
+            except BaseException:
+                self.close()
+                raise
         except OSError as error:
             raise self._error(error) from error
 
@@ -153,6 +159,7 @@ class Writer:
             if now - self._synced >= _SYNC_S:
                 self._synced = now
                 os.fdatasync(self._file)
+                whole_file.check_there(self._file, self.path)
         except OSError as error:
             raise self._error(error) from error
 
