@@ -76,7 +76,7 @@ def find(results: Results) -> Finding | None:
     answer = (
         f"{len(short)} of {counted(len(results.planned), 'cell')} "
         f"{'has' if len(short) == 1 else 'have'} fewer good trials than were asked for: "
-        f"{listing(named)}."
+        f"{listing(named)}.{_last_failure(short)}"
     )
     return Finding(
         name=_DESCRIPTION.name,
@@ -97,6 +97,11 @@ def find(results: Results) -> Finding | None:
         ),
         tables=(_table(short, varied),),
     )
+
+
+def _last_failure(short: tuple[ShortCell, ...]) -> str:
+    reason = next((cell.reason for cell in short if cell.reason), None)
+    return "" if reason is None else f" Last failure: {reason.removesuffix('.')}."
 
 
 def _varied(cells: tuple[Cell, ...]) -> list[str]:
