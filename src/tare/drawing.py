@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tare.harmless import harmless
+
 if TYPE_CHECKING:
     import altair
 
@@ -164,11 +166,14 @@ def colour(name: str) -> str:
 
 
 def by_itself(spec: Any) -> Any:
-    """Put the colours' values in place of their names, for a chart outside the page."""
+    """Put the colours' values in place of their names, for a chart outside the page.
+
+    Names of what was measured change no direction in it.
+    """
     if isinstance(spec, dict):
         return {key: by_itself(value) for key, value in spec.items() if key != "usermeta"}
     if isinstance(spec, list):
         return [by_itself(value) for value in spec]
     if isinstance(spec, str):
-        return re.sub(r"^var\(--(\w+)\)$", lambda found: COLOURS[found[1]], spec)
+        return harmless(re.sub(r"^var\(--(\w+)\)$", lambda found: COLOURS[found[1]], spec))
     return spec

@@ -338,6 +338,24 @@ def test_markdown_text_is_no_markup(words):
     assert not re.search(r"(?<!\\)(?:\\\\)*[|<>`*\[\]]", escaped)
 
 
+def test_no_name_turns_the_direction_of_a_line_or_gives_a_terminal_orders(tmp_path):
+    names = ["judge\u202ecod.exe", "b\x1b[2J\u2066c"]
+    made = synthetic.make(workloads=names, platforms=("bare", "docker"), trials=8)
+    folder = journals.write(made, tmp_path / "out")
+    (page,) = report.write(folder, "html")
+    document, *pictures = report.write(folder, "markdown")
+    # What draws the charts is tare's own and fixed by its digest.
+    plain = re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.S)
+    for text in (plain, document.read_text(), *(one.read_text() for one in pictures)):
+        assert "\u202e" not in text
+        assert "\\u202e" in text or text not in (plain, document.read_text())
+        assert "\x1b" not in text
+        assert "\u2066" not in text
+    data = "".join(re.findall(r'<script type="application/json".*?</script>', plain, re.S))
+    assert "judge" in data
+    assert not re.search(r"(?<!\\)(\\\\)*\\u202e", data), "decoded, it would be obeyed"
+
+
 def test_a_document_and_its_charts_lie_together(small, tmp_path):
     document, *drawn = report.write(small, "markdown")
     assert document == small / "report.md"

@@ -28,8 +28,8 @@ from tare.cli import (
     selftest,
 )
 from tare.cli.failed import Failure
-from tare.cli.output import harmless
 from tare.errors import InterruptError, TareError
+from tare.harmless import harmless
 
 #: What a shell expects of a program that was interrupted.
 INTERRUPTED = InterruptError.exit_code

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 from tare.cli import limits, output
 from tare.errors import ExperimentError
+from tare.harmless import harmless
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -120,7 +121,7 @@ def _junit(failure: Failure) -> str:
 
 def _markdown(failure: Failure) -> str:
     lines = [failure.message, *([f"try: {failure.hint}"] if failure.hint else [])]
-    body = output.harmless("\n".join(lines))
+    body = harmless("\n".join(lines))
     longest = max((len(found) for found in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"### tare failed (exit code {failure.exit_code})\n\n{fence}\n{body}\n{fence}\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 
 from tare.cli import output
+from tare.harmless import harmless
 from tare.network.emulation import Emulation, HostSummary
 from tare.network.tokens import Moment
 from tare.network.verifying import Check
@@ -54,7 +55,7 @@ class BottomLine:
             # Make room, and let everything else scroll above it.
             self._write(f"\n\x1b7\x1b[1;{size.lines - 1}r\x1b8\x1b[1A")
             self._rows = size.lines
-        shown = output.harmless(text)[: size.columns - 1]
+        shown = harmless(text)[: size.columns - 1]
         self._write(f"\x1b7\x1b[{self._rows};1H\x1b[2K{shown}\x1b8")
 
     def _write(self, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,16 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from tare.errors import StoreError
-
-#: What a terminal obeys, what turns the direction of a line, and what no encoding has.
-_ORDERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
-
-def harmless(text: str) -> str:
-    """Write what a terminal would obey as an escape: names come from files and from strangers."""
-    return _ORDERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+from tare.harmless import ORDERS, harmless
 
 
 class _Harmless(Console):
@@ -33,7 +23,7 @@ class _Harmless(Console):
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
-            if segment.control or not _ORDERS.search(segment.text):
+            if segment.control or not ORDERS.search(segment.text):
                 yield segment
             else:
                 yield Segment(harmless(segment.text), segment.style)

@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 import tare
+from tare.harmless import harmless, harmless_data
 from tare.report.page import Page
 
 #: Characters below which a sentence does not stand by itself.
@@ -34,6 +35,7 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
     )
     environment.filters["script_json"] = _script_json
     environment.filters["chunks"] = _chunks
@@ -70,8 +72,16 @@ def _policy(scripts: list[str]) -> str:
 
 def _script_json(value: Any) -> Markup:
     """Write data for a script element: no character of it can end the element."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(
+        harmless_data(value), ensure_ascii=True, separators=(",", ":"), allow_nan=False
+    )
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def _shown(value: Any) -> Any:
+    """Show text; markup is tare's own, and scripts stay as their digests have them."""
+    is_text = isinstance(value, str) and not isinstance(value, Markup)
+    return harmless(value) if is_text else value
 
 
 def _chunks(digest: str) -> str:

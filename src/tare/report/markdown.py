@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 import tare
+from tare.harmless import harmless
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import Laid
 
@@ -118,5 +119,5 @@ def _code(content: str) -> str:
 
 def text(words: str) -> str:
     """Write text so that nothing in it is markup: names come from the experiment."""
-    escaped = re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", " ".join(words.split()))
+    escaped = re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", harmless(" ".join(words.split())))
     return escaped.replace("&", "&amp;")
