@@ -104,17 +104,19 @@ def _meeting(experiment: Experiment, skip: bool) -> tuple[Experiment, list[journ
 def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
     hosts = experiment.network.hosts if experiment.networked else 0
-    needed = execute.needed(plan.cells(experiment, here), os.environ, hosts)
+    stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
+    # Where the files are this machine's, none has to be brought along.
+    apart = [stack for stack in stacks if not platforms.shares_memory(stack)]
+    needed = execute.needed(plan.cells(experiment, here), os.environ, hosts) if apart else ()
     asked = {
-        str(stack): _outside(experiment, str(stack))
+        stack: _outside(experiment, stack)
         or platforms.availability(
-            str(stack),
+            stack,
             experiment.platforms,
             experiment.runs_commands,
-            # Where the files are this machine's, none has to be brought along.
-            () if platforms.shares_memory(str(stack)) else needed,
+            needed if stack in apart else (),
         )
-        for stack in experiment.factors.get("platform", ("bare",))
+        for stack in stacks
     }
     return {stack: found for stack, found in asked.items() if not found.works}
 

@@ -33,6 +33,13 @@ def refused(text: str) -> tuple[str, str]:
     return caught.value.message, caught.value.hint or ""
 
 
+@pytest.mark.timeout(60)  # a square of the number takes minutes
+def test_a_factor_may_have_as_many_levels_as_there_may_be_cells() -> None:
+    levels = [str(number) for number in range(90_000)]
+    asked = parse(HEAD + COMMAND + f"[factors]\ninput = {levels}")
+    assert asked.factors["input"] == tuple(levels)
+
+
 def test_the_template_is_an_experiment() -> None:
     asked = parse(experiment_file.template())
     assert asked.factors["platform"] == ("bare", "unshare", "docker")

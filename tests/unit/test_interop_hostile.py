@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tare import interop
+from tare.audit.raters import agreements
 from tare.errors import InputError
 from tare.interop import Columns, Imported
 from tare.registry import scan
@@ -220,3 +222,28 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
         pytest.skip("this file system has no such names")
     with pytest.raises(InputError, match="its name is not UTF-8"):
         interop.read(file)
+
+
+#: What may be read only once, or for ever, or by waiting for somebody.
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("given", ["pipe", "/dev/zero", "/dev/null", "/dev/fd/{}"])
+@pytest.mark.parametrize("format", [None, *scan("interop")])
+def test_what_is_no_file_is_refused_before_it_is_opened(
+    given: str, format: str | None, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(InputError, match="no regular file") as told:
+            interop.read(tmp_path / given.format(reading), Columns(), format)
+        assert told.value.hint
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_is_no_file_of_ratings(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no regular file"):
+        agreements(tmp_path / "pipe", tmp_path / "pipe", 0.95)

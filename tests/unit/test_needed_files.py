@@ -8,14 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from tare import record
+from tare import fitting, machine, record
 from tare.execute.files import from_here, needed
-from tare.experiment import Cell, WorkloadSpec
+from tare.experiment import Cell, Experiment, WorkloadSpec
+from tare.placement import Machine
 
 
 def cell(*command: str, **given: object) -> Cell:
     spec = WorkloadSpec(name="a", command=command, **given)  # type: ignore[arg-type]
     return Cell(cell=0, workload=spec, others={"x": "in.txt"})
+
+
+def test_where_the_files_are_this_machine_s_they_are_not_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        pytest.fail("it looked for the files of every cell")
+
+    monkeypatch.setattr("tare.execute.needed", fail)
+    spec = WorkloadSpec(name="a", command=("true",))
+    asked = Experiment(name="a", question="b?", workloads=(spec,), factors={})
+    assert fitting.fitted(asked, Machine.parse(machine.topology()), skip=False) == (asked, [])
 
 
 def test_programs_arguments_and_inputs_are_found(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tare import interop
 from tare.audit.contract import plain
 from tare.errors import InputError
 from tare.findings.phrasing import percent
@@ -110,6 +111,7 @@ def as_json(found: list[Agreement]) -> dict[str, Any]:
 
 def _read(file: Path) -> tuple[list[str], list[list[str]]]:
     """Read a header and rows; blank lines do not count."""
+    interop.check_regular(file)
     try:
         if file.stat().st_size > _MOST_BYTES:
             raise InputError(f"{file} is too large for a file of ratings", "one row an item")

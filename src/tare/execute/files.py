@@ -34,6 +34,8 @@ def needed(
         Absolute paths, each once.
     """
     found: dict[str, None] = {}
+    # Of the environment, only this decides about files; all of it for each cell takes long.
+    surroundings = {name: surroundings[name] for name in ("PATH",) if name in surroundings}
     # Where they are is not known yet, and no file of the user's is called so.
     unknown = placeholders.of_hosts(("",) * hosts, "") if hosts else {}
     for cell in cells:

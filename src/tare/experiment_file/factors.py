@@ -101,12 +101,12 @@ def _levels(table: Table, name: str, kind: Kind) -> tuple[Any, ...]:
         if len(given) > 1:
             raise table.error(name, "topology stands for all counts, so it stands alone")
         return (TOPOLOGY,)
-    levels: list[Any] = []
+    levels: dict[Any, None] = {}
     for one in given:
         level = Table(table.source, table.path, {name: one}).value(name, kind)
         if level in levels:
             raise table.error(name, f"has the level {shown(level)} twice", "remove one")
-        levels.append(level)
+        levels[level] = None
     return tuple(levels)
 
 

@@ -30,6 +30,7 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     InputError
         If the file cannot be read, is of no known format, or is wrong somewhere; names the place.
     """
+    check_regular(file)
     formats: dict[str, Format] = scan("interop")
     columns = columns or Columns()
     if format is not None:
@@ -48,14 +49,25 @@ def read(file: Path, columns: Columns | None = None, format: str | None = None) 
     return found[0].read(file, columns)
 
 
+def check_regular(file: Path) -> None:
+    """Refuse what may be read only once, or for ever: pipes, terminals, devices.
+
+    Raises
+    ------
+    InputError
+        If it is neither a file nor a folder; before it is opened, which would wait for a pipe.
+    """
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise InputError(
+            f"{file} is no regular file, and is read more than once",
+            "write it to a file first: COMMAND >results; tare audit results",
+        )
+
+
 def _head(file: Path) -> bytes:
     """Return the beginning that formats are recognised by, unpacked; nothing of a folder."""
     if file.is_dir():
         return b""
-    if file.exists() and not file.is_file():
-        raise InputError(
-            f"{file} is no regular file, and may be read only once", "write it to a file first"
-        )
     with unpacked(file) as source:
         head = take(file, source, HEAD)
     if not head.strip():
