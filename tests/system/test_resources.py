@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -146,4 +147,72 @@ def test_64_open_files_are_enough(tmp_path: Path) -> None:
     question(tmp_path, workers="[1, 2]")
     run = tare("experiment", "run", "short.toml", "--out", "short", before="ulimit -n 64 && ")
     done = shell(run, tmp_path)
+    assert done.code == 0, done.errors
+
+
+def test_a_disk_that_is_full_while_measuring_and_what_was_measured_is_gone_on_with(
+    tmp_path: Path,
+) -> None:
+    question(tmp_path, trials=12)
+    run = tare("experiment", "run", "short.toml", "--out", "disk/short")
+    script = f"""
+        mkdir disk && mount -t tmpfs -o size=60k tmpfs disk
+        {run}
+        code=$?
+        mount -o remount,size=60m disk
+        {run} --resume >/dev/null || exit 98
+        {tare("export", "disk/short", "--table", "trials", "--format", "json")}
+        exit $code
+    """
+    done = shell(script, tmp_path)
+    done.told(code=UNWRITABLE)
+    assert "--resume" in done.errors
+    trials = json.loads(done.output)
+    assert sum(trial["status"] == "ok" for trial in trials) == 12
+    first = [trial for trial in trials if trial["session"] == 1 and trial["status"] == "ok"]
+    assert 0 < len(first) < 12
+
+
+def test_a_folder_to_read_only_is_concluded_from_elsewhere(measured: Path, tmp_path: Path) -> None:
+    question(tmp_path)
+    report = tare("experiment", "report", "disk/short")
+    mounted = small_disk(measured, extra_kib=9000) + "mount -o remount,ro disk\n"
+    shell(mounted + report, tmp_path).told(code=UNWRITABLE)
+    (tmp_path / "page.html").unlink(missing_ok=True)
+    elsewhere = shell(f"{mounted}{report} --out page.html", tmp_path)
+    assert elsewhere.code == 0, elsewhere.errors
+    assert (tmp_path / "page.html").stat().st_size > 0
+    for words in (["--out", "disk/new"], ["--out", "disk/short", "--resume"]):
+        run = tare("experiment", "run", "short.toml", *words)
+        shell(mounted + run, tmp_path).told(code=UNWRITABLE)
+
+
+#: Room for nothing, and for a part of the trials.
+@pytest.mark.parametrize("room_kib", [0, 64])
+@pytest.mark.parametrize("words", [("run", "-n", "30", "true"), ("compare", "true", "/bin/true")])
+def test_memory_for_files_that_is_full(
+    tmp_path: Path, room_kib: int, words: tuple[str, ...]
+) -> None:
+    script = f"""
+        mount -t tmpfs -o size={room_kib + 16}k tmpfs /dev/shm
+        dd if=/dev/zero of=/dev/shm/other bs=1k count=16 2>/dev/null
+        {tare(*words)}
+        code=$?
+        ls /dev/shm
+        exit $code
+    """
+    done = shell(script, tmp_path)
+    done.told(code=UNWRITABLE)
+    assert "--out DIR" in done.errors
+    assert "tare-" not in done.output
+
+
+def test_memory_for_files_that_is_full_hinders_no_experiment(tmp_path: Path) -> None:
+    question(tmp_path, workers="[1, 2]")
+    script = f"""
+        mount -t tmpfs -o size=16k tmpfs /dev/shm
+        dd if=/dev/zero of=/dev/shm/other bs=1k count=16 2>/dev/null
+        {tare("experiment", "run", "short.toml", "--out", "short")}
+    """
+    done = shell(script, tmp_path)
     assert done.code == 0, done.errors

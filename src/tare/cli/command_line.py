@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import re
 import shlex
 import shutil
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tare import lease
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, StoreError
 from tare.experiment import WHOLE_SIZE
 
 #: How complaints name where the options come from.
 COMMAND_LINE = "the command line"
+#: What helps where results that nobody keeps find no room.
+_ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.
 _OPERATORS, _EXPANSIONS = "|&;<>", "$`"
 
@@ -152,19 +155,29 @@ def shell_syntax(command: str) -> str | None:
 
 @contextlib.contextmanager
 def folder_in_memory() -> Iterator[Path]:
-    """Give a folder for results that nobody keeps: no trial waits for a disk."""
+    """Give a folder for results that nobody keeps: no trial waits for a disk.
+
+    Raises
+    ------
+    StoreError
+        If there is no room for them.
+    """
     name = lease.new_name()
     with lease.hold(name):
         folder = Path("/dev/shm") / f"{name}-run"
         try:
-            folder.mkdir(mode=0o700)
-        except OSError as error:
-            raise PlatformError(
-                f"cannot make the folder of the results {folder}: {error.strerror}",
-                "df -h /dev/shm; df -i /dev/shm   (and make room there)",
-            ) from error
-        try:
+            try:
+                folder.mkdir(mode=0o700)
+            except OSError as error:
+                raise StoreError(f"cannot make {folder}: {error.strerror}", _ROOM) from error
             yield folder
+        except StoreError as error:
+            if not (isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOSPC):
+                raise
+            raise StoreError(
+                f"no room is left in {folder.parent}, where trials are held that nobody keeps",
+                _ROOM,
+            ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
