@@ -1,5 +1,6 @@
 //! Who is in: bounds how many connections there are at once and for how long.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -28,6 +29,7 @@ struct State {
 
 struct Guest {
     number: u64,
+    from: IpAddr,
     stream: TcpStream,
     deadline_ns: i64,
     seat: Seat,
@@ -48,6 +50,26 @@ pub enum Seat {
 impl Seat {
     fn is_passing(self) -> bool {
         matches!(self, Self::Arrival | Self::Probe)
+    }
+}
+
+impl State {
+    /// Who makes room: the oldest arrival of the address that most arrivals are from, so that a
+    /// crowd shuts nobody out but itself.
+    fn place_to_clear(&self) -> Option<usize> {
+        let arrivals = || {
+            let all = self.guests.iter().enumerate();
+            all.filter(|(_, guest)| guest.seat == Seat::Arrival)
+        };
+        let from = |address| {
+            arrivals()
+                .filter(|(_, guest)| guest.from == address)
+                .count()
+        };
+        arrivals()
+            // Guests stand in the order in which they came.
+            .max_by_key(|(place, guest)| (from(guest.from), Reverse(*place)))
+            .map(|(place, _)| place)
     }
 }
 
@@ -84,14 +106,12 @@ impl Door {
     }
 
     /// Lets one in and returns its number; None: all places are taken by those who have the key.
-    pub fn enter(&self, stream: &TcpStream) -> io::Result<Option<u64>> {
+    pub fn enter(&self, stream: &TcpStream, from: IpAddr) -> io::Result<Option<u64>> {
         let stream = stream.try_clone()?;
         let mut state = self.state();
         let passing = state.guests.iter().filter(|guest| guest.seat.is_passing());
         if passing.count() >= CONNECTIONS {
-            // Guests stand in the order in which they came.
-            let mut guests = state.guests.iter();
-            let Some(place) = guests.position(|guest| guest.seat == Seat::Arrival) else {
+            let Some(place) = state.place_to_clear() else {
                 return Ok(None);
             };
             let _ = state.guests.remove(place).stream.shutdown(Shutdown::Both);
@@ -100,6 +120,7 @@ impl Door {
         let number = state.number;
         state.guests.push(Guest {
             number,
+            from,
             stream,
             deadline_ns: clock::monotonic() + HANDSHAKE_NS,
             seat: Seat::Arrival,
@@ -155,7 +176,9 @@ impl Door {
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn pair(listener: &TcpListener) -> (TcpStream, TcpStream) {
         let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -169,21 +192,44 @@ mod tests {
         let mut all = Vec::new();
         for number in 1..=CONNECTIONS as u64 {
             all.push(pair(&listener));
-            assert_eq!(door.enter(&all.last().unwrap().1).unwrap(), Some(number));
+            assert_eq!(
+                door.enter(&all.last().unwrap().1, HERE).unwrap(),
+                Some(number)
+            );
         }
         door.has_proved(1);
         all.push(pair(&listener));
-        assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
+        assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
         // The second was the oldest that had not.
         assert_eq!(all[1].0.read(&mut [0]).unwrap(), 0);
         for number in 2..=CONNECTIONS as u64 + 1 {
             door.has_proved(number);
         }
         all.push(pair(&listener));
-        assert_eq!(door.enter(&all.last().unwrap().1).unwrap(), None);
+        assert_eq!(door.enter(&all.last().unwrap().1, HERE).unwrap(), None);
         door.leave(5);
-        assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
+        assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
         assert!(door.shut_out().is_some());
+    }
+
+    #[test]
+    fn a_crowd_shuts_nobody_out_but_itself() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let door = Door::default();
+        let (mut theirs, ours) = pair(&listener);
+        let other = IpAddr::from([192, 0, 2, 1]);
+        let number = door.enter(&ours, other).unwrap().unwrap();
+        let mut all = Vec::new();
+        for _ in 0..25 * CONNECTIONS {
+            all.push(pair(&listener));
+            assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
+            assert!(door.state().guests.len() <= CONNECTIONS);
+        }
+        theirs.set_nonblocking(true).unwrap();
+        let open = theirs.read(&mut [0]).unwrap_err();
+        assert_eq!(open.kind(), io::ErrorKind::WouldBlock);
+        assert!(door.seat(number, Seat::Probe, CONNECTIONS, SESSION_NS));
+        assert_eq!(all[0].0.read(&mut [0]).unwrap(), 0);
     }
 
     #[test]
@@ -193,16 +239,16 @@ mod tests {
         let mut all = Vec::new();
         for _ in 0..CONNECTIONS + 2 {
             all.push(pair(&listener));
-            let number = door.enter(&all.last().unwrap().1).unwrap().unwrap();
+            let number = door.enter(&all.last().unwrap().1, HERE).unwrap().unwrap();
             door.has_proved(number);
             assert_eq!(door.seat(number, Seat::Stream, 2, 1 << 40), number <= 2);
         }
         all.push(pair(&listener));
-        assert_eq!(door.enter(&all.last().unwrap().1).unwrap(), None);
+        assert_eq!(door.enter(&all.last().unwrap().1, HERE).unwrap(), None);
         door.leave(1);
         assert!(door.seat(5, Seat::Stream, 2, 1 << 40));
         assert!(!door.seat(1000, Seat::Echo, 1, 1 << 40));
-        assert!(door.enter(&all.last().unwrap().1).unwrap().is_some());
+        assert!(door.enter(&all.last().unwrap().1, HERE).unwrap().is_some());
     }
 
     #[test]

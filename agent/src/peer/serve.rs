@@ -139,7 +139,7 @@ impl End {
         if self.door.is_expected(from.ip()) {
             return;
         }
-        let Ok(Some(number)) = self.door.enter(&stream) else {
+        let Ok(Some(number)) = self.door.enter(&stream, from.ip()) else {
             return;
         };
         let end = Arc::clone(self);
