@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 import synthetic
 
-from tare import journal, plan_file, record, store
+from tare import conclude, journal, plan_file, record, store
 from tare.errors import StoreError
 from tare.findings import all_findings
 from tare.results import NETWORK_LOG, NETWORK_USE
@@ -234,6 +234,14 @@ def test_a_machine_that_has_been_up_for_years(folder):
     put(folder, *lines_of(folder), sample)
     read = store.load(folder)
     assert read.sample_table["value"].max() == pytest.approx(moment)
+
+
+def test_cells_that_the_plan_has_not_are_refused_before_measuring_more(folder):
+    ended = journal.TrialEnd(trial=1, status="ok", monotonic_ns=journals.BEGIN * 2)
+    put(folder, journals.session(), journals.start(1, cell=16), ended)
+    with pytest.raises(StoreError, match="a cell that its plan has not") as told:
+        conclude._continue(plan_file.read(folder), None, folder)
+    assert str(folder) in (told.value.hint or "")
 
 
 def test_a_trial_of_two_sessions(folder):

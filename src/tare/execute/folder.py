@@ -116,4 +116,10 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
     plan_file.write(made, folder)
     write_text(text, folder)
     compared = made.experiment.stopping.compare is not None
-    return made, past(journal.read_all(folder), made.metric if compared else None)
+    done = past(journal.read_all(folder), made.metric if compared else None)
+    if not all(0 <= cell < len(made.cells) for cell in done.good):
+        raise StoreError(
+            f"the journal in {folder} has trials of a cell that its plan has not",
+            f"tare experiment report {folder}   (names the line)",
+        )
+    return made, done
