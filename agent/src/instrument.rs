@@ -190,7 +190,7 @@ fn launch(worker: &mut Worker, program: &Program) -> Option<i64> {
     while !tree.empty {
         watch::poll([worker.signals.as_raw_fd()], None).ok()?;
         while worker.signals.take().is_some() {}
-        tree.reap().ok()?;
+        while tree.reap().ok()? {}
     }
     Some(tree.end?.monotonic_ns - head.before.monotonic_ns.load(Acquire))
 }

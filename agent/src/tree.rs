@@ -69,7 +69,8 @@ impl Tree {
         found
     }
 
-    /// Takes leave of what has ended by now; whether there may be more of it.
+    /// Takes leave of what has ended by now; whether there may be more of it. No signal tells of
+    /// that again.
     pub fn reap(&mut self) -> io::Result<bool> {
         let now = clock::monotonic();
         let until = leave();

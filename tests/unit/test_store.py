@@ -15,8 +15,9 @@ import pyarrow.parquet
 import pytest
 import synthetic
 
-from tare import conclude, journal, plan_file, record, store
+from tare import journal, plan_file, record, store
 from tare.errors import StoreError
+from tare.execute import folder as execute_folder
 from tare.findings import all_findings
 from tare.results import NETWORK_LOG, NETWORK_USE
 from tare.store import schema
@@ -240,7 +241,7 @@ def test_cells_that_the_plan_has_not_are_refused_before_measuring_more(folder):
     ended = journal.TrialEnd(trial=1, status="ok", monotonic_ns=journals.BEGIN * 2)
     put(folder, journals.session(), journals.start(1, cell=16), ended)
     with pytest.raises(StoreError, match="a cell that its plan has not") as told:
-        conclude._continue(plan_file.read(folder), None, folder)
+        execute_folder.go_on(plan_file.read(folder), None, folder)
     assert str(folder) in (told.value.hint or "")
 
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
@@ -62,13 +63,13 @@ class Group(TyperGroup):
         return name, command, rest
 
 
-#: Destination of each option that this process was given.
-_asked: dict[str, str] = {}
+#: Destination of each option that this process was given, and which file was there.
+_asked: dict[str, tuple[str, tuple[int, ...] | None]] = {}
 
 
 def _remember(params: Mapping[str, Any]) -> None:
     given = {name: str(params[name]) for name in _NOTES if params.get(name) is not None}
-    _asked.update(given)
+    _asked.update({name: (one, _file(one)) for name, one in given.items()})
     destinations = [*given.values(), *([str(params["ndjson"])] if params.get("ndjson") else [])]
     for one in destinations:
         if destinations.count(one) > 1 and one != os.devnull:
@@ -88,8 +89,9 @@ def forget() -> None:
 
 def write(failure: Failure) -> None:
     """Write an error wherever an answer was to be, unless that has been written already."""
-    for option, destination in _asked.items():
-        if destination in output.written:
+    for option, (destination, before) in _asked.items():
+        # Some answers are written by who knows their format.
+        if destination in output.written or _file(destination) != before:
             continue
         text = _NOTES[option](failure)
         if destination == "-":
@@ -100,6 +102,15 @@ def write(failure: Failure) -> None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK
             with os.fdopen(os.open(destination, flags, 0o666), "w", encoding="utf-8") as file:
                 file.write(text)
+
+
+def _file(destination: str) -> tuple[int, ...] | None:
+    """Identify what a file holds, without reading it; None: there is none."""
+    try:
+        found = Path(destination).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _json(failure: Failure) -> str:
