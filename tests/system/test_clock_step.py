@@ -12,14 +12,16 @@ import pytest
 from tare import store
 
 pytestmark = pytest.mark.system
-#: Sets what the front takes for the time of day, some seconds after it began. Only the front reads
+#: Sets what the front takes for the time of day once a trial has ended. Only the front reads
 #: it: agents and the kernel stamp with clocks that nobody sets.
 STEPPED = """
 import datetime, sys, time, types
 from tare.execute import opening
-began, step = time.monotonic(), float(sys.argv.pop(1))
+from tare.execute.tally import Tally
+step, ended, add = float(sys.argv.pop(1)), [], Tally.add
+Tally.add = lambda *given: (ended.append(1), add(*given))[1]
 real, of_day = time.time, datetime.datetime
-def stepped(): return real() + (step if time.monotonic() - began > 1.5 else 0.0)
+def stepped(): return real() + (step if ended else 0.0)
 class Stepped(of_day):
     @classmethod
     def now(cls, tz=None): return cls.fromtimestamp(stepped(), tz)

@@ -276,7 +276,7 @@ def test_before_the_first_trial(folder):
 
 def test_a_rehearsal_is_kept_apart(folder):
     extra = [
-        journals.start(1000, rehearsal=True, repetitions=4),
+        journals.start(1000, rehearsal=True, repetitions=4, cell=-1),
         record.Sample(id=9, trial=1000, phase="measured", metric="m", source="s", value=1),
         record.Fault(id=9, trial=1000, kind="warning", message="rehearsing"),
         journal.TrialEnd(trial=1000, status="ok", monotonic_ns=journals.BEGIN * 2),

@@ -143,7 +143,8 @@ class _Session:
     def _check(self, number: int, line: journal.Line) -> None:
         """Refuse what no session can have written, wherever it would be worked with."""
         match line:
-            case journal.TrialStart(cell=cell) | journal.Stop(cell=cell):
+            # What is rehearsed before the first block is no cell of the plan.
+            case journal.TrialStart(cell=cell, rehearsal=False) | journal.Stop(cell=cell):
                 if not 0 <= cell < self.cells:
                     raise self._damaged(number, f"the plan has no cell {cell}")
             case record.Sample(value=value):
