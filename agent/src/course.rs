@@ -23,7 +23,7 @@ const TAIL_TICK_NS: i64 = 2_000_000;
 /// How long what was killed may take to go.
 const KILL_NS: i64 = 2_000_000_000;
 /// How long who is always somebody else by the time he is found is looked for, one by one.
-const CHASE_NS: i64 = 100_000_000;
+const CHASE_NS: i64 = 1_000_000_000;
 
 /// Launches, waits, accounts; whether all went well.
 ///

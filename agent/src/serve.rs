@@ -190,6 +190,8 @@ impl Resident {
     }
 
     fn has_workers(&mut self, id: u64, count: usize) -> bool {
+        // One may have ended since it answered.
+        self.unreaped = self.crew.reap();
         let mustered = self.crew.muster(count);
         if let Err(error) = &mustered {
             let why = format!("cannot start a worker: {error}");

@@ -417,7 +417,7 @@ def read(path: Path) -> Iterator[Line]:
     """
     number = 0
     try:
-        with path.open("rb") as file:
+        with whole_file.open_plain(path) as file:
             for number, text in enumerate(file, 1):
                 if not text.endswith(b"\n"):
                     return

@@ -32,7 +32,8 @@ def read(folder: Path) -> Plan:
     """
     path = folder / FILE
     try:
-        data = path.read_bytes()
+        with whole_file.open_plain(path) as file:
+            data = file.read()
     except OSError as error:
         raise StoreError(
             f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",

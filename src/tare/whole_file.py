@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
+import pwd
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from tare.errors import StoreError
 
@@ -41,6 +46,47 @@ def write(path: Path, data: bytes, hint: str) -> None:
             fresh.unlink(missing_ok=True)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file of a folder that others may have filled: no link, pipe or device.
+
+    Raises
+    ------
+    OSError
+        If it is none, or cannot be read.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    file = os.fdopen(os.open(path, flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no plain file")
+    return file
+
+
+def check_owner(folder: Path) -> None:
+    """Look, as root, that nobody else can change a folder under root's hands.
+
+    Raises
+    ------
+    StoreError
+        If it belongs to somebody who is neither root nor called sudo.
+    """
+    if os.geteuid() != 0:
+        return
+    try:
+        owner = folder.stat().st_uid
+    except OSError:
+        return  # whoever opens it says why it cannot be had
+    if owner in (0, os.getuid()) or str(owner) == os.environ.get("SUDO_UID"):
+        return
+    name = str(owner)
+    with contextlib.suppress(KeyError):
+        name = pwd.getpwuid(owner).pw_name
+    raise StoreError(
+        f"{folder} belongs to {name}, who could change it while root works in it",
+        f"the same as {name}; or a copy: cp -r --no-preserve=ownership {folder} COPY",
+    )
 
 
 def sync_folder(folder: Path) -> None:

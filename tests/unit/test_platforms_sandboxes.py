@@ -27,6 +27,12 @@ DEFAULTS: dict[str, Any] = {"root": None, "show": ""}
 ARGV = ["/tare/tare-agent", "serve", "--name", PLACE.name]
 
 
+@pytest.fixture(autouse=True)
+def settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show root's sandboxes the settings themselves: no instance has a folder here."""
+    monkeypatch.setattr(root, "_public", lambda place, named: root.SETTINGS)
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     for folder in ("usr", "proc", "tmp", "data"):
@@ -213,3 +219,36 @@ def test_versions(said: str, version: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert versions.told("one_version", "one") == (("one_version", version, None, "one"),)
     monkeypatch.setattr(versions, "said", lambda _: "")
     assert versions.told("one_version", "one") == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has what others may not read")
+def test_root_shows_a_copy_of_what_everybody_may_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    made = tmp_path / "settings"
+    (made / "keys").mkdir(parents=True)
+    (made / "keys").chmod(0o700)
+    (made / "keys" / "key").write_text("private")
+    (made / "sub").mkdir()
+    for name, mode in (("hosts", 0o644), ("shadow", 0o640), ("sub/tool", 0o755)):
+        (made / name).write_text(name)
+        (made / name).chmod(mode)
+    (made / "link").symlink_to("shadow")
+    os.mkfifo(made / "pipe")
+    session = tmp_path / "tare-0123ab"
+    session.mkdir()
+    monkeypatch.setattr(root, "SETTINGS", str(made))
+    place = Place(name="tare-0123ab-0", shared=str(session / "shared"))
+    copy = Path(root._public(place, []))
+    assert copy == session / "etc"
+    found = {str(path.relative_to(copy)) for path in copy.rglob("*")}
+    assert found == {"hosts", "sub", "sub/tool", "link"}
+    assert not (copy / "link").exists()
+    # What takes a file's place later is not shown, either.
+    (made / "new").write_text("private")
+    (made / "new").chmod(0o600)
+    (made / "new").rename(made / "hosts")
+    assert Path(root._public(place, [])).joinpath("hosts").read_text() == "hosts"
+    named = Path(root._public(place, [str(made / "keys" / "key")]))
+    assert (named / "keys" / "key").read_text() == "private"

@@ -32,6 +32,7 @@ def held(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as opened:
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            whole_file.check_owner(folder)
             here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
             opened.callback(os.close, here)
             if not whole_file.lock(here, folder):

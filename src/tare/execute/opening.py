@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import sys
 from pathlib import Path
 
@@ -23,6 +24,8 @@ def journal_path(request: Request) -> Path:
     folder = request.folder / "journal"
     try:
         folder.mkdir(exist_ok=True)
+        if folder.is_symlink():
+            raise NotADirectoryError(errno.ENOTDIR, "it is a link")
         whole_file.sync_folder(request.folder)
     except OSError as error:
         raise StoreError(f"cannot write to {folder}: {error.strerror}") from error

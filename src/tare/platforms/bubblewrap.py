@@ -39,12 +39,14 @@ class Bubblewrap(Layer):
 
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put bwrap before it."""
-        shown = root.shown(outer, place, self.settings(place))
+        as_caller = programs.as_caller(outer, place)
+        as_root = False if as_caller else None
+        shown = root.shown(outer, place, self.settings(place), as_root=as_root)
         # Without --die-with-parent, for which the thread that started it would do as the parent:
         # the agent ends with its standard input, and with the agent the namespace.
         kept = [] if place.network is None else ["--unshare-net"]
         own = [word for word in NAMESPACES if word not in kept]
-        words = [*programs.as_caller(outer, place), programs.named(PROGRAM, outer), *own]
+        words = [*as_caller, programs.named(PROGRAM, outer), *own]
         # Root in it would otherwise have all rights over what it shows, and could write to it. The
         # first process of a namespace can be neither killed nor stopped from inside.
         words += ["--cap-drop", "ALL", "--as-pid-1"]
@@ -59,10 +61,6 @@ class Bubblewrap(Layer):
         words += ["--tmpfs", "/tmp", "--dir", "/tare"]
         for inside, outside in shown.late:
             words += ["--ro-bind", outside, inside]
-        for path in shown.hidden_files:
-            words += ["--ro-bind", "/dev/null", path]
-        for path in shown.hidden_folders:
-            words += ["--tmpfs", path, "--remount-ro", path]
         bind = "--bind" if place.writable else "--ro-bind"
         words += ["--ro-bind", outer.agent, root.AGENT, bind, outer.shared, root.SHARED]
         return [*words, "--remount-ro", "/", "--chdir", "/", "--", *argv]

@@ -73,8 +73,6 @@ class Nspawn(Layer):
             *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
             f"--bind{'' if place.writable else '-ro'}={outer.shared}:{root.SHARED}",
             *(f"--bind-ro={source}:{path}" for path, source in shown.all),
-            *(f"--bind-ro=/dev/null:{path}" for path in shown.hidden_files),
-            *(f"--tmpfs={path}:ro,mode=000" for path in shown.hidden_folders),
             f"--drop-capability={','.join(DROPPED)}",
         ]
         late = [path for path, source in shown.late if not Path(source).is_dir()]

@@ -204,8 +204,6 @@ def _files(shown: root.Shown, outer: View, place: Place) -> list[dict[str, Any]]
 
     return [
         *(bind(path, source, "ro") for path, source in shown.all),
-        *(bind(path, "/dev/null", "ro") for path in shown.hidden_files),
-        *(_mount(path, "tmpfs", "ro", *SAFE) for path in shown.hidden_folders),
         bind(root.AGENT, outer.agent, "ro"),
         bind(root.SHARED, outer.shared, "rw" if place.writable else "ro"),
     ]

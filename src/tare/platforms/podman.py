@@ -114,8 +114,6 @@ class Podman(Layer):
             return nest.around(words, made, outer, place)
         shown = root.shown(outer, place, settings)
         words += [f"--volume={outside}:{inside}:ro" for inside, outside in shown.all]
-        hidden = (*shown.hidden_files, *shown.hidden_folders)
-        words += [f"--security-opt=mask={':'.join(hidden)}"] if hidden else []
         words += ["--rootfs", f"{folder}/root", *argv]
         made = nest.Nest(
             folders=(folder, f"{folder}/root"),

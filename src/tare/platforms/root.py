@@ -1,19 +1,21 @@
 """A machine's own files as the root of a sandbox: what of them is shown, read-only, and where.
 
 By default a sandbox shows the system directories of where it stands under their own names, so
-that the same bytes of a workload run in it as beside it. What is private, or says what else runs
-(home directories, sockets), is not shown.
+that the same bytes of a workload run in it as beside it. Of settings, root's sandboxes are shown a
+copy of what everybody may read: what is put over a file in place falls off when that is replaced.
+Home directories and what says what else runs are not shown.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import stat
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
+from tare import lease
 from tare.errors import PlatformError
 from tare.parameters import words
 from tare.platforms.layer import Place, View
@@ -25,6 +27,8 @@ AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
 SCRATCH = "/tmp"
 #: Top-level directories that hold programs, their libraries and their settings.
 SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
+#: Those of them that hold settings.
+SETTINGS = "/etc"
 #: What a sandbox makes for itself.
 OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
 #: Where files are shown of which it is not known beforehand what there is of them.
@@ -50,11 +54,8 @@ class Shown(NamedTuple):
     binds: tuple[tuple[str, str], ...]
     #: Target of a symbolic link.
     links: tuple[tuple[str, str], ...]
-    #: Path outside, below what the sandbox makes for itself.
+    #: Path outside, below what the sandbox makes for itself or what is shown.
     late: tuple[tuple[str, str], ...]
-    #: Paths inside that only root may read, and root inside is not to: files, and directories.
-    hidden_files: tuple[str, ...] = ()
-    hidden_folders: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[tuple[str, str], ...]:
@@ -67,7 +68,9 @@ def view() -> View:
     return View(agent=AGENT, shared=SHARED, scratch=SCRATCH, users=False)
 
 
-def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
+def shown(
+    outer: View, place: Place, settings: dict[str, Any], *, as_root: bool | None = None
+) -> Shown:
     """Return what a sandbox shows of where it stands.
 
     Parameters
@@ -79,6 +82,8 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
         Its ``files`` are shown as well.
     settings : dict
         ``root`` and ``show``.
+    as_root : bool, optional
+        Whether root is inside whom this machine takes for root; by default whoever runs tare.
 
     Returns
     -------
@@ -93,37 +98,60 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
         names = [*SYSTEM, *(top for top in tops if top not in (*SYSTEM, *OWN))]
         binds = [(OUTER, settings["root"] or "/")]
         links = [(f"/{name}", f"{OUTER[1:]}/{name}") for name in dict.fromkeys(names)]
+    as_root = os.geteuid() == 0 if as_root is None else as_root
+    if outer.host_files and settings["root"] is None and as_root:
+        copy = _public(place, [file for file in files if _below(file, SETTINGS)])
+        binds = [(path, source if path != SETTINGS else copy) for path, source in binds]
     there = {path for path, _ in (*binds, *links)}
     more = [file for file in files if not any(_below(file, path) for path in there)]
-    late = tuple((file, file) for file in dict.fromkeys(more))
-    if not outer.host_files or settings["root"] is not None or os.geteuid() != 0:
-        return Shown(tuple(binds), tuple(links), late)
-    hidden = [path for path in _private() if not any(_below(file, path) for file in files)]
-    return Shown(
-        tuple(binds),
-        tuple(links),
-        late,
-        tuple(path for path in hidden if not Path(path).is_dir()),
-        tuple(path for path in hidden if Path(path).is_dir()),
-    )
+    return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
 
 
-@cache
-def _private() -> tuple[str, ...]:
-    """Return what of the machine's settings not everybody may read: passwords, keys."""
-    return tuple(_closed(Path("/etc")))
+def _public(place: Place, named: list[str]) -> str:
+    """Return a copy of the settings that everybody may read, and of files that were named.
+
+    It is made once for a session.
+    """
+    around = Path(place.scratch).parent
+    copy = (around if lease.session_of(around.name) else Path(place.scratch)) / "etc"
+    try:
+        if not copy.exists():
+            _copy(Path(SETTINGS), copy)
+        for file in named:
+            there = copy / PurePosixPath(file).relative_to(SETTINGS)
+            if not there.exists() and Path(file).is_file():
+                there.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, there)
+    except OSError as error:
+        raise PlatformError(
+            f"cannot copy {SETTINGS} for the sandbox: {error.strerror}",
+            f"df -h {copy.parents[1]}; df -i {copy.parents[1]}   (and make room there)",
+        ) from error
+    return str(copy)
 
 
-def _closed(folder: Path) -> Iterator[str]:
-    for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+def _copy(source: Path, target: Path) -> None:
+    target.mkdir()
+    target.chmod(0o755)
+    for entry in os.scandir(source):
         mode = entry.stat(follow_symlinks=False).st_mode
-        if stat.S_ISDIR(mode):
-            if mode & (stat.S_IROTH | stat.S_IXOTH) == stat.S_IROTH | stat.S_IXOTH:
-                yield from _closed(Path(entry.path))
-            else:
-                yield entry.path
-        elif stat.S_ISREG(mode) and not mode & stat.S_IROTH:
-            yield entry.path
+        there = target / entry.name
+        if stat.S_ISLNK(mode):
+            there.symlink_to(Path(entry.path).readlink())
+        elif stat.S_ISDIR(mode) and _is_open(mode, stat.S_IROTH | stat.S_IXOTH):
+            _copy(Path(entry.path), there)
+        elif stat.S_ISREG(mode) and _is_open(mode, stat.S_IROTH):
+            with contextlib.suppress(FileNotFoundError), Path(entry.path).open("rb") as file:
+                # Another may have taken its place.
+                mode = os.fstat(file.fileno()).st_mode
+                if stat.S_ISREG(mode) and _is_open(mode, stat.S_IROTH):
+                    with there.open("xb") as copy:
+                        shutil.copyfileobj(file, copy)
+                    there.chmod(stat.S_IMODE(mode) & 0o555)
+
+
+def _is_open(mode: int, wanted: int) -> bool:
+    return mode & wanted == wanted
 
 
 def _further(show: str) -> list[str]:

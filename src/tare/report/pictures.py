@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tare import whole_file
 from tare.drawing import by_itself
 from tare.report.page import Page
 
@@ -21,10 +22,8 @@ def write(page: Page, format: str, folder: Path) -> list[Path]:
     for figure in page.figures:
         path = folder / f"{figure.name}.{format}"
         svg = vl_convert.vegalite_to_svg(_on_white(figure.spec))
-        if format == "svg":
-            path.write_text(svg, encoding="utf-8")
-        else:
-            path.write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
+        drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
+        whole_file.write(path, drawn, "free some room, or choose another --out")
         written.append(path)
     return written
 

@@ -14,7 +14,7 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from tare import journal, plan_file
+from tare import journal, plan_file, whole_file
 from tare.errors import StoreError
 from tare.store import journals
 from tare.store.journals import as_json
@@ -40,6 +40,7 @@ def connect(folder: Path) -> duckdb.DuckDBPyConnection:
     StoreError
         If the folder holds no experiment, or its journal cannot be read.
     """
+    whole_file.check_owner(folder)
     plan_file.read(folder)  # says best what is wrong with a folder that is none of tare's
     origins = _origins(folder)
     path = folder / FILE
@@ -61,22 +62,28 @@ def _attach(
     """Attach a file to read from, if it has this layout and was made from these origins."""
     name = str(path).replace("'", "''")
     try:
+        # A view or a macro could be of any file that this user may read.
+        whole_file.open_plain(path).close()
         store.execute(f"ATTACH '{name}' AS kept (READ_ONLY, TYPE duckdb)")
+        store.execute("SET enable_external_access = false")
+        views = store.execute(
+            "SELECT count(*) FROM duckdb_views() WHERE database_name = 'kept' AND NOT internal"
+        ).fetchone()
         columns = store.execute(
             "SELECT table_name, column_name, data_type FROM duckdb_columns() "
             "WHERE database_name = 'kept'"
         ).fetchall()
         made_from = (
             store.execute("SELECT file, bytes, modified_ns FROM kept.origins").fetchall()
-            if set(columns) == _LAYOUT
+            if set(columns) == _LAYOUT and views == (0,)
             else None
         )
         if made_from == origins:
             store.execute("USE kept")
             return True
         store.execute("DETACH kept")
-    except duckdb.Error:
-        pass  # absent or damaged
+    except (duckdb.Error, OSError):
+        pass  # absent, damaged, or no file
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tare import journal, plan, plan_file, record
+from tare import journal, plan, plan_file, record, whole_file
 from tare.errors import StoreError
 
 
@@ -18,7 +19,9 @@ def read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     made = plan_file.read(folder)
     file = folder / "experiment.toml"
     asked = made.experiment
-    text = file.read_text(errors="replace") if file.exists() else None
+    text = None
+    with contextlib.suppress(OSError), whole_file.open_plain(file) as opened:
+        text = opened.read().decode(errors="replace")
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     rows["experiment"] = [(
         plan.VERSION, asked.name, asked.question, made.metric, asked.seed, text, as_json(made)

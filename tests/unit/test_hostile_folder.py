@@ -1,0 +1,101 @@
+"""Folders of results that somebody else has filled: nothing of this user's is read or written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+import journals
+import pytest
+import synthetic
+
+from tare import execute, report, store
+from tare.errors import StoreError
+from tare.execute import folder as execute_folder
+
+STORE = "store.duckdb"
+SECRET = "what only its owner may read"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return journals.write(synthetic.make(trials=12), tmp_path / "out", text="[experiment]")
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    path = tmp_path / "secret"
+    path.write_text(SECRET)
+    return path
+
+
+def test_no_link_to_another_file_is_read(folder: Path, secret: Path) -> None:
+    (folder / "experiment.toml").unlink()
+    (folder / "experiment.toml").symlink_to(secret)
+    store.load(folder)
+    assert SECRET.encode() not in (folder / STORE).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["plan.json", "journal/1.ndjson"])
+def test_pipes_and_links_are_refused_at_once(folder: Path, secret: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(StoreError, match="plain file"):
+        store.load(folder)
+    (folder / name).unlink()
+    (folder / name).symlink_to(secret)
+    with pytest.raises(StoreError, match=r"links|symbolic"):
+        store.load(folder)
+
+
+def test_a_pipe_in_place_of_the_store_keeps_nobody_waiting(folder: Path) -> None:
+    os.mkfifo(folder / STORE)
+    assert len(store.load(folder).trial_table) > 0
+
+
+def test_a_store_that_reads_other_files_is_made_anew(folder: Path, secret: Path) -> None:
+    store.load(folder)
+    with duckdb.connect(str(folder / STORE)) as made:
+        made.execute("CREATE SCHEMA behind; CREATE TABLE behind.notes AS FROM main.notes")
+        made.execute("DROP TABLE main.notes")
+        columns = [name for name, *_ in made.execute("DESCRIBE behind.notes").fetchall()]
+        read = f"(SELECT content FROM read_text('{secret}'))"
+        chosen = ", ".join(f"{read} AS {name}" if name == "message" else name for name in columns)
+        made.execute(f"CREATE VIEW main.notes AS SELECT {chosen} FROM behind.notes")
+    assert SECRET not in "".join(store.load(folder).notes)
+    with duckdb.connect(str(folder / STORE), read_only=True) as made:
+        views = made.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal")
+        assert views.fetchone() == (0,)
+
+
+def test_charts_replace_links(folder: Path, secret: Path) -> None:
+    first = report.write(folder, "svg")[0]
+    first.unlink()
+    first.symlink_to(secret)
+    report.write(folder, "svg")
+    assert secret.read_text() == SECRET
+    assert not first.is_symlink()
+
+
+def test_a_journal_is_begun_in_no_other_folder(folder: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (folder / "journal").rename(tmp_path / "journal")
+    (folder / "journal").symlink_to(theirs)
+    request = type("Request", (), {"folder": folder})
+    with pytest.raises(StoreError, match="it is a link"):
+        execute.opening.journal_path(request)  # type: ignore[arg-type]
+    assert list(theirs.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_root_works_in_no_folder_of_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.chown(folder, 54321, 54321)
+    with pytest.raises(StoreError, match="belongs to 54321") as told:
+        store.load(folder)
+    assert "54321" in (told.value.hint or "")
+    with pytest.raises(StoreError, match="belongs to 54321"), execute_folder.held(folder):
+        pass
+    monkeypatch.setenv("SUDO_UID", "54321")
+    store.load(folder)
