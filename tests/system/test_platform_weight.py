@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,3 +46,31 @@ def test_what_is_around_the_agent_is_told_apart_from_it(name: str, stack: str) -
     finally:
         instance.close()
     assert processes.weight(place.name) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts what belongs to others")
+def test_what_others_call_by_its_name_is_not_taken_for_it(name: str) -> None:
+    nobody = pwd.getpwnam("nobody").pw_uid
+    folder = Path("/dev/shm") / name
+    # What a shell takes for its script.
+    (folder / "serve").write_text("sleep 60")
+    alike = subprocess.Popen(
+        ["tare-agent", "serve", "--name", f"{name}-1"],
+        executable="/bin/sh",
+        cwd=folder,
+        user=nobody,
+    )
+    try:
+        instance = platforms.start("bare", platforms.Place(name=f"{name}-1", shared=str(folder)))
+        try:
+            assert instance.host_pid is not None
+            weight = processes.weight(f"{name}-1")
+            assert weight is not None
+            assert weight.around.memory_bytes == 0
+        finally:
+            instance.close()
+        assert alike.poll() is None
+        assert processes.weight(f"{name}-1") is None
+    finally:
+        alike.kill()
+        alike.wait()

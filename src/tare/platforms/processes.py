@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import pwd
 import re
 import select
 import signal
@@ -72,10 +73,35 @@ def named(option: str = NAME) -> Iterator[Process]:
 
 def agent(name: str) -> int | None:
     """Return the pid of the agent of an instance, or None where this kernel does not show it."""
-    agents = {p.pid: p for p in named() if p.name == name and p.argv[1] == "serve"}
+    agents = {
+        p.pid: p
+        for p in named()
+        if p.name == name and p.argv[1] == "serve" and not _is_others(p.user)
+    }
     # Its spawners are forks of it, with the same arguments.
     eldest = [pid for pid, process in agents.items() if process.parent not in agents]
     return eldest[0] if len(eldest) == 1 else None
+
+
+def _is_others(user: int) -> bool:
+    """Tell whether a user is somebody else of this machine, who may call a process as they like.
+
+    Users of sandboxes, as those of boxes and of user namespaces, are nobody whom it knows.
+    """
+    if user in (0, os.geteuid()) or str(user) == os.environ.get("SUDO_UID"):
+        return False
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return True
+
+
+def _owner(pid: int) -> int:
+    try:
+        return _user(PROC / str(pid))
+    except (OSError, ValueError, IndexError, StopIteration):
+        return 0  # it has ended meanwhile, and weighs nothing
 
 
 def weight(name: str) -> Weight | None:
@@ -95,7 +121,11 @@ def weight(name: str) -> Weight | None:
     parents, started = _family()
     inner = agent(name)
     word = re.compile(rf"(?<![\w-]){re.escape(name)}(?!\d)")
-    roots = {pid for pid in parents if word.search(_read(PROC / str(pid) / "cmdline"))}
+    roots = {
+        pid
+        for pid in parents
+        if word.search(_read(PROC / str(pid) / "cmdline")) and not _is_others(_owner(pid))
+    }
     outer = parents.get(inner or 0)
     while outer in parents and started[outer] >= started[os.getpid()]:
         roots.add(outer)
