@@ -101,6 +101,8 @@ def run(
     from tare.findings import completeness
 
     folder = out or file.with_suffix("")
+    given = (" --skip-missing" * skip_missing) + (" --as-root" * as_root)
+    again = f"tare experiment run {file} --out {folder} --resume{given}"
     prepared = conclude.prepare(file, skip_missing=skip_missing, network=network_fingerprint)
     for note in prepared.notes:
         output.err.print(f"Note: {note.message}")
@@ -110,14 +112,14 @@ def run(
     except KeyboardInterrupt as error:
         raise InterruptError(
             f"interrupted; what was measured is kept in {folder}",
-            f"tare experiment run {file} --out {folder} --resume   (goes on)",
+            f"{again}   (goes on)",
         ) from error
     answers = _tell(folder, ended, json)
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
             short.answer,
-            f"tare experiment run {file} --out {folder} --resume   (measures what is missing)",
+            f"{again}   (measures what is missing)",
         )
 
 

@@ -107,7 +107,8 @@ def _no_values(file: Path, results: Results, metric: str) -> InputError:
     measured = sorted(set(results.sample_table["metric"].astype(str)))
     if not (results.trial_table["status"] == "ok").any():
         return InputError(
-            f"no trial of the experiment in {file} ended well", f"tare report {file} says why"
+            f"no trial of the experiment in {file} ended well",
+            f"tare experiment report {file}   (says why)",
         )
     return InputError(
         f"the experiment in {file} has no {metric} that all its good trials have from one source",
