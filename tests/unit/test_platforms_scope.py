@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ NAME = "tare-0123ab-0"
 
 
 @pytest.fixture
-def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     """Put a script in the place of systemd-run."""
     monkeypatch.setattr(scope, "RUNNING", tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -26,7 +26,9 @@ def systemd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
-    return put
+    yield put
+    # What was found of the stand-in is true of nothing else.
+    scope.works.cache_clear()
 
 
 def test_it_is_tried(systemd: Callable[[str], None]) -> None:
