@@ -137,8 +137,9 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
             }
             for cell in short
         ),
-        note="Trials that failed are repeated within their block; a cell that keeps failing is "
-        "given up for the session, and the next one (--resume) tries again.",
+        note="Trials that failed are repeated within their block. A cell that keeps failing, or a "
+        "level with which every trial fails, is given up for the session; the next one (--resume) "
+        "tries again.",
     )
 
 
