@@ -33,8 +33,13 @@ with socket.create_server(("", 7000)) as server:
 """
 #: Sends to the address of its first argument so many bytes, and waits until they are taken.
 SENDS = """
-import socket, sys
-with socket.create_connection((sys.argv[1], 7000)) as other:
+import contextlib, socket, sys, time
+other = None
+while other is None:  # both commands begin at once
+    with contextlib.suppress(ConnectionRefusedError):
+        other = socket.create_connection((sys.argv[1], 7000))
+    time.sleep(0.01)
+with other:
     other.sendall(bytes(int(sys.argv[2])))
     other.shutdown(socket.SHUT_WR)
     other.recv(1)
