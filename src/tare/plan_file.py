@@ -12,8 +12,8 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment import Experiment
 from tare.plan import VERSION, Plan
 
-#: Where it is kept.
-FILE = "plan.json"
+#: Where it is kept, and the experiment as its author wrote it.
+FILE, TEXT = "plan.json", "experiment.toml"
 
 
 def write(plan: Plan, folder: Path) -> None:
@@ -32,8 +32,7 @@ def read(folder: Path) -> Plan:
     """
     path = folder / FILE
     try:
-        with whole_file.open_plain(path) as file:
-            data = file.read()
+        data = content(path)
     except OSError as error:
         raise StoreError(
             f"{folder} holds no experiment: {path.name} cannot be read ({error.strerror})",
@@ -49,6 +48,20 @@ def read(folder: Path) -> Plan:
         f"{path} was written by another tare (layout {version}, this one reads {VERSION})",
         "open it with the tare that wrote it",
     )
+
+
+def content(path: Path) -> bytes:
+    """Return what a file of the folder holds, if it is one; raises OSError."""
+    with whole_file.open_plain(path) as file:
+        return file.read()
+
+
+def text(folder: Path) -> bytes | None:
+    """Return the experiment as its author wrote it; None: there is no such file."""
+    try:
+        return content(folder / TEXT)
+    except OSError:
+        return None
 
 
 class _Versioned(msgspec.Struct):

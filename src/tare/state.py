@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,9 +60,7 @@ def read(name: str) -> dict[str, Any] | None:
 
 def _bytes(path: Path) -> bytes:
     """Read a plain file of a plausible size; a pipe must not make every session wait."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("no plain file")
+    with whole_file.open_plain(path, links=True) as file:
         text = file.read(_MOST_BYTES + 1)
     if len(text) > _MOST_BYTES:
         raise OSError("too large")

@@ -48,16 +48,16 @@ def write(path: Path, data: bytes, hint: str) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
 
 
-def open_plain(path: Path) -> BinaryIO:
-    """Open a file of a folder that others may have filled: no link, pipe or device.
+def open_plain(path: Path, *, links: bool = False) -> BinaryIO:
+    """Open a file of a folder that others may have filled: no pipe, no device, no unwanted link.
 
     Raises
     ------
     OSError
         If it is none, or cannot be read.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    file = os.fdopen(os.open(path, flags), "rb")
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    file = os.fdopen(os.open(path, flags if links else flags | os.O_NOFOLLOW), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is no plain file")

@@ -35,6 +35,7 @@ def test_no_link_to_another_file_is_read(folder: Path, secret: Path) -> None:
     (folder / "experiment.toml").symlink_to(secret)
     store.load(folder)
     assert SECRET.encode() not in (folder / STORE).read_bytes()
+    assert SECRET not in report.write(folder, "html")[0].read_text()
 
 
 @pytest.mark.parametrize("name", ["plan.json", "journal/1.ndjson"])
@@ -47,6 +48,12 @@ def test_pipes_and_links_are_refused_at_once(folder: Path, secret: Path, name: s
     (folder / name).symlink_to(secret)
     with pytest.raises(StoreError, match=r"links|symbolic"):
         store.load(folder)
+
+
+def test_a_pipe_in_place_of_the_experiment_keeps_nobody_waiting(folder: Path) -> None:
+    (folder / "experiment.toml").unlink()
+    os.mkfifo(folder / "experiment.toml")
+    assert report.write(folder, "html")[0].exists()
 
 
 def test_a_pipe_in_place_of_the_store_keeps_nobody_waiting(folder: Path) -> None:

@@ -12,8 +12,6 @@ from tare.errors import StoreError
 from tare.execute.past import Past, past
 from tare.plan import Plan
 
-#: The experiment as its author wrote it.
-TEXT = "experiment.toml"
 #: Locked where a file system cannot lock the folder itself: NFS locks what is open for writing.
 LOCK = ".lock"
 
@@ -80,7 +78,7 @@ def check_free(folder: Path, *, resume: bool = False) -> None:
     try:
         found = sorted(path.name for path in folder.iterdir() if not _of_beginning(path))
         # Without a plan, a file of the experiment may be the one that the user wrote.
-        if found and not (resume and found == [TEXT]):
+        if found and not (resume and found == [plan_file.TEXT]):
             raise StoreError(
                 f"{folder} is not empty ({found[0]}) and holds no experiment, so nothing was "
                 "measured",
@@ -95,12 +93,14 @@ def check_free(folder: Path, *, resume: bool = False) -> None:
 def write_text(text: str | None, folder: Path) -> None:
     """Keep the experiment's file as it is now; raises StoreError."""
     if text is not None:
-        whole_file.write(folder / TEXT, text.encode(), "free some room, or choose another --out")
+        hint = "free some room, or choose another --out"
+        whole_file.write(folder / plan_file.TEXT, text.encode(), hint)
 
 
 def _of_beginning(path: Path) -> bool:
     """Tell whether a session that was killed before it had a plan leaves such a thing."""
-    return path.name == LOCK or path.name.startswith((f".{plan_file.FILE}.", f".{TEXT}."))
+    fresh = (f".{plan_file.FILE}.", f".{plan_file.TEXT}.")
+    return path.name == LOCK or path.name.startswith(fresh)
 
 
 def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:

@@ -44,14 +44,13 @@ def origin(folder: Path, results: Results) -> Origin:
     """Read what an experiment's folder says of where it comes from."""
     sessions = results.sessions
     digests = []
-    file = folder / "experiment.toml"
+    content = plan_file.text(folder)
     text = None
-    if file.exists():
-        content = file.read_bytes()
-        digests.append(("experiment.toml", hashlib.sha256(content).hexdigest()))
+    if content is not None:
+        digests.append((plan_file.TEXT, hashlib.sha256(content).hexdigest()))
         text = content.decode(errors="replace")[:_MOST_CHARACTERS]
     digests.append(
-        (plan_file.FILE, hashlib.sha256((folder / plan_file.FILE).read_bytes()).hexdigest())
+        (plan_file.FILE, hashlib.sha256(plan_file.content(folder / plan_file.FILE)).hexdigest())
     )
     digests += [("agent", str(d)) for d in dict.fromkeys(sessions.get("agent_digest", ()))]
     versions = tuple(dict.fromkeys(str(v) for v in sessions.get("tare", ())))

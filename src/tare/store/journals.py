@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,18 +9,16 @@ from typing import Any
 
 import msgspec
 
-from tare import journal, plan, plan_file, record, whole_file
+from tare import journal, plan, plan_file, record
 from tare.errors import StoreError
 
 
 def read(folder: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Read a folder into rows, in the order of the columns of each table."""
     made = plan_file.read(folder)
-    file = folder / "experiment.toml"
     asked = made.experiment
-    text = None
-    with contextlib.suppress(OSError), whole_file.open_plain(file) as opened:
-        text = opened.read().decode(errors="replace")
+    written = plan_file.text(folder)
+    text = None if written is None else written.decode(errors="replace")
     rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
     rows["experiment"] = [(
         plan.VERSION, asked.name, asked.question, made.metric, asked.seed, text, as_json(made)

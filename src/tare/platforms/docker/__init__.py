@@ -18,9 +18,9 @@ from tare.registry import Description, Parameter
 
 #: The engine's period behind ``docker --cpus``.
 NANO_CPUS_PERIOD_US = 100_000
-#: What sandboxes use of all the rights that a privileged container has; and their control groups.
 #: Where layers inside a container make files, beside what those show.
 SCRATCH = "/tare-scratch"
+#: What sandboxes use of all the rights that a privileged container has; and their control groups.
 SOME_RIGHTS = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
 GROUPS = "/sys/fs/cgroup"
 
