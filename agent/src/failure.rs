@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -85,7 +86,13 @@ fn refused(command: &str, path: &CString, tried: usize, error: &io::Error) -> St
         }
         Some(libc::ENOENT | libc::ENOTDIR) => format!("{shown}: not found"),
         Some(libc::EACCES) if path.is_dir() => format!("{shown} is a directory, not a program"),
-        Some(libc::EACCES) => format!("{shown} is not executable (chmod +x?)"),
+        Some(libc::EACCES) => match path.metadata().map(|file| file.mode() & 0o111) {
+            Ok(0) => format!("{shown} is not executable (chmod +x?)"),
+            _ => format!(
+                "{shown} may not be executed by who runs it here, who may be another user than \
+                 outside (chmod a+rx?)"
+            ),
+        },
         Some(libc::ENOEXEC) => {
             format!("{shown} is no program: neither a binary for this machine nor begins with #!")
         }

@@ -34,6 +34,7 @@ mod rendezvous;
 mod schema;
 mod secrecy;
 mod serve;
+mod shed;
 mod stream;
 mod topology;
 mod tree;
@@ -68,6 +69,7 @@ tare-agent: the measuring half of tare
                                      take off an interface what a killed emulate left on it
   tare-agent enter --network PATH -- COMMAND…
                                      run a command in a network namespace
+  tare-agent shed -- COMMAND…        run a command as root of the sandbox around it, and nothing else
   tare-agent truth NAME NUMBER       do what it knows the truth of, and tell it
   tare-agent describe                print kernels and metrics as JSON
   tare-agent schema                  print the schema of jobs and records
@@ -121,7 +123,9 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
         match argument {
             Value(word) if given.command.is_empty() => given.command = word.string()?,
             Value(word) if given.command == "nest" => given.inside.push(word.string()?),
-            Value(word) if given.command == "enter" => given.entering.push(word),
+            Value(word) if matches!(given.command.as_str(), "enter" | "shed") => {
+                given.entering.push(word);
+            }
             Short('V') | Long("version") => given.command = "version".to_string(),
             Short('h') | Long("help") => given.command = "help".to_string(),
             Long("name") => given.name = Some(parser.value()?.string()?),
@@ -172,6 +176,7 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
             let network = given.network.ok_or("enter needs --network")?;
             return Ok(enter::run(&network, &given.entering));
         }
+        "shed" => return Ok(shed::run(&given.entering)),
         // Started by `serve` alone.
         "worker" => {
             let name = given.name.unwrap_or_default();

@@ -8,10 +8,12 @@
 mod family;
 mod limits;
 mod made;
+mod mounts;
 mod spec;
+mod users;
 
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -75,6 +77,8 @@ struct Nest {
     family: Family,
     made: Made,
     limits: Limits,
+    /// What the command inside has open beside its streams.
+    users: Option<OwnedFd>,
     daemons: Vec<Started>,
 }
 
@@ -84,12 +88,16 @@ impl Nest {
             family: Family::new()?,
             made: Made::default(),
             limits: Limits::default(),
+            users: None,
             daemons: Vec::new(),
         })
     }
 
     fn make(&mut self, name: &str, spec: &Spec) -> Result<(), String> {
         self.made.make(spec)?;
+        if let Some(users) = &spec.users {
+            self.users = Some(users::make(users)?);
+        }
         if let Some(group) = &spec.group {
             self.limits.make(name, group)?;
         }
@@ -142,6 +150,7 @@ impl Nest {
     fn conduct(&mut self, argv: &[String], directory: Option<&str>) -> Result<Status, String> {
         let doors = self.limits.doors()?;
         let inside = self.family.start_inside(argv, directory, doors)?;
+        self.users = None;
         give_up_input();
         if let Some(status) = self.family.wait(&inside, None) {
             if let Status::Killed(_) = status {

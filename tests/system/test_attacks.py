@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -29,6 +30,10 @@ SOURCE = Path(__file__).parent / "attacks" / "attack.c"
 #: Who called sudo, as far as tare knows: nobody that this machine has.
 CALLER = 54321
 SECRET = "what only root may read"
+KEY = "tare-attacked"
+#: Numbers of system calls, and of what keyctl does.
+ADD_KEY, KEYCTL = {"x86_64": 248, "aarch64": 217}, {"x86_64": 250, "aarch64": 219}
+REVOKE, USERS_KEYRING = 3, -4
 TARE = str(Path(sys.executable).with_name("tare"))
 
 #: Where a program is the caller's, and where it is root of something of its own.
@@ -72,6 +77,7 @@ class Host:
     program: Path
     victim: Path
     secrets: Path
+    hidden: Path
     port: int
 
     @property
@@ -82,6 +88,8 @@ class Host:
             "FOLDER": str(self.secrets),
             "DISK": f"{os.major(disk)}:{os.minor(disk)}",
             "PORT": str(self.port),
+            "HIDDEN": str(self.hidden),
+            "KEY": KEY,
             "GHOST": self.ghost,
             "MARKER": "TAAAAAAABAAAAAA",
         }
@@ -128,10 +136,43 @@ def host() -> Iterator[Host]:
     for name in "abc":
         (secrets / name).write_text(SECRET)
     try:
-        yield Host(folder, program, victim, secrets, listening.getsockname()[1])
+        with for_root_alone() as hidden, a_key_of_root():
+            yield Host(folder, program, victim, secrets, hidden, listening.getsockname()[1])
     finally:
         listening.close()
         shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def for_root_alone() -> Iterator[Path]:
+    """Make what every sandbox shows, since it is below /usr, and nobody but root may use."""
+    folder = Path(tempfile.mkdtemp(prefix="attacked-", dir="/usr/local/lib"))
+    folder.chmod(0o755)
+    listening = socket.socket(socket.AF_UNIX)
+    try:
+        (folder / "file").touch(mode=0o600)
+        (folder / "file").write_text(SECRET)
+        os.mkfifo(folder / "pipe", mode=0o600)
+        listening.bind(str(folder / "socket"))
+        (folder / "socket").chmod(0o600)
+        listening.listen()
+        yield folder
+    finally:
+        listening.close()
+        shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def a_key_of_root() -> Iterator[None]:
+    """Put a key into the keyring of root's user."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    given = (b"user", KEY.encode(), SECRET.encode(), len(SECRET))
+    key = call(ADD_KEY[os.uname().machine], *given, USERS_KEYRING)
+    assert key > 0, os.strerror(ctypes.get_errno())
+    try:
+        yield
+    finally:
+        call(KEYCTL[os.uname().machine], REVOKE, key)
 
 
 def measured(

@@ -10,7 +10,6 @@ from tare import platforms
 from tare.errors import PlatformError
 from tare.experiment import Experiment, WorkloadSpec
 from tare.fitting import _outside
-from tare.platforms import root
 from tare.platforms.bubblewrap import UNIT as BUBBLEWRAP
 from tare.platforms.isolate import UNIT as ISOLATE
 from tare.platforms.layer import Layer
@@ -19,12 +18,6 @@ from tare.platforms.runc import UNIT as RUNC
 from tare.platforms.unshare import UNIT as UNSHARE
 
 NETWORK = msgspec.structs.replace(PLACE, network="/run/netns/tare-0123ab-1")
-
-
-@pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show root's sandboxes the settings themselves: no instance has a folder here."""
-    monkeypatch.setattr(root, "_public", lambda place, named: root.SETTINGS)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tare.errors import PlatformError, TareError
-from tare.platforms import Place, gvisor, oci, root, versions
+from tare.platforms import Place, gvisor, oci, root, users, versions
 from tare.platforms.bubblewrap import UNIT as BUBBLEWRAP
 from tare.platforms.crun import UNIT as CRUN
 from tare.platforms.gvisor import UNIT as GVISOR
@@ -28,9 +28,11 @@ ARGV = ["/tare/tare-agent", "serve", "--name", PLACE.name]
 
 
 @pytest.fixture(autouse=True)
-def settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show root's sandboxes the settings themselves: no instance has a folder here."""
-    monkeypatch.setattr(root, "_public", lambda place, named: root.SETTINGS)
+def is_root(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Be root of this machine, whoever runs this."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(users, "OWN", tmp_path_factory.mktemp("own") / "uid_map")
+    users.OWN.write_text("         0          0 4294967295\n")
 
 
 @pytest.fixture
@@ -116,10 +118,66 @@ def test_nothing_that_is_shown_is_writable_but_for_probes(writable: bool) -> Non
     assert found == ([["/dev/shm/tare-0123ab", "/tare/shared"]] if writable else [])
     _, config = bundle(RUNC.wrap(ARGV, HOST, place))
     binds = [mount for mount in config["mounts"] if mount["type"] == "bind"]
+    assert len(binds) > 2
     open_to_it = [one["destination"] for one in binds if "ro" not in one["options"]]
     assert open_to_it == (["/tare/shared"] if writable else [])
     assert config["root"] == {"path": "root", "readonly": True}
     assert config["process"]["args"] == ARGV
+
+
+def test_its_root_is_nobody_on_this_machine() -> None:
+    user = users.base(HOST, PLACE.name)
+    assert user is not None
+    mapped = [{"containerID": 0, "hostID": user, "size": users.COUNT}]
+    for unit in (RUNC, CRUN, GVISOR):
+        made, config = bundle(unit.wrap(ARGV, HOST, PLACE))
+        linux = config["linux"]
+        assert linux["uidMappings"] == linux["gidMappings"] == mapped
+        assert {"type": "user"} in linux["namespaces"]
+        assert made["owners"] == [[f"{made['folders'][0]}/root", user]]
+        # It may not be able to reach what it is shown.
+        sources = {one["source"] for one in config["mounts"] if one["type"] == "bind"}
+        assert sources == {seen for _, seen in made["binds"]}
+        assert HOST.agent in {source for source, _ in made["binds"]}
+        # In a guest, root is the guest's own.
+        inside = bundle(unit.wrap(ARGV, GUEST, PLACE))
+        assert "uidMappings" not in inside[1]["linux"]
+        assert "owners" not in inside[0]
+    assert f"--private-users={user}:{users.COUNT}" in NSPAWN.wrap(ARGV, HOST, PLACE)
+    words = BUBBLEWRAP.wrap(ARGV, HOST, PLACE)
+    assert json.loads(words[words.index("--spec") + 1])["users"]["first"] == user
+    assert words[-len(ARGV) - 3 :] == [root.AGENT, "shed", "--", *ARGV]
+
+
+def test_in_a_network_of_another_it_sees_the_machines_own_description() -> None:
+    place = msgspec.structs.replace(PLACE, network="/run/netns/x")
+    _, config = bundle(RUNC.wrap(ARGV, HOST, place))
+    assert {"type": "network"} not in config["linux"]["namespaces"]
+    (system,) = (one for one in config["mounts"] if one["destination"] == "/sys")
+    assert system["source"] == "/sys"
+
+
+def test_users_of_a_sandbox_have_no_account_and_overlap_nobodys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [users.base(HOST, f"tare-{i:06x}-0") for i in range(100)]
+    assert len(set(found)) > 90
+    assert all(one is not None and one % users.COUNT == 0 for one in found)
+    assert all(users.FIRST <= one <= users.LAST - users.COUNT for one in found if one is not None)
+    known = found[0]
+
+    def account(user: int) -> None:
+        if user != known:
+            raise KeyError(user)
+
+    monkeypatch.setattr(users.pwd, "getpwuid", account)
+    assert users.base(HOST, "tare-000000-0") not in (None, known)
+
+
+@pytest.mark.parametrize("own", ["0 100000 65536\n", "0 0 65536\n", "0 1000 1\n1 100000 65536\n"])
+def test_who_is_not_root_of_the_machine_gives_nobody_away(own: str) -> None:
+    users.OWN.write_text(own)
+    assert users.base(HOST, PLACE.name) is None
 
 
 def test_a_container_is_held_to_its_place() -> None:
@@ -219,36 +277,3 @@ def test_versions(said: str, version: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert versions.told("one_version", "one") == (("one_version", version, None, "one"),)
     monkeypatch.setattr(versions, "said", lambda _: "")
     assert versions.told("one_version", "one") == ()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has what others may not read")
-def test_root_shows_a_copy_of_what_everybody_may_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()
-    made = tmp_path / "settings"
-    (made / "keys").mkdir(parents=True)
-    (made / "keys").chmod(0o700)
-    (made / "keys" / "key").write_text("private")
-    (made / "sub").mkdir()
-    for name, mode in (("hosts", 0o644), ("shadow", 0o640), ("sub/tool", 0o755)):
-        (made / name).write_text(name)
-        (made / name).chmod(mode)
-    (made / "link").symlink_to("shadow")
-    os.mkfifo(made / "pipe")
-    session = tmp_path / "tare-0123ab"
-    session.mkdir()
-    monkeypatch.setattr(root, "SETTINGS", str(made))
-    place = Place(name="tare-0123ab-0", shared=str(session / "shared"))
-    copy = Path(root._public(place, []))
-    assert copy == session / "etc"
-    found = {str(path.relative_to(copy)) for path in copy.rglob("*")}
-    assert found == {"hosts", "sub", "sub/tool", "link"}
-    assert not (copy / "link").exists()
-    # What takes a file's place later is not shown, either.
-    (made / "new").write_text("private")
-    (made / "new").chmod(0o600)
-    (made / "new").rename(made / "hosts")
-    assert Path(root._public(place, [])).joinpath("hosts").read_text() == "hosts"
-    named = Path(root._public(place, [str(made / "keys" / "key")]))
-    assert (named / "keys" / "key").read_text() == "private"

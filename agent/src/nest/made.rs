@@ -4,9 +4,10 @@ use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{symlink, DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{lchown, symlink, DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::mounts;
 use super::spec::{File, Spec};
 
 /// What has been made so far, in this order.
@@ -26,6 +27,10 @@ impl Made {
             folder_of(folder).map_err(|error| format!("cannot make {folder}: {error}"))?;
             self.0.push(Thing::Folder(folder.into()));
         }
+        for (folder, user) in &spec.owners {
+            lchown(folder, Some(*user), Some(*user))
+                .map_err(|error| format!("cannot give {folder} to {user}: {error}"))?;
+        }
         for file in &spec.files {
             let path = &file.path;
             let mut made = create(file).map_err(|error| format!("cannot make {path}: {error}"))?;
@@ -41,6 +46,14 @@ impl Made {
             symlink(target, path)
                 .map_err(|error| format!("cannot make the link {path}: {error}"))?;
             self.0.push(Thing::Entry(path.into()));
+        }
+        if !spec.binds.is_empty() {
+            mounts::alone().map_err(|error| format!("cannot have mounts of its own: {error}"))?;
+        }
+        for (source, path) in &spec.binds {
+            mounts::point(source, path)
+                .and_then(|()| mounts::bind(source, path))
+                .map_err(|error| format!("cannot show {source} at {path}: {error}"))?;
         }
         Ok(())
     }

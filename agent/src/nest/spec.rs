@@ -6,9 +6,14 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct Spec {
     pub folders: Vec<String>,
+    /// Folder and user.
+    pub owners: Vec<(String, u32)>,
     pub files: Vec<File>,
     /// Path and target.
     pub links: Vec<(String, String)>,
+    /// What is shown at a path, and the path.
+    pub binds: Vec<(String, String)>,
+    pub users: Option<Users>,
     pub group: Option<Group>,
     pub daemons: Vec<Vec<String>>,
     pub awaited: Vec<String>,
@@ -37,6 +42,17 @@ pub struct Group {
     pub period_us: u64,
     pub cpus: Option<String>,
     pub memory_bytes: Option<u64>,
+}
+
+/// A user namespace.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Users {
+    /// Who its root is outside, and that many after him.
+    pub first: u32,
+    pub count: u32,
+    /// As which descriptor the command inside has it.
+    pub descriptor: i32,
 }
 
 #[derive(Debug, Deserialize)]

@@ -90,7 +90,7 @@ class _Session:
         self._grouped = True
         self.block = request.past.blocks
         request.progress.stage("starting the observer")
-        shared = stack.enter_context(session_folder.made(name, user=request.user))
+        shared = stack.enter_context(session_folder.made(name))
         outputs = None
         if any(cell.workload.capture for cell in request.plan.cells):
             # Before anything is measured that could put something else in its place.

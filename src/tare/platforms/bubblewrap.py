@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from tare.platforms import oci, programs, root, unshare, versions
+from pathlib import PurePosixPath
+
+from tare.platforms import nest, oci, programs, root, unshare, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 
 PROGRAM = "bwrap"
 #: All namespaces but that of control groups: inside, the agent is to find its own.
-NAMESPACES = (
-    "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
-)  # fmt: skip
+NAMESPACES = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts")
+#: With these the agent becomes root of the sandbox alone, and gives them up.
+TO_BECOME = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 
 
 class Bubblewrap(Layer):
@@ -40,16 +42,20 @@ class Bubblewrap(Layer):
     def wrap(self, argv: list[str], outer: View, place: Place) -> list[str]:
         """Put bwrap before it."""
         as_caller = programs.as_caller(outer, place)
-        as_root = False if as_caller else None
-        shown = root.shown(outer, place, self.settings(place), as_root=as_root)
+        shown = root.shown(outer, place, self.settings(place))
         # Without --die-with-parent, for which the thread that started it would do as the parent:
         # the agent ends with its standard input, and with the agent the namespace.
         kept = [] if place.network is None else ["--unshare-net"]
         own = [word for word in NAMESPACES if word not in kept]
+        user = None if as_caller else users.base(outer, place.name)
         words = [*as_caller, programs.named(PROGRAM, outer), *own]
+        words += ["--unshare-user"] if user is None else ["--userns", f"{nest.DESCRIPTOR}"]
         # Root in it would otherwise have all rights over what it shows, and could write to it. The
         # first process of a namespace can be neither killed nor stopped from inside.
         words += ["--cap-drop", "ALL", "--as-pid-1"]
+        if user is not None:
+            words += [word for right in TO_BECOME for word in ("--cap-add", right)]
+            argv = [root.AGENT, "shed", "--", *argv]
         for inside, outside in shown.binds:
             words += ["--ro-bind", outside, inside]
         for inside, target in shown.links:
@@ -60,10 +66,17 @@ class Bubblewrap(Layer):
             words += ["--ro-bind-try", path, path]
         words += ["--tmpfs", "/tmp", "--dir", "/tare"]
         for inside, outside in shown.late:
+            # It would close those above a file of root's to all others.
+            above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]
+            words += [word for folder in above[1:] for word in ("--dir", folder)]
             words += ["--ro-bind", outside, inside]
         bind = "--bind" if place.writable else "--ro-bind"
         words += ["--ro-bind", outer.agent, root.AGENT, bind, outer.shared, root.SHARED]
-        return [*words, "--remount-ro", "/", "--chdir", "/", "--", *argv]
+        words += ["--remount-ro", "/", "--chdir", "/", "--", *argv]
+        if user is None:
+            return words
+        made = nest.Nest(users=nest.Users(first=user))
+        return nest.around(words, made, outer, place)
 
     def mend(self, said: str) -> str | None:
         """Name the switch that forbids user namespaces, or the path that is not there."""

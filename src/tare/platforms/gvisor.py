@@ -54,10 +54,10 @@ class Gvisor(oci.Container):
         return [f"--platform={platform}", "--network=none", "--ignore-cgroups", *user]
 
     def configured(
-        self, argv: list[str], shown: root.Shown, outer: View, place: Place
+        self, argv: list[str], files: oci.Files, outer: View, place: Place
     ) -> dict[str, Any]:
-        """Return a configuration that asks nothing of this machine's kernel."""
-        return oci.configuration(argv, shown, outer, place, own_kernel=True)
+        """Return a configuration that asks nothing of this machine's kernel but for users."""
+        return oci.configuration(argv, files, outer, place, own_kernel=True)
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version, and which way it takes."""

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import msgspec
 
+from tare.platforms import users
 from tare.platforms.layer import Place, View
+
+#: As which the command inside has what it is given open.
+DESCRIPTOR = 100
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,15 +28,21 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 class Nest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is made, in this order, before the command inside starts.
 
-    What of it is there already, is an error for ``folders``, ``files`` and ``links``: everything
-    carries the name of the instance.
+    What of it is there already, is an error for ``folders``, ``files``, ``links`` and ``binds``:
+    everything carries the name of the instance.
     """
 
     #: Directories, parents first; removed with all that is in them.
     folders: tuple[str, ...] = ()
+    #: Those of them that another user and his group are to own.
+    owners: tuple[tuple[str, int], ...] = ()
     files: tuple[File, ...] = ()
     #: Symbolic links: path and target.
     links: tuple[tuple[str, str], ...] = ()
+    #: Files and directories, and where else they are seen, but for whoever looks from outside.
+    binds: tuple[tuple[str, str], ...] = ()
+    #: A user namespace that the command inside has as a descriptor.
+    users: Users | None = None
     #: A control group of this name below the agent's own, in every hierarchy that there is, with
     #: these limits; the command inside is in it, and what is around it stays outside.
     group: Group | None = None
@@ -47,6 +57,15 @@ class Nest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: fails ends it all; those after are tried whatever happened.
     before: tuple[tuple[str, ...], ...] = ()
     after: tuple[tuple[str, ...], ...] = ()
+
+
+class Users(msgspec.Struct, frozen=True, kw_only=True):
+    """A user namespace, in which who makes it is the user after root."""
+
+    #: Who its root is outside.
+    first: int
+    count: int = users.COUNT
+    descriptor: int = DESCRIPTOR
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

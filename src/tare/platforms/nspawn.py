@@ -6,7 +6,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 from tare.errors import PlatformError
-from tare.platforms import nest, programs, root, versions
+from tare.platforms import nest, programs, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
 
@@ -60,6 +60,7 @@ class Nspawn(Layer):
         """Run a container whose root is an empty directory with everything bound into it."""
         shown = _with_usr(root.shown(outer, place, self.settings(place)), outer)
         folder = nest.folder(outer, place, self.description.name)
+        user = users.base(outer, place.name)
         words = [
             *(
                 programs.named(PROGRAM, outer),
@@ -70,6 +71,7 @@ class Nspawn(Layer):
             ),
             *(f"--directory={folder}/root", "--read-only"),
             *([] if place.network is not None else ["--private-network"]),
+            *([] if user is None else [f"--private-users={user}:{users.COUNT}"]),
             *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
             f"--bind{'' if place.writable else '-ro'}={outer.shared}:{root.SHARED}",
             *(f"--bind-ro={source}:{path}" for path, source in shown.all),

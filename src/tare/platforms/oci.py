@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from tare.platforms import nest, programs, root, versions
+from tare.platforms import nest, programs, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 
 #: What Docker leaves to a container's root user.
@@ -23,6 +24,9 @@ NAMESPACES = ("pid", "mount", "ipc", "uts", "network")
 MASKED = ("/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/sys/firmware")
 READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 SAFE = ("nosuid", "noexec", "nodev")
+
+#: Paths inside, and what is behind them.
+Files = Sequence[tuple[str, str]]
 
 
 class Container(Layer):
@@ -49,11 +53,21 @@ class Container(Layer):
         """Run a container of a bundle that is made for it, and delete what is left of it."""
         folder = nest.folder(outer, place, self.description.name)
         shown = root.shown(outer, place, self.settings(place))
-        spec = self.configured(argv, shown, outer, place)
+        files = [*shown.all, (root.AGENT, outer.agent), (root.SHARED, outer.shared)]
+        user = users.base(outer, place.name)
+        binds: tuple[tuple[str, str], ...] = ()
+        if user is not None:
+            # Where the sandbox's root finds what only root can reach.
+            seen = [f"{folder}/shown/{number}" for number in range(len(files))]
+            binds = tuple((source, at) for (_, source), at in zip(files, seen, strict=True))
+            files = [(path, at) for (path, _), at in zip(files, seen, strict=True)]
+        spec = self.configured(argv, files, outer, place)
         program = programs.named(self.program, outer)
         runtime = [program, "--root", f"{folder}/state", *self.options(outer, place)]
         made = nest.Nest(
-            folders=(folder, f"{folder}/root"),
+            folders=(folder, f"{folder}/root", *([f"{folder}/shown"] if binds else [])),
+            owners=() if user is None else ((f"{folder}/root", user),),
+            binds=binds,
             files=(
                 nest.File(path=f"{folder}/config.json", text=msgspec.json.encode(spec).decode()),
             ),
@@ -73,10 +87,10 @@ class Container(Layer):
         return []
 
     def configured(
-        self, argv: list[str], shown: root.Shown, outer: View, place: Place
+        self, argv: list[str], files: Files, outer: View, place: Place
     ) -> dict[str, Any]:
         """Return the content of ``config.json``."""
-        return configuration(argv, shown, outer, place)
+        return configuration(argv, files, outer, place)
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version, and that it filters no system calls."""
@@ -106,7 +120,7 @@ def rootless(outer: View) -> bool:
 
 
 def configuration(
-    argv: list[str], shown: root.Shown, outer: View, place: Place, *, own_kernel: bool = False
+    argv: list[str], files: Files, outer: View, place: Place, *, own_kernel: bool = False
 ) -> dict[str, Any]:
     """Return a container's configuration, as ``config.json`` has it.
 
@@ -114,8 +128,8 @@ def configuration(
     ----------
     argv : list of str
         What runs in it.
-    shown : root.Shown
-        Files that it shows.
+    files : list of tuple of str
+        Files that it shows: path inside, and what is behind it.
     outer : View
         Where it stands.
     place : Place
@@ -124,10 +138,8 @@ def configuration(
         Whether users and limits are no matter of this machine's kernel.
     """
     user = rootless(outer) and not own_kernel
-    kept = ("network",) if place.network is not None else ()
-    kinds = [kind for kind in (*NAMESPACES, *(["user"] if user else [])) if kind not in kept]
     linux: dict[str, Any] = {
-        "namespaces": [{"type": kind} for kind in kinds],
+        "namespaces": [{"type": kind} for kind in NAMESPACES if not _is_kept(kind, place)],
         "maskedPaths": MASKED,
         "readonlyPaths": READ_ONLY,
     }
@@ -135,9 +147,15 @@ def configuration(
     if not own_kernel and (place.limited or not user):
         # Below the group of who starts it: what holds that one holds it, too.
         linux |= {"cgroupsPath": place.name, "resources": resources(place)}
+    first = users.base(outer, place.name)
     if user:
-        for kind, own in (("uid", os.geteuid()), ("gid", os.getegid())):
-            linux[f"{kind}Mappings"] = [{"containerID": 0, "hostID": own, "size": 1}]
+        linux |= _mapped(os.geteuid(), os.getegid(), 1)
+    elif first is not None:
+        linux |= _mapped(first, first, users.COUNT)
+    if user or first is not None:
+        linux["namespaces"].append({"type": "user"})
+    # Who has no rights over the control groups, or over the network, sees those of the machine.
+    bound = user or (first is not None and _is_kept("network", place))
     return {
         "ociVersion": "1.0.2",
         "process": {
@@ -150,9 +168,22 @@ def configuration(
         },
         "root": {"path": "root", "readonly": True},
         "hostname": place.name,
-        "mounts": [*_kernel(user), *_files(shown, outer, place)],
+        "mounts": [*_kernel(bound), *_files(files, place)],
         "linux": linux,
     }
+
+
+def _mapped(uid: int, gid: int, count: int) -> dict[str, Any]:
+    """Return who root in it is outside, and others after him."""
+    return {
+        f"{kind}Mappings": [{"containerID": 0, "hostID": outside, "size": count}]
+        for kind, outside in (("uid", uid), ("gid", gid))
+    }
+
+
+def _is_kept(kind: str, place: Place) -> bool:
+    """Tell whether it is in the namespace of a kind that is around it."""
+    return kind == "network" and place.network is not None
 
 
 def resources(place: Place) -> dict[str, Any]:
@@ -177,10 +208,9 @@ def _mount(path: str, kind: str, *options: str) -> dict[str, Any]:
     return {"destination": path, "type": kind, "source": kind, "options": options}
 
 
-def _kernel(user: bool) -> list[dict[str, Any]]:
+def _kernel(bound: bool) -> list[dict[str, Any]]:
     """Return the mounts of what the kernel itself shows, and of memory."""
-    if user:
-        # Who has no rights over the control groups sees those of the machine.
+    if bound:
         system = [{**_mount("/sys", "none", "rbind", "ro", *SAFE), "source": "/sys"}]
     else:
         system = [
@@ -197,13 +227,10 @@ def _kernel(user: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _files(shown: root.Shown, outer: View, place: Place) -> list[dict[str, Any]]:
-    def bind(path: str, source: str, access: str) -> dict[str, Any]:
+def _files(files: Files, place: Place) -> list[dict[str, Any]]:
+    def bind(path: str, source: str) -> dict[str, Any]:
+        access = "rw" if path == root.SHARED and place.writable else "ro"
         options = ["rbind", access, "nosuid", "nodev"]
         return {"destination": path, "type": "bind", "source": source, "options": options}
 
-    return [
-        *(bind(path, source, "ro") for path, source in shown.all),
-        bind(root.AGENT, outer.agent, "ro"),
-        bind(root.SHARED, outer.shared, "rw" if place.writable else "ro"),
-    ]
+    return [bind(path, source) for path, source in files]

@@ -10,13 +10,14 @@ import subprocess
 import tempfile
 import threading
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tare import agent
 from tare.errors import PlatformError
 from tare.lease import Remnant
 from tare.parameters import words
-from tare.platforms import nest, root
+from tare.platforms import nest, root, users
 from tare.platforms.docker.nested import LABEL, limits
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description, Parameter
@@ -102,7 +103,9 @@ class Podman(Layer):
         settings = self.settings(place)
         way = self._way(place, here=outer.host_files)
         folder = nest.folder(outer, place, "podman")
+        user = users.base(outer, settings["image"] or place.name)
         words = [PROGRAM, *way.general, "run", *way.run, *_options(outer, place, settings)]
+        words += _mapped(user)
         words += [
             f"--volume={outer.agent}:{root.AGENT}:ro",
             f"--volume={outer.shared}:{root.SHARED}:{'rw' if place.writable else 'ro'}",
@@ -115,8 +118,10 @@ class Podman(Layer):
         shown = root.shown(outer, place, settings)
         words += [f"--volume={outside}:{inside}:ro" for inside, outside in shown.all]
         words += ["--rootfs", f"{folder}/root", *argv]
+        within = (f"{folder}/root", f"{folder}/root/etc")
         made = nest.Nest(
-            folders=(folder, f"{folder}/root"),
+            folders=(folder, *within),
+            owners=() if user is None else tuple((one, user) for one in within),
             links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
             # Its monitor leaves a file where it starts when memory runs out.
             directory=folder,
@@ -177,6 +182,13 @@ def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
     ]
 
 
+def _mapped(user: int | None) -> tuple[str, ...]:
+    """Return the options by which root in it is another user, and others are those after him."""
+    if user is None:
+        return ()
+    return tuple(f"--{kind}map=0:{user}:{users.COUNT}" for kind in ("uid", "gid"))
+
+
 def _labels(place: Place) -> tuple[str, ...]:
     """Return the options by which a container is found that nobody removed."""
     return f"--label={LABEL}={place.name}", f"--label={LABEL}.user={os.geteuid()}"
@@ -198,11 +210,18 @@ def way(place: Place) -> Way:
 
 def _look(place: Place) -> Way:
     """Try ways, the plain one first."""
-    words = ["--rm", "--network=none", "--log-driver=none", *_labels(place)]
+    user = users.base(View(agent="", shared="", host_files=True), place.name)
+    words = ["--rm", "--network=none", "--log-driver=none", *_labels(place), *_mapped(user)]
     held: tuple[str, ...] = ()
     # Among what is the session's, where it is found if this is killed.
     with tempfile.TemporaryDirectory(prefix=f"{place.name}.podman-", dir=place.scratch) as folder:
         shutil.copy(agent.binary(), f"{folder}/agent")
+        # Podman makes it as root of this machine, in which no other root can make anything.
+        settings = Path(folder, "etc")
+        settings.mkdir()
+        if user is not None:
+            os.chown(folder, user, user)
+            os.chown(settings, user, user)
         for one in _ways():
             for more in ((), _own_limits()):
                 tried = Way(one.general, (*one.run, *(held or more)))

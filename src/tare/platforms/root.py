@@ -1,21 +1,16 @@
 """A machine's own files as the root of a sandbox: what of them is shown, read-only, and where.
 
 By default a sandbox shows the system directories of where it stands under their own names, so
-that the same bytes of a workload run in it as beside it. Of settings, root's sandboxes are shown a
-copy of what everybody may read: what is put over a file in place falls off when that is replaced.
-Home directories and what says what else runs are not shown.
+that the same bytes of a workload run in it as beside it. Home directories and what says what else
+runs are not shown. What in them is for root alone, root of a sandbox may not use: see
+:mod:`tare.platforms.users`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
-import stat
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from tare import lease
 from tare.errors import PlatformError
 from tare.parameters import words
 from tare.platforms.layer import Place, View
@@ -27,8 +22,6 @@ AGENT, SHARED = "/tare/tare-agent", "/tare/shared"
 SCRATCH = "/tmp"
 #: Top-level directories that hold programs, their libraries and their settings.
 SYSTEM = ("bin", "etc", "lib", "lib32", "lib64", "libx32", "nix", "opt", "sbin", "usr")
-#: Those of them that hold settings.
-SETTINGS = "/etc"
 #: What a sandbox makes for itself.
 OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
 #: Where files are shown of which it is not known beforehand what there is of them.
@@ -68,9 +61,7 @@ def view() -> View:
     return View(agent=AGENT, shared=SHARED, scratch=SCRATCH, users=False)
 
 
-def shown(
-    outer: View, place: Place, settings: dict[str, Any], *, as_root: bool | None = None
-) -> Shown:
+def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     """Return what a sandbox shows of where it stands.
 
     Parameters
@@ -82,8 +73,6 @@ def shown(
         Its ``files`` are shown as well.
     settings : dict
         ``root`` and ``show``.
-    as_root : bool, optional
-        Whether root is inside whom this machine takes for root; by default whoever runs tare.
 
     Returns
     -------
@@ -98,60 +87,9 @@ def shown(
         names = [*SYSTEM, *(top for top in tops if top not in (*SYSTEM, *OWN))]
         binds = [(OUTER, settings["root"] or "/")]
         links = [(f"/{name}", f"{OUTER[1:]}/{name}") for name in dict.fromkeys(names)]
-    as_root = os.geteuid() == 0 if as_root is None else as_root
-    if outer.host_files and settings["root"] is None and as_root:
-        copy = _public(place, [file for file in files if _below(file, SETTINGS)])
-        binds = [(path, source if path != SETTINGS else copy) for path, source in binds]
     there = {path for path, _ in (*binds, *links)}
     more = [file for file in files if not any(_below(file, path) for path in there)]
     return Shown(tuple(binds), tuple(links), tuple((file, file) for file in dict.fromkeys(more)))
-
-
-def _public(place: Place, named: list[str]) -> str:
-    """Return a copy of the settings that everybody may read, and of files that were named.
-
-    It is made once for a session.
-    """
-    around = Path(place.scratch).parent
-    copy = (around if lease.session_of(around.name) else Path(place.scratch)) / "etc"
-    try:
-        if not copy.exists():
-            _copy(Path(SETTINGS), copy)
-        for file in named:
-            there = copy / PurePosixPath(file).relative_to(SETTINGS)
-            if not there.exists() and Path(file).is_file():
-                there.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, there)
-    except OSError as error:
-        raise PlatformError(
-            f"cannot copy {SETTINGS} for the sandbox: {error.strerror}",
-            f"df -h {copy.parents[1]}; df -i {copy.parents[1]}   (and make room there)",
-        ) from error
-    return str(copy)
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.mkdir()
-    target.chmod(0o755)
-    for entry in os.scandir(source):
-        mode = entry.stat(follow_symlinks=False).st_mode
-        there = target / entry.name
-        if stat.S_ISLNK(mode):
-            there.symlink_to(Path(entry.path).readlink())
-        elif stat.S_ISDIR(mode) and _is_open(mode, stat.S_IROTH | stat.S_IXOTH):
-            _copy(Path(entry.path), there)
-        elif stat.S_ISREG(mode) and _is_open(mode, stat.S_IROTH):
-            with contextlib.suppress(FileNotFoundError), Path(entry.path).open("rb") as file:
-                # Another may have taken its place.
-                mode = os.fstat(file.fileno()).st_mode
-                if stat.S_ISREG(mode) and _is_open(mode, stat.S_IROTH):
-                    with there.open("xb") as copy:
-                        shutil.copyfileobj(file, copy)
-                    there.chmod(stat.S_IMODE(mode) & 0o555)
-
-
-def _is_open(mode: int, wanted: int) -> bool:
-    return mode & wanted == wanted
 
 
 def _further(show: str) -> list[str]:

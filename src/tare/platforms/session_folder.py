@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tare import record
 from tare.errors import PlatformError
 
 MEMORY = Path("/dev/shm")
@@ -20,12 +19,12 @@ def made(
     parent: Path | None = None,
     *,
     writable: bool = False,
-    user: record.User | None = None,
 ) -> Iterator[Path]:
     """Make a session's folder, and remove it at the end.
 
-    Nobody but this user can make anything in it. Beside what instances are shown, each has a folder
-    of its own in it for what its layers make (``Place.scratch``), which is for this user alone.
+    Nobody but this user can make or list anything in it; who knows what is there may go through, as
+    users of sandboxes must. Beside what instances are shown, each has a folder of its own in it for
+    what its layers make (``Place.scratch``).
 
     Parameters
     ----------
@@ -35,8 +34,6 @@ def made(
         Where it is made, other than in memory.
     writable : bool
         Whether agents inside, whoever they are there, make files in what they are shown.
-    user : User, optional
-        As whom commands run, who is to find what is shown.
 
     Yields
     ------
@@ -51,7 +48,7 @@ def made(
     parent = parent or MEMORY
     own = parent / name
     try:
-        _make(own, 0o700 if user is None else 0o710, -1 if user is None else user.gid)
+        _make(own, 0o711)
         shared = own / "shared"
         _make(shared, 0o777 if writable else 0o755)
     except OSError as error:
@@ -67,14 +64,13 @@ def made(
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _make(folder: Path, mode: int, gid: int = -1) -> None:
-    """Make a directory with a mode that no mask changes, of a group if one is given."""
+def _make(folder: Path, mode: int) -> None:
+    """Make a directory with a mode that no mask changes."""
     folder.mkdir(mode=0o700)
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if os.fstat(file).st_uid != os.geteuid():
             raise PermissionError(1, "it belongs to somebody else already")
-        os.fchown(file, -1, gid)
         os.fchmod(file, mode)
     finally:
         os.close(file)
@@ -85,7 +81,7 @@ def scratch(path: str) -> Iterator[None]:
     """Make the folder of an instance's layers, and remove it at the end."""
     folder = Path(path)
     try:
-        _make(folder, 0o700)
+        _make(folder, 0o711)
     except OSError as error:
         raise PlatformError(
             f"cannot make the instance's folder {folder}: {error.strerror}",

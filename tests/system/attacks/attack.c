@@ -6,6 +6,8 @@
  *   VICTIM     a file on the host that nobody but root may read or write
  *   FOLDER     a directory on the host that nobody but root may enter
  *   DISK       major:minor of the host's disk
+ *   HIDDEN     a directory below /usr with a file, a socket and a pipe, all for root alone
+ *   KEY        the name of a key of root's user
  *   PORT       a TCP port on the host's loopback at which somebody listens
  *   GHOST      name of processes that outlive it, if they can
  */
@@ -303,6 +305,30 @@ static void read_secrets(void) {
     }
 }
 
+/* What everybody sees in a directory of the system's, and only root may use. */
+static void use_what_only_root_may(void) {
+    char path[300], byte;
+    snprintf(path, sizeof path, "%s/file", given("HIDDEN"));
+    int file = open(path, O_RDONLY);
+    if (file >= 0 && read(file, &byte, 1) == 1) reached("read %s", path);
+    snprintf(path, sizeof path, "%s/pipe", given("HIDDEN"));
+    if (open(path, O_RDONLY | O_NONBLOCK) >= 0) reached("opened %s", path);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/socket", given("HIDDEN"));
+    int asking = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (connect(asking, (struct sockaddr *)&address, sizeof address) == 0) reached("connected to %s", address.sun_path);
+}
+
+static void take_keys(void) {
+    /* Keyrings of the thread, the process, the session and the user, and of the user's sessions. */
+    for (int ring = -1; ring >= -5; ring--) {
+        char text[64];
+        long key = syscall(SYS_keyctl, 10 /* KEYCTL_SEARCH */, ring, "user", given("KEY"), 0);
+        if (key > 0) reached("found the key of root's user in %d", ring);
+        if (key > 0 && syscall(SYS_keyctl, 11 /* KEYCTL_READ */, key, text, sizeof text) > 0) reached("read it");
+    }
+}
+
 static void watch_the_host(void) {
     struct {
         uint32_t type, size;
@@ -424,6 +450,8 @@ static const struct {
     {"change_the_hosts_kernel", change_the_hosts_kernel},
     {"enter_other_namespaces", enter_other_namespaces},
     {"read_secrets", read_secrets},
+    {"use_what_only_root_may", use_what_only_root_may},
+    {"take_keys", take_keys},
     {"watch_the_host", watch_the_host},
     {"reach_the_network", reach_the_network},
     {"forge_a_marker", forge_a_marker},

@@ -1,0 +1,64 @@
+"""Users of sandboxes whom this machine does not know, so that root of a sandbox is nobody here.
+
+Where root runs a sandbox, root in it would otherwise be root to the kernel: files, sockets and
+pipes of root's that the sandbox shows, and keys of root's, would be in reach.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import zlib
+from pathlib import Path
+
+from tare.platforms.layer import View
+
+#: As many as a distribution has for itself.
+COUNT = 65_536
+#: Where there are hardly accounts: far above them, and below what programs take for negative.
+FIRST, LAST = 0x4000_0000, 0x6FFF_0000
+OWN = Path("/proc/self/uid_map")
+
+
+def base(outer: View, name: str) -> int | None:
+    """Return whom this machine takes for a sandbox's root.
+
+    Parameters
+    ----------
+    outer : View
+        Where the sandbox stands.
+    name : str
+        Of what has these users for itself; the same name has the same.
+
+    Returns
+    -------
+    int or None
+        Another ``COUNT - 1`` users follow. None: it is who starts it, for nobody there is root of
+        this machine.
+    """
+    if not outer.host_files or os.geteuid() != 0 or not _has_all():
+        return None
+    places = (LAST - FIRST) // COUNT
+    first = zlib.crc32(name.encode()) % places
+    return next(
+        user
+        for user in (FIRST + (first + i) % places * COUNT for i in range(places))
+        if not _is_known(user)
+    )
+
+
+def _has_all() -> bool:
+    """Tell whether root here is root of the machine, who can give away all of its users."""
+    for line in OWN.read_text().splitlines():
+        inside, outside, count = map(int, line.split())
+        if inside == outside == 0 and count > LAST:
+            return True
+    return False
+
+
+def _is_known(user: int) -> bool:
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return True
