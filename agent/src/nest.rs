@@ -25,6 +25,7 @@ use crate::tree::Status;
 use family::{Family, Started};
 use limits::Limits;
 use made::Made;
+use mounts::Binds;
 use spec::Spec;
 
 /// For commands where the environment has none.
@@ -55,7 +56,7 @@ pub fn run(name: &str, spec: &str, argv: &[String]) -> ExitCode {
     };
     let outcome = nest
         .make(name, &spec)
-        .and_then(|()| nest.conduct(argv, spec.directory.as_deref()));
+        .and_then(|()| nest.conduct(argv, &spec));
     if let Err(why) = &outcome {
         // Before what cleaning up may say.
         tell(why);
@@ -147,9 +148,11 @@ impl Nest {
     }
 
     /// Runs the command inside to its end.
-    fn conduct(&mut self, argv: &[String], directory: Option<&str>) -> Result<Status, String> {
+    fn conduct(&mut self, argv: &[String], spec: &Spec) -> Result<Status, String> {
         let doors = self.limits.doors()?;
-        let inside = self.family.start_inside(argv, directory, doors)?;
+        let binds = Binds::new(&spec.binds).map_err(|error| format!("binds: {error}"))?;
+        let directory = spec.directory.as_deref();
+        let inside = self.family.start_inside(argv, directory, doors, binds)?;
         self.users = None;
         give_up_input();
         if let Some(status) = self.family.wait(&inside, None) {

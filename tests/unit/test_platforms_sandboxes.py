@@ -242,6 +242,7 @@ def test_what_is_not_installed_is_told(
     [
         (CRUN, "cgroups in hybrid mode not supported, drop all", "vm/crun"),
         (RUNC, "runc run failed: apply cgroup configuration: Permission denied", "as root"),
+        (RUNC, 'runc run failed: error mounting "proc": operation not permitted', "/proc is whole"),
         (RUNC, "runc run failed: mount /x: no such file or directory", "[platforms.runc]"),
         (BUBBLEWRAP, "bwrap: Can't find source path /x: No such file", "platforms.bubblewrap"),
         (BUBBLEWRAP, "bwrap: Creating new namespace failed: refused", "namespaces"),

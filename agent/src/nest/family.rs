@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use super::mounts::Binds;
 use crate::clock;
 use crate::stream::STDIN;
 use crate::tree::{self, descendants, signal_name, Status, Waiting};
@@ -62,15 +63,17 @@ impl Family {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .process_group(0);
-        launch(command, argv, Vec::new())
+        launch(command, argv, Vec::new(), Binds::default())
     }
 
-    /// Starts the command inside, with this process's own streams, in control groups.
+    /// Starts the command inside, with this process's own streams, in control groups, with mounts
+    /// of its own.
     pub fn start_inside(
         &self,
         argv: &[String],
         directory: Option<&str>,
         doors: Vec<File>,
+        binds: Binds,
     ) -> Result<Started, String> {
         let (program, rest) = argv.split_first().ok_or("no command to start inside")?;
         let mut command = Command::new(program);
@@ -78,7 +81,7 @@ impl Family {
         if let Some(directory) = directory {
             command.current_dir(directory);
         }
-        launch(command, argv, doors)
+        launch(command, argv, doors, binds)
     }
 
     /// Waits until a process has ended; None: the time is over, or everything is to end.
@@ -216,12 +219,18 @@ impl Started {
 }
 
 /// Starts a process that ends with this one, in control groups.
-fn launch(mut command: Command, argv: &[String], doors: Vec<File>) -> Result<Started, String> {
+fn launch(
+    mut command: Command,
+    argv: &[String],
+    doors: Vec<File>,
+    binds: Binds,
+) -> Result<Started, String> {
     let parent = std::process::id() as libc::pid_t;
     let begin = move || {
         for mut door in &doors {
             door.write_all(b"0")?;
         }
+        binds.enter()?;
         // SAFETY: plain switches and a plain question; the set is initialised.
         unsafe {
             // What this process only reads of is to end what it starts.

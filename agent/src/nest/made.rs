@@ -47,13 +47,9 @@ impl Made {
                 .map_err(|error| format!("cannot make the link {path}: {error}"))?;
             self.0.push(Thing::Entry(path.into()));
         }
-        if !spec.binds.is_empty() {
-            mounts::alone().map_err(|error| format!("cannot have mounts of its own: {error}"))?;
-        }
         for (source, path) in &spec.binds {
             mounts::point(source, path)
-                .and_then(|()| mounts::bind(source, path))
-                .map_err(|error| format!("cannot show {source} at {path}: {error}"))?;
+                .map_err(|error| format!("cannot show {source}: {error}"))?;
         }
         Ok(())
     }

@@ -107,6 +107,8 @@ class Container(Layer):
             return None
         if "cgroup" in said and "read-only file system" in said:
             return f"docker/{name}, or vm/{name}   (where control groups can be written)"
+        if '"proc"' in said and "not permitted" in said:
+            return "run tare on the machine itself, or where /proc is whole (docker --privileged)"
         if "cgroup" in said and "ermission denied" in said:
             return "run it as root or under systemd, on docker, or without a quota or size"
         if "no such file or directory" in said.lower():
