@@ -1,10 +1,14 @@
 """No test asserts how long anything takes, generated examples included."""
 
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
+
+# Whoever starts them in the background has them ignore what some tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tare")

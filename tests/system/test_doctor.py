@@ -5,6 +5,7 @@ Settings are held for moments only, since others may measure here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -177,16 +178,18 @@ def test_it_ends_when_the_time_is_over(untouched: dict[str, str | None]) -> None
     assert "Put back" in done.stdout
 
 
-def held(*words: str) -> subprocess.Popen[str]:
-    """Start a holder and return when it holds."""
-    process = subprocess.Popen(
+@contextlib.contextmanager
+def held(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a holder and go on when it holds."""
+    with subprocess.Popen(
         [*TARE, "doctor", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("Held"):
-            return process
-    raise AssertionError("it does not hold")
+    ) as process:
+        assert process.stderr is not None
+        try:
+            assert any(line.startswith("Held") for line in process.stderr), "it does not hold"
+            yield process
+        finally:
+            process.kill()
 
 
 @needs_root

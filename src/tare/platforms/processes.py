@@ -126,12 +126,13 @@ def weight(name: str) -> Weight | None:
         for pid in parents
         if word.search(_read(PROC / str(pid) / "cmdline")) and not _is_others(_owner(pid))
     }
-    outer = parents.get(inner or 0)
-    while outer in parents and started[outer] >= started[os.getpid()]:
+    own, outer = os.getpid(), parents.get(inner or 0)
+    # What this process itself was started by may be as young as it is.
+    while outer != own and outer in parents and started[outer] >= started[own]:
         roots.add(outer)
         outer = parents[outer]
     of_agent = set() if inner is None else _below(parents, {inner})
-    around = _below(parents, roots - {os.getpid()}) - of_agent
+    around = _below(parents, roots - {own}) - of_agent
     if not around and not of_agent:
         return None
     return Weight(_share(around), _share(of_agent) if of_agent else None)
