@@ -6,9 +6,16 @@ Everything here is a value; nothing is started, looked up on the machine, or wri
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+
+#: Numbers that somebody can have asked for: a plan may come from anywhere.
+Count = Annotated[int, msgspec.Meta(ge=1, le=10**9)]
+Bytes = Annotated[int, msgspec.Meta(ge=1, le=1 << 60)]
+Positive = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+Duration = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
+Proportion = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 #: Factors that tare itself knows how to set; any other becomes a placeholder in the command
 #: (``{name}``) and an environment variable (``TARE_NAME``).
@@ -45,7 +52,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     #: Parameters of the kernel, e.g. {"size": 65536}.
     parameters: dict[str, int] = {}
     #: Executions inside one timed region; None: found once, on bare, then frozen.
-    repetitions: int | None = None
+    repetitions: Count | None = None
     command: tuple[str, ...] | None = None
     #: The command is words for the agent itself, which is wherever the platform is: no file of
     #: the user's is needed.
@@ -60,7 +67,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     input: str | None = None
     #: Keep standard output and error of every iteration.
     capture: bool = False
-    timeout_s: float | None = None
+    timeout_s: Positive | None = None
 
 
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,10 +81,10 @@ class SizeSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One ``[sizes.NAME]``: cores and memory given to each instance of the platform."""
 
     #: CPU time a second of time, by a quota: 0.5 is half of a CPU.
-    cores: float | None = None
+    cores: Positive | None = None
     #: Whole CPUs that it is confined to, chosen by the machine's topology.
-    cpuset: int | None = None
-    memory_bytes: int | None = None
+    cpuset: Count | None = None
+    memory_bytes: Bytes | None = None
 
 
 #: Cores and GiB of PINNING's instance types (Table 2).
@@ -123,7 +130,7 @@ def listed_cpus(pinning: str) -> tuple[int, ...] | None:
 class NetworkSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[network]``: in which trials take place, the command on its first host."""
 
-    hosts: int = 2
+    hosts: Count = 2
     #: Commands that run on every host but the first while the session lasts, such as a server.
     serve: tuple[tuple[str, ...], ...] = ()
     #: Every trial begins with the level's initial budget, or with what the last of it has left.
@@ -131,25 +138,25 @@ class NetworkSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     #: Before a trial: at once, after so many seconds, or when every bucket is full again.
     rest: Literal["none", "refill"] | float = "none"
     #: How often the tokens that are left are written down.
-    log_s: float = 0.1
+    log_s: Positive = 0.1
 
 
 class WindowSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``[window]``: each trial does its work over and over through a stretch of time."""
 
     #: Whole periods of the quota that a window spans, at least.
-    periods: int = 20
+    periods: Count = 20
 
 
 class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When enough is enough: a fixed n, or a precision within a budget."""
 
     #: Fixed number of trials per cell, decided beforehand; None: by precision.
-    trials: int | None = None
+    trials: Count | None = None
     #: Target half-width of the quantile's interval, relative.
-    precision: float = 0.02
+    precision: Positive = 0.02
     #: The quantile that the target is about; the median by default.
-    quantile: float = 0.5
+    quantile: Proportion = 0.5
     #: Stop by a confidence sequence, for exchangeable trials only.
     anytime: bool = False
     #: Metrics that must reach the precision beside the experiment's own.
@@ -158,10 +165,10 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     #: block, until every verdict is safe.
     compare: str | None = None
     #: With ``compare``: stop where every ratio is safely below or above 1 + gate.
-    gate: float | None = None
+    gate: Positive | None = None
     #: Time for measuring in one session, shared over all cells; outranks n and precision.
     #: None: n alone bounds the experiment.
-    budget_s: float | None = 600.0
+    budget_s: Positive | None = 600.0
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -183,26 +190,26 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     #: The metric that the stopping rule and the answers are about; None: kernel_cpu_ns where
     #: every workload is a kernel, otherwise wall_ns.
     metric: str | None = None
-    seed: int = 1
+    seed: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)] = 1
     order: Literal["blocks", "sequential"] = "blocks"
     stopping: Stopping = Stopping()
     #: Margin of practical importance for "is it different?".
-    margin: float = 0.02
+    margin: Positive = 0.02
     #: Shift of the mean and growth of the spread beyond which workers disturb each other.
-    parallel_shift: float = 0.05
-    parallel_growth: float = 0.50
-    iterations: int = 1
-    warmup: int = 0
+    parallel_shift: Positive = 0.05
+    parallel_growth: Positive = 0.50
+    iterations: Count = 1
+    warmup: Annotated[int, msgspec.Meta(ge=0, le=10**9)] = 0
     process: Literal["fresh", "same"] = "fresh"
     tail: Literal["loaded", "stop"] = "loaded"
     instances: Literal["own", "shared"] = "own"
     fresh: Literal["platform", "trial"] = "platform"
     #: Seconds between trials.
-    rest_s: float = 0.0
+    rest_s: Duration = 0.0
     #: How long descendants of a command may outlive it.
-    linger_s: float = 1.0
+    linger_s: Duration = 1.0
     #: Number of generated inputs that trials cycle through (kernels): 1 keeps one input.
-    inputs: int = 1
+    inputs: Count = 1
     #: Leave out platforms and loads that are not available, and say so.
     skip_missing: bool = False
     #: In which trials take place if ``network`` is a factor.
@@ -211,7 +218,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     #: execution is timed.
     window: WindowSpec | None = None
     #: Period of CPU quotas, after which the kernel hands out CPU time anew.
-    quota_period_s: float = PERIOD_S
+    quota_period_s: Positive = PERIOD_S
     #: Probe the machine for five seconds before and after each session.
     fingerprint: bool = True
 
@@ -265,18 +272,18 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One workload at one level of every factor."""
 
     #: Number of the cell in the order of the experiment file, from 0.
-    cell: int
+    cell: Annotated[int, msgspec.Meta(ge=0, lt=10**9)]
     workload: WorkloadSpec
     platform: str = "bare"
-    workers: int = 1
+    workers: Count = 1
     #: One of ``PINNINGS``, or a list of CPUs.
     pinning: str = "none"
     load: str = NO_LOAD
     size: str = WHOLE_SIZE
     #: CPU time that all workers of an instance may take a second of time; None: no limit.
-    quota: float | None = None
+    quota: Positive | None = None
     #: Seconds after which that is handed out anew; None: the experiment's quota_period_s.
-    period: float | None = None
+    period: Positive | None = None
     #: As written: ``bucket:c5.xlarge budget=100Gbit``; None: no factor of the experiment.
     network: str | None = None
     #: Levels of the user's own factors.

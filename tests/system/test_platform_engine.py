@@ -141,13 +141,16 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproce
     made = [f"--data-root={tmp_path}/data", f"--exec-root={tmp_path}/exec"]
     address = f"unix://{tmp_path}/docker.sock"
     command = [*nested.ENGINE, *made, f"--pidfile={tmp_path}/pid", "--host", address]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    with (tmp_path / "said").open("w") as said:
+        process = subprocess.Popen(command, stderr=said)
     monkeypatch.setenv("DOCKER_HOST", address)
     try:
         deadline = time.monotonic() + PATIENCE_S
         while subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
-            if process.poll() is not None or time.monotonic() > deadline:
-                pytest.skip("a second engine does not start here")
+            assert time.monotonic() < deadline, (tmp_path / "said").read_text()
+            if process.poll() is not None:
+                last = (tmp_path / "said").read_text().splitlines()[-1:]
+                pytest.skip(f"a second engine does not start here: {last}")
             time.sleep(0.1)
         yield process
     finally:

@@ -14,7 +14,7 @@ import pytest
 
 from tare import agent, lease, platforms, record, remnants
 from tare.errors import AgentError, PlatformError
-from tare.platforms import podman
+from tare.platforms import podman, session_folder
 
 pytestmark = pytest.mark.system
 
@@ -29,23 +29,24 @@ def own(place: platforms.Place, *words: str) -> str:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[platforms.Place]:
+def place() -> Iterator[platforms.Place]:
     """A place of whose container nothing may be left."""
     found = platforms.availability("podman")
     if not found.works:
         pytest.skip(f"podman: {found.why}")
-    name = f"{lease.new_name()}-0"
-    given = platforms.Place(name=name, shared=str(tmp_path))
-    yield given
-    deadline = time.monotonic() + PATIENCE_S
-    while left := [
-        own(place, "ps", "--all", "--quiet", f"--filter=name={name}"),
-        *tmp_path.glob("tare-*"),
-    ]:
-        if left == [""]:
-            break
-        assert time.monotonic() < deadline, left
-        time.sleep(0.05)
+    session = lease.new_name()
+    name = f"{session}-0"
+    with session_folder.made(session) as shared:
+        yield platforms.Place(name=name, shared=str(shared))
+        deadline = time.monotonic() + PATIENCE_S
+        while left := [
+            own(place, "ps", "--all", "--quiet", f"--filter=name={name}"),
+            *shared.parent.glob("*.layers/*"),
+        ]:
+            if left == [""]:
+                break
+            assert time.monotonic() < deadline, left
+            time.sleep(0.05)
 
 
 def held(pid: int, controller: str, file: str) -> str:

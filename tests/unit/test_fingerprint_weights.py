@@ -29,7 +29,10 @@ def resident(stack: str, factor: float, *, emulated: bool = False) -> Resident:
     """Make up a platform on which all takes so many times as long as on the bare machine."""
     random = np.random.default_rng(3)
     choice = choose(catalogue().probes, ["syscall", "memory.bandwidth.copy"], "quick", {})
-    one = Resident(stack=stack, choice=choice, name="tare-000000-0", shared="", folder=Path("/tmp"))
+    folder = Path("/tmp")
+    one = Resident(
+        stack=stack, choice=choice, name="tare-000000-0", shared="", folder=folder, layers=folder
+    )
     one.starts = [700 * MS, *range(300 * MS, 307 * MS, MS)]
     one.stops = list(range(10 * MS, 17 * MS, MS))
     for n in range(20):

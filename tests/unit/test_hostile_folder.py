@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -106,3 +107,30 @@ def test_root_works_in_no_folder_of_others(folder: Path, monkeypatch: pytest.Mon
         pass
     monkeypatch.setenv("SUDO_UID", "54321")
     store.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("experiment.stopping.quantile", 2147483648),
+        ("experiment.stopping.trials", -1),
+        ("experiment.stopping.precision", 0),
+        ("experiment.margin", 1e308),
+        ("experiment.seed", 1 << 64),
+        ("cells.0.cell", 1e18),
+        ("cells.0.workers", 0),
+    ],
+)
+def test_a_plan_with_a_number_that_nobody_asked_for_is_refused(
+    folder: Path, name: str, value: float
+) -> None:
+    plan = json.loads((folder / "plan.json").read_text())
+    *above, last = name.split(".")
+    at = plan
+    for key in above:
+        at = at[int(key) if key.isdigit() else key]
+    assert last in at
+    at[last] = value
+    (folder / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(StoreError, match="damaged"):
+        store.load(folder)

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rand_pcg::rand_core::RngCore;
@@ -100,6 +100,8 @@ impl<'a> Place<'a> {
         let mut options = File::options();
         let options = options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+        // Of random numbers; on other platforms root is another user, and reads the same file.
+        file.set_permissions(fs::Permissions::from_mode(0o644))?;
         let mut random = self.round.random();
         let mut chunk = vec![0; CHUNK.min(bytes as usize)];
         let mut left = bytes as usize;

@@ -185,3 +185,10 @@ def folder_in_memory() -> Iterator[Path]:
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the options that were given."""
     return {key: value for key, value in options.items() if value is not None}
+
+
+def how_to_see(why: str, capture: bool) -> str | None:
+    """Say how to see what a command that failed said, where it said anything."""
+    # What did not start has said nothing.
+    spoke = any(words in why for words in (" ended with ", " ended by ", " exceeded "))
+    return "--capture shows what it said" if spoke and not capture else None

@@ -11,8 +11,15 @@ import typer
 
 from tare.cli import output, where
 from tare.cli.against import Stored, against
-from tare.cli.command_line import factors, given, split, workload
-from tare.cli.comparing import Execution, Wanted, check_complete, measure, prepare, tell
+from tare.cli.command_line import factors, given, how_to_see, split, workload
+from tare.cli.comparing import (
+    Execution,
+    Wanted,
+    check_complete,
+    measure,
+    prepare,
+    tell,
+)
 from tare.errors import ExperimentError, TrialError
 
 if TYPE_CHECKING:
@@ -205,6 +212,7 @@ def compare(
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
+    from tare.findings.disturbance import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
@@ -216,9 +224,11 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
         hopeless = failing(results, "workload")
         if hopeless:
             # The others were compared and told; a gate must not pass without this one.
+            why = "; ".join(failures(results, hopeless))
             raise TrialError(
-                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing",
-                None if execution.capture else "--capture shows what it said",
+                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing: "
+                + why,
+                how_to_see(why, execution.capture),
             )
         check_complete(results, execution, code)
         return code
@@ -277,15 +287,9 @@ def _differences(folder: Path, execution: Execution) -> tuple[Results, tuple[Dif
     results = conclude.results_of(folder)
     found = differences(results)
     if isinstance(found, str):
-        for failed in failures(results):
-            output.err.print(f"Failed   {failed}")
         said = evidence(results)
         if said:
             output.err.print(said)
-        hint = (
-            "run the command by itself"
-            if execution.capture
-            else "--capture shows what a command that failed said"
-        )
-        raise TrialError(found, hint)
+        why = "; ".join(failures(results))
+        raise TrialError(f"{found} {why}".strip(), how_to_see(why, execution.capture))
     return results, found

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import output
-from tare.cli.command_line import COMMAND_LINE, as_option, folder_in_memory, metric_name
+from tare.cli.command_line import (
+    COMMAND_LINE,
+    as_option,
+    folder_in_memory,
+    how_to_see,
+    metric_name,
+)
 from tare.errors import ExperimentError, IncompleteError, InterruptError, TrialError
 
 if TYPE_CHECKING:
@@ -93,9 +99,7 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
         ) from error
     except TrialError as error:
         _say_evidence(folder)
-        raise TrialError(
-            error.message, None if execution.capture else "--capture shows what it said"
-        ) from error
+        raise TrialError(error.message, how_to_see(error.message, execution.capture)) from error
 
 
 def _say_evidence(folder: Path) -> None:

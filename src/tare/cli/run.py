@@ -14,6 +14,7 @@ from tare.cli.command_line import (
     as_option,
     factors,
     folder_in_memory,
+    how_to_see,
     metric_name,
     workload,
 )
@@ -171,10 +172,10 @@ def run(
             # What failed, and how, is a result too.
             failure = error
         summary = summarize(folder, ended)
-        if json is not None:
-            output.write_json(summary.as_json(), json)
         if json != "-":
             show(summary, out, platform)
+        if json is not None:
+            output.write_json(summary.as_json(), json)
         if failure is not None:
             said = summary.evidence()
             if said:
@@ -219,6 +220,4 @@ def _hint(command: list[str], capture: bool, why: str) -> str | None:
         return f"a line for the shell needs a shell: tare run -- sh -c '{command[0]}'"
     if why.startswith("the server ") or ": the server " in why:
         return "--serve: a command that stays until it is ended"
-    # What did not start has said nothing.
-    spoke = any(words in why for words in (" ended with ", " ended by ", " exceeded "))
-    return "--capture shows what it said" if spoke and not capture else None
+    return how_to_see(why, capture)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tare.results import Results
@@ -38,9 +40,11 @@ def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
     return most, found[most]
 
 
-def failures(results: Results) -> list[str]:
-    """Tell of each workload which trials failed, and why."""
+def failures(results: Results, workloads: Sequence[str] | None = None) -> list[str]:
+    """Tell of each workload, or of some, which trials failed, and why."""
     trials = results.trial_table
+    if workloads is not None:
+        trials = trials[trials["workload"].isin(workloads)]
     failed = trials[trials["status"] == "failed"]
     told = []
     for name, some in failed.groupby("workload", sort=False):

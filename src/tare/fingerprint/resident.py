@@ -32,6 +32,8 @@ class Resident:
         Its instances are called NAME-NUMBER and see this directory,
     folder : Path
         which lies in this one.
+    layers : Path
+        Where their layers make files.
     """
 
     stack: str
@@ -39,6 +41,7 @@ class Resident:
     name: str
     shared: str
     folder: Path
+    layers: Path
     given: Given = field(default_factory=Given)
     #: Nanoseconds, in order of time; the first is cold.
     starts: list[int] = field(default_factory=list)
@@ -80,6 +83,7 @@ class Resident:
         place = platforms.Place(
             name=f"{self.name}-{self._started}",
             shared=self.shared,
+            folder=str(self.layers),
             writable=True,
         )
         self._started += 1

@@ -104,6 +104,7 @@ class _Session:
             name=f"{self._name}-{number}",
             shared=str(self._folder / self._name / "shared"),
             folder=self._folder,
+            layers=session_folder.MEMORY / self._name,
         )
 
     def _lacking(self, stack: str) -> dict[str, str]:
@@ -115,6 +116,9 @@ class _Session:
         with ExitStack() as stack:
             stack.enter_context(remnants.lease(self._name, [self._folder]))
             stack.enter_context(session_folder.made(self._name, self._folder, writable=True))
+            if self._folder != session_folder.MEMORY:
+                # Users of sandboxes must get to what layers make, wherever the disk's folder is.
+                stack.enter_context(session_folder.made(self._name))
             for one in self._residents:
                 stack.callback(one.stop)
             try:

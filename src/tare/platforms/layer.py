@@ -35,8 +35,10 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     #: Names everything that is made for it, e.g. ``tare-1a2b3c-0``.
     name: str
-    #: Host directory, in memory, that every instance shows, read-only unless it is ``writable``.
+    #: Host directory that every instance shows, read-only unless it is ``writable``.
     shared: str
+    #: The session's directory in memory; None: ``shared`` lies in it.
+    folder: str | None = None
     #: Whether the agent inside is to make files there: for probes, never beside what is measured.
     writable: bool = False
     #: As whom commands run that are not to have root's rights, where there are users of the host.
@@ -60,7 +62,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def scratch(self) -> str:
         """Host directory of this instance alone, for what its layers make; not shown inside."""
-        return str(Path(self.shared).parent / f"{self.name}.layers")
+        folder = Path(self.shared).parent if self.folder is None else Path(self.folder)
+        return str(folder / f"{self.name}.layers")
 
     @property
     def quota_us(self) -> int:
