@@ -92,9 +92,10 @@ def write_text(text: str, destination: str, option: str) -> None:
         try:
             Path(destination).write_text(text, encoding="utf-8")
         except OSError as error:
+            # Without its cause: it is not where the results are that has no room.
             raise StoreError(
                 f"cannot write {destination}: {error.strerror}", f"choose another {option} FILE"
-            ) from error
+            ) from None
     written.add(destination)
 
 
