@@ -88,10 +88,7 @@ fn refused(command: &str, path: &CString, tried: usize, error: &io::Error) -> St
         Some(libc::EACCES) if path.is_dir() => format!("{shown} is a directory, not a program"),
         Some(libc::EACCES) => match path.metadata().map(|file| file.mode() & 0o111) {
             Ok(0) => format!("{shown} is not executable (chmod +x?)"),
-            _ => format!(
-                "{shown} may not be executed by who runs it here, who may be another user than \
-                 outside (chmod a+rx?)"
-            ),
+            _ => format!("{shown} is not executable for the user who runs it here (chmod a+rx?)"),
         },
         Some(libc::ENOEXEC) => {
             format!("{shown} is no program: neither a binary for this machine nor begins with #!")

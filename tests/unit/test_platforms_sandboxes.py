@@ -246,6 +246,7 @@ def test_what_is_not_installed_is_told(
         (RUNC, "runc run failed: mount /x: no such file or directory", "[platforms.runc]"),
         (BUBBLEWRAP, "bwrap: Can't find source path /x: No such file", "platforms.bubblewrap"),
         (BUBBLEWRAP, "bwrap: Creating new namespace failed: refused", "namespaces"),
+        (BUBBLEWRAP, "cannot make a user namespace: No space left on device", "user.max_user"),
         (NSPAWN, "Failed to mount /usr/lib/os-release (type n/a)", "os-release"),
         (GVISOR, "creating platform: kvm: opening /dev/kvm", 'platform = "ptrace"'),
     ],

@@ -1,7 +1,7 @@
 //! A user namespace whose root is nobody outside.
 //!
 //! Who makes it is a user in it as well, the one after root: what sets up a sandbox in it can still
-//! reach what is to be shown, and then becomes its root (`become`), who cannot.
+//! reach what is to be shown, and then becomes its root (`shed`), who cannot.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

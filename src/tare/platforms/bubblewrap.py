@@ -80,7 +80,7 @@ class Bubblewrap(Layer):
 
     def mend(self, said: str) -> str | None:
         """Name the switch that forbids user namespaces, or the path that is not there."""
-        if "bwrap:" not in said:
+        if "bwrap:" not in said and "user namespace" not in said:
             return None
         if "Can't find source path" in said:
             return "[platforms.bubblewrap] root, show: name what is there"
