@@ -14,7 +14,7 @@ use crate::clock;
 use crate::descriptors;
 use crate::launch::{self, Strings};
 use crate::record::{Probe, Trial};
-use crate::tree::{self, Status, Waiting};
+use crate::tree::{self, Change, Status, Waiting};
 use crate::worker::{Order, BINARY_FD, CONTROL_FD};
 
 /// The workers of this instance, kept from trial to trial.
@@ -272,6 +272,15 @@ impl Member {
         }
     }
 
+    /// Waits for it to end by itself, which it does not do while somebody keeps it stopped.
+    fn end_or_wait(&mut self) -> Option<Status> {
+        if self.end.is_none() && tree::ends_or_stops(self.pid) == Change::Stopped {
+            // SAFETY: it has not been waited for, so that its id is nobody else's.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        }
+        self.wait()
+    }
+
     fn wait(&mut self) -> Option<Status> {
         if self.end.is_none() {
             self.end = tree::wait(self.pid).ok().map(|(status, _)| status);
@@ -289,7 +298,7 @@ impl Drop for Crew {
             let _ = member.control.shutdown(Shutdown::Both);
         }
         for number in 0..self.members.len() {
-            if self.members[number].wait() != Some(Status::Exited(0)) {
+            if self.members[number].end_or_wait() != Some(Status::Exited(0)) {
                 self.bury(number);
             }
         }

@@ -156,9 +156,11 @@ impl Nest {
         self.users = None;
         give_up_input();
         if let Some(status) = self.family.wait(&inside, None) {
-            if let Status::Killed(_) = status {
-                // Nobody asked for it, and it could not say so itself.
-                let memory = match self.limits.ran_out_of_memory() {
+            let short_of_memory = self.limits.ran_out_of_memory();
+            // Nobody asked for it, and it could not say so itself.
+            let was_killed = matches!(status, Status::Killed(_));
+            if was_killed || (short_of_memory && status != Status::Exited(0)) {
+                let memory = match short_of_memory {
                     true => ": its control group has too little memory",
                     false => "",
                 };

@@ -147,6 +147,35 @@ pub fn is_stopped(pid: libc::pid_t) -> bool {
     }
 }
 
+/// What a child was waited for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    Ended,
+    Stopped,
+}
+
+/// Waits for a child to end, which is then still to be waited for, or to be stopped by a signal.
+pub fn ends_or_stops(pid: libc::pid_t) -> Change {
+    loop {
+        // SAFETY: writes one siginfo.
+        let (result, code) = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let options = libc::WEXITED | libc::WSTOPPED | libc::WNOWAIT;
+            let id = pid as libc::id_t;
+            (
+                libc::waitid(libc::P_PID, id, &mut info, options),
+                info.si_code,
+            )
+        };
+        match (result, code) {
+            (0, libc::CLD_STOPPED) => return Change::Stopped,
+            (0, _) => return Change::Ended,
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+            _ => return Change::Ended,
+        }
+    }
+}
+
 /// Waits for a child to end.
 pub fn wait(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
     // SAFETY: writes a status and one rusage.

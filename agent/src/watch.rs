@@ -27,14 +27,26 @@ impl Signals {
         }
     }
 
-    /// Takes the next signal that has come, if any.
+    /// Takes the next signal that has come, if any. The first process of a namespace is asked to
+    /// end from outside alone: who sends a signal from there has no number here.
     pub fn take(&self) -> Option<libc::c_int> {
+        let first = std::process::id() == 1;
+        loop {
+            let (signal, sender) = self.next()?;
+            if !first || signal == libc::SIGCHLD || sender == 0 {
+                return Some(signal);
+            }
+        }
+    }
+
+    fn next(&self) -> Option<(libc::c_int, u32)> {
         // SAFETY: reads at most one record into room for one.
         unsafe {
             let mut signal: libc::signalfd_siginfo = std::mem::zeroed();
             let size = std::mem::size_of_val(&signal);
             let read = libc::read(self.0.as_raw_fd(), (&raw mut signal).cast(), size);
-            (read == size as isize).then_some(signal.ssi_signo as libc::c_int)
+            let taken = (signal.ssi_signo as libc::c_int, signal.ssi_pid);
+            (read == size as isize).then_some(taken)
         }
     }
 }

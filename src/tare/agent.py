@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 #: A line longer than this is not a record (bounds what a peer can make us hold).
 LINE_LIMIT = 1 << 20
+#: An agent ends at once when nobody speaks to it any more; more than this means that it hangs.
+END_S = 5.0
+#: How long what is around a hanging agent may take to end all that it started.
+CLEANING_S = 30.0
 
 
 @cache
@@ -181,17 +185,22 @@ class ProcessChannel:
         return line
 
     def close(self) -> None:
-        """Close the agent's standard input and wait for its end; kill it if it stays."""
+        """Close the agent's standard input and wait for its end; end it if it stays."""
         if not self._in.closed:
             self._in.close()
         # An agent that blocks on a full pipe would never see the end of its input.
         self._selector.close()
         self._out.close()
         try:
-            self.process.wait(timeout=5)
+            self.process.wait(timeout=END_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            # Whatever is around the agent may have more to end than itself.
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=CLEANING_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
         if self.process.stderr is not None:
             self.process.stderr.close()
 

@@ -14,7 +14,7 @@ from tare import registry
 from tare.errors import PlatformError
 from tare.lease import Lease, Remnant
 from tare.network import remnants as networks
-from tare.platforms import groups, processes
+from tare.platforms import groups, processes, users
 from tare.settings import kept
 
 #: Directories in which sessions keep files, each in one of its own.
@@ -147,7 +147,7 @@ def _processes() -> list[Remnant]:
     return [
         Remnant(p.name, f"process {p.pid} ({Path(p.argv[0]).name})", partial(processes.kill, p))
         for p in processes.named()
-        if p.user == os.geteuid()
+        if _is_own(p.user)
     ]
 
 
@@ -181,6 +181,10 @@ def _groups() -> list[Remnant]:
 
 def _is_ours(path: Path) -> bool:
     try:
-        return path.lstat().st_uid == os.geteuid()
+        return _is_own(path.lstat().st_uid)
     except OSError:
         return False
+
+
+def _is_own(user: int) -> bool:
+    return user == os.geteuid() or users.is_of_sandbox(user)

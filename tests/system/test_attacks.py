@@ -232,11 +232,13 @@ def test_nothing_is_reached_from_inside(
     left_out = [SPEAKING] if "look_into_the_agent" in known else []
     workloads = {"all": ["all", *left_out], "kill": ["kill"], "multiply": ["multiply"]}
     if stack not in STOPPED:
-        workloads["stop"] = ["stop"]
+        workloads |= {what: [what] for what in ("stop", "hold", "freeze")}
     workloads["after"] = ["nothing"]
     done = measured(host, stack, out, workloads, as_caller=as_caller)
     assert host.haunted() == []
     host.check()
+    left = [path for path in Path("/sys/fs/cgroup").rglob("litter*") if path.is_dir()]
+    assert left == []
     results = tare.open(out)
     attacks, kills, stops, after = (
         results.trials()[results.trials()["workload"] == name]

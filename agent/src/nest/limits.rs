@@ -9,6 +9,8 @@ use super::spec::Group;
 use crate::cgroup::{lists, places, unified, with, Leaf, Place, Version};
 
 const CONTROLLERS: [&str; 7] = ["cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "io"];
+/// The hierarchy in which systemd's programs repeat what they make in that of the second version.
+const OF_SYSTEMD: &str = "name=systemd";
 /// How long what was killed may take to leave.
 const EMPTY: Duration = Duration::from_secs(5);
 
@@ -221,7 +223,7 @@ fn holder<'a>(places: &'a [Place], controller: &str) -> Option<&'a Place> {
 }
 
 fn is_of_use(place: &Place) -> bool {
-    let known = |controller: &String| CONTROLLERS.contains(&controller.as_str());
+    let known = |name: &String| name == OF_SYSTEMD || CONTROLLERS.contains(&name.as_str());
     place.version == Version::V2 || place.controllers.iter().any(known)
 }
 

@@ -20,11 +20,17 @@ enum Thing {
     Entry(PathBuf),
 }
 
+/// Of a folder in which everything else is: users of a sandbox pass through it, and others of the
+/// machine are to find nothing there.
+const UNLISTED: u32 = 0o711;
+
 impl Made {
     /// Makes all of it, or says what it could not; what it did make is known then as well.
     pub fn make(&mut self, spec: &Spec) -> Result<(), String> {
         for folder in &spec.folders {
-            folder_of(folder).map_err(|error| format!("cannot make {folder}: {error}"))?;
+            let within = spec.folders.iter().any(|other| is_below(folder, other));
+            folder_of(folder, if within { 0o755 } else { UNLISTED })
+                .map_err(|error| format!("cannot make {folder}: {error}"))?;
             self.0.push(Thing::Folder(folder.into()));
         }
         for (folder, user) in &spec.owners {
@@ -69,9 +75,13 @@ impl Made {
     }
 }
 
-fn folder_of(path: &str) -> io::Result<()> {
-    DirBuilder::new().mode(0o755).create(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+fn folder_of(path: &str, mode: u32) -> io::Result<()> {
+    DirBuilder::new().mode(mode).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path != folder && Path::new(path).starts_with(folder)
 }
 
 fn create(file: &File) -> io::Result<fs::File> {

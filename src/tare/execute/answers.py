@@ -11,7 +11,7 @@ from tare import record
 from tare.agent import Answer, SilenceError
 from tare.errors import AgentError
 from tare.execute.resident import Resident
-from tare.platforms import processes
+from tare.platforms import groups, processes
 
 #: How often it is looked whether those who say nothing still can.
 LOOK_S = 1.0
@@ -72,5 +72,7 @@ def _check(one: Asked) -> None:
     pid = one.resident.instance.host_pid
     if pid is not None and processes.is_stopped(pid):
         raise AgentError("the agent was stopped by a signal")
+    if pid is not None and groups.is_frozen(pid):
+        raise AgentError("the agent was frozen with its control group")
     if one.limit_s is not None and time.monotonic() - one.heard > one.limit_s:
         raise SilenceError(one.limit_s, one.context)

@@ -93,7 +93,7 @@ def _of(job: record.Command) -> Iterator[str]:
     program, *words = job.argv
     path = job.environment.get("PATH", os.defpath)
     at = str(folder / program) if "/" in program else shutil.which(program, path=path)
-    if at is not None and Path(at).is_file():
+    if at is not None and _is_file(Path(at)):
         yield str(Path(at).absolute())
     for word in (*words, *(() if job.input is None else (job.input,))):
         # Options hold files as well: --input=FILE.
@@ -103,7 +103,7 @@ def _of(job: record.Command) -> Iterator[str]:
 
 
 def _is_file(path: Path) -> bool:
-    """Tell whether there is such a file; a word that no file could be called by names none."""
+    """Tell whether there is such a file, as far as this user may know."""
     try:
         return path.is_file()
     except OSError:

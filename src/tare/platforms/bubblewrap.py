@@ -64,7 +64,7 @@ class Bubblewrap(Layer):
         for path in oci.READ_ONLY:
             # To root, who owns what is there, it is open without any right.
             words += ["--ro-bind-try", path, path]
-        words += ["--tmpfs", "/tmp", "--dir", "/tare"]
+        words += ["--perms", "1777", "--tmpfs", "/tmp", "--dir", "/tare"]
         for inside, outside in shown.late:
             # It would close those above a file of root's to all others.
             above = [str(folder) for folder in reversed(PurePosixPath(inside).parents)]
@@ -73,9 +73,8 @@ class Bubblewrap(Layer):
         bind = "--bind" if place.writable else "--ro-bind"
         words += ["--ro-bind", outer.agent, root.AGENT, bind, outer.shared, root.SHARED]
         words += ["--remount-ro", "/", "--chdir", "/", "--", *argv]
-        if user is None:
-            return words
-        made = nest.Nest(users=nest.Users(first=user))
+        # The sandbox outlives bwrap; what is around it ends both.
+        made = nest.Nest() if user is None else nest.Nest(users=nest.Users(first=user))
         return nest.around(words, made, outer, place)
 
     def mend(self, said: str) -> str | None:

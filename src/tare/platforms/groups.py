@@ -171,6 +171,15 @@ def entering(groups: list[Path], argv: list[str]) -> list[str]:
     return ["/bin/sh", "-c", f'{script}; shift; exec "$@"', "tare", *map(str, groups), "--", *argv]
 
 
+def is_frozen(pid: int) -> bool:
+    """Tell whether a process stands still because its group, or one above it, is frozen."""
+    for hierarchy in hierarchies():
+        if hierarchy.version == 2:
+            with contextlib.suppress(OSError):
+                return "frozen 1" in (of(hierarchy, pid) / "cgroup.events").read_text()
+    return False
+
+
 def release(name: str) -> None:
     """Remove the groups of an instance that has ended; what is busy stays for ``cleanup``."""
     for hierarchy in hierarchies():

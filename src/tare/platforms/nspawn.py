@@ -6,6 +6,7 @@ import os
 from pathlib import Path, PurePosixPath
 
 from tare.errors import PlatformError
+from tare.lease import Remnant, session_of
 from tare.platforms import nest, programs, root, users, versions
 from tare.platforms.layer import Layer, Place, Told, View
 from tare.registry import Description
@@ -13,6 +14,9 @@ from tare.registry import Description
 PROGRAM = "systemd-nspawn"
 #: Unknown to systemd's machine manager and its units; what is around it holds it to limits.
 ALONE = ("--register=no", "--keep-unit", "--link-journal=no", "--resolv-conf=off", "--timezone=off")
+
+#: Where it makes a folder for each container, which it leaves where /run is on a disk.
+PROPAGATED = Path("/run/systemd/nspawn/propagate")
 
 #: What it leaves to a container's root beyond what Docker does: with these, root in it could write
 #: to the files of the machine that are shown, and look into the agent.
@@ -81,6 +85,9 @@ class Nspawn(Layer):
         files = [root.AGENT, *late]
         points = _points([*POINTS, *(p for p, _ in shown.all if p not in files)], files)
         made = nest.Nest(
+            # It gives what is inside a group below its own, in which others may be made.
+            group=nest.Group(name=place.name),
+            after=(("rm", "--force", "--dir", "--", f"{PROPAGATED}/{place.name}"),),
             folders=tuple(
                 f"{folder}{path}" for path in ("", "/root", *(f"/root{p}" for p in points))
             ),
@@ -97,6 +104,14 @@ class Nspawn(Layer):
         if "Failed to" in said and "o such file or directory" in said:
             return "[platforms.nspawn] root, show: name what is there"
         return None
+
+    def remnants(self) -> list[Remnant]:
+        """Return the folders that containers left whose end nobody saw."""
+        return [
+            Remnant(path.name, f"directory {path}", path.rmdir)
+            for path in PROPAGATED.glob("tare-*")
+            if session_of(path.name) is not None
+        ]
 
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version."""

@@ -69,7 +69,11 @@ class Container(Layer):
             owners=() if user is None else ((f"{folder}/root", user),),
             binds=binds,
             files=(
-                nest.File(path=f"{folder}/config.json", text=msgspec.json.encode(spec).decode()),
+                nest.File(
+                    path=f"{folder}/config.json",
+                    text=msgspec.json.encode(spec).decode(),
+                    mode=0o600,
+                ),
             ),
             links=tuple((f"{folder}/root{path}", target) for path, target in shown.links),
             group=self.group(place),

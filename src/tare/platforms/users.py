@@ -47,6 +47,11 @@ def base(outer: View, name: str) -> int | None:
     )
 
 
+def is_of_sandbox(user: int) -> bool:
+    """Tell whether this process gives a user to its sandboxes, whose things are then its own."""
+    return os.geteuid() == 0 and FIRST <= user < LAST + COUNT and not _is_known(user)
+
+
 def _has_all() -> bool:
     """Tell whether root here is root of the machine, who can give away all of its users."""
     for line in OWN.read_text().splitlines():

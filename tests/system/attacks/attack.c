@@ -422,6 +422,51 @@ static void multiply(void) {
     usleep(100000);
 }
 
+/* Leaves a process, and keeps those that would end it from doing so: the agent's own ones stand still
+ * while the first of all is asked to end. */
+static void hold(void) {
+    pid_t pids[8];
+    ghost(0);
+    usleep(100000);
+    for (int i = 0, found = ancestors(pids, 8); i < found; i++)
+        if (pids[i] != 1) kill(pids[i], SIGSTOP);
+    for (int number = 1; number < SIGKILL; number++) kill(1, number);
+    kill(1, SIGTERM);
+    sleep(2);
+}
+
+static void put(const char *path, const char *text) {
+    int file = open(path, O_WRONLY);
+    if (file < 0) return;
+    if (write(file, text, strlen(text)) < 0) errno = 0;
+    close(file);
+}
+
+/* The same by a control group, where what is inside has one of its own to make others in. */
+static void freeze(void) {
+    char text[64];
+    uid_t user = getuid();
+    gid_t group = getgid();
+    ghost(0);
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWCGROUP)) return;
+    put("/proc/self/setgroups", "deny");
+    snprintf(text, sizeof text, "0 %d 1", (int)user);
+    put("/proc/self/uid_map", text);
+    snprintf(text, sizeof text, "0 %d 1", (int)group);
+    put("/proc/self/gid_map", text);
+    if (mount("none", "/tmp", "cgroup2", 0, NULL)) return;
+    for (int number = 0; number < 200; number++) {
+        snprintf(text, sizeof text, "/tmp/litter%d", number);
+        mkdir(text, 0755);
+    }
+    for (int pid = 1; pid < 500; pid++) {
+        snprintf(text, sizeof text, "%d", pid);
+        if (pid != getpid()) put("/tmp/litter0/cgroup.procs", text);
+    }
+    put("/tmp/litter0/cgroup.freeze", "1");
+    sleep(2);
+}
+
 static void fill_the_stream(void) {
     char chunk[4096];
     memset(chunk, '\n', sizeof chunk);
@@ -493,6 +538,10 @@ int main(int count, char **words) {
         for (int i = 0, found = ancestors(pids, 8); i < found; i++) kill(pids[i], signal_number);
         if (signal_number == SIGKILL && getenv("EVERYBODY")) kill(-1, SIGKILL);
         sleep(2);
+        return 0;
+    }
+    if (!strcmp(what, "hold") || !strcmp(what, "freeze")) {
+        !strcmp(what, "hold") ? hold() : freeze();
         return 0;
     }
     for (int i = 0; ATTACKS[i].name; i++) {
