@@ -28,6 +28,7 @@ MEMORY = 192 * MIB
 LOOK = """\
 (echo >/x; echo >/usr/x; echo >{shared}/x) 2>/dev/null
 for file in /x /usr/x {shared}/x /home /root/.profile; do test -e $file && echo has $file; done
+echo >/tmp/x 2>/dev/null || echo has no room in /tmp
 for file in /etc/shadow /etc/gshadow; do grep -q . $file 2>/dev/null && echo has $file; done
 cat /proc/net/dev
 """

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections import deque
+from pathlib import Path
 
 import pytest
 
-from tare import record
+from tare import agent, record
 from tare.agent import LINE_LIMIT, Agent, LineBuffer, ProcessChannel
 from tare.errors import AgentError
 
@@ -115,6 +117,23 @@ def test_a_silent_process_is_told_apart_from_one_that_ended() -> None:
     ended = ProcessChannel(["true"])
     assert ended.receive(10) is None
     ended.close()
+
+
+def test_what_is_around_a_hanging_agent_may_clean_up_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "END_S", 0.1)
+    cleaned = tmp_path / "cleaned"
+    script = f"trap 'touch {cleaned}; exit' TERM; echo; while :; do sleep 0.01; done"
+    channel = ProcessChannel(["sh", "-c", script])
+    assert channel.receive(10) == b""
+    channel.close()
+    assert cleaned.exists()
+    monkeypatch.setattr(agent, "CLEANING_S", 0.1)
+    stubborn = ProcessChannel(["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.01; done"])
+    assert stubborn.receive(10) == b""
+    stubborn.close()
+    assert stubborn.process.returncode == -signal.SIGKILL
 
 
 def test_what_a_dead_process_said_is_in_the_error() -> None:

@@ -96,6 +96,17 @@ def test_an_interrupt_and_a_fault(
     assert json.loads(file.read_text())["error"]["exit_code"] == code
 
 
+def test_a_file_that_this_user_may_not_reach_is_no_fault(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert enter(monkeypatch, "run", "--input", "/hidden/in.txt", "--", "cat") == 14
+    assert "tare: /hidden/in.txt cannot be reached: permission denied" in capsys.readouterr().err
+
+
 def test_what_the_command_has_written_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,17 @@ def test_programs_are_looked_for_along_the_path_that_the_command_gets() -> None:
     assert needed([cell("tare-no-such-program")], os.environ) == ()
 
 
+def refused(path: Path) -> bool:
+    raise PermissionError(13, "Permission denied", str(path))
+
+
+def test_what_this_user_may_not_look_at_is_for_the_agent_to_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Path, "is_file", refused)
+    assert needed([cell("/hidden/prog", "/hidden/in.txt")], {}) == ()
+
+
 def test_a_program_given_as_a_word_is_no_file() -> None:
     assert needed([cell("sh", "-c", "true; " * 100)], {}) == needed([cell("sh")], {})
     assert needed([cell("sh", "-c", "true; " * 10_000)], {}) == needed([cell("sh")], {})

@@ -17,7 +17,7 @@ import pytest
 from tare import lease, remnants
 from tare.errors import PlatformError
 from tare.network import remnants as networks
-from tare.platforms import groups, processes
+from tare.platforms import groups, processes, users
 from tare.settings import kept
 
 #: Holds a lease and waits, as a process of its own that can be killed.
@@ -265,6 +265,22 @@ def test_stray_processes_are_found_by_name_and_ended() -> None:
         processes.kill(stray)
         assert process.wait(10) == -signal.SIGKILL
     processes.kill(stray)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has users to give to sandboxes")
+def test_what_runs_as_root_of_a_sandbox_is_found(state: Path) -> None:
+    name = f"{lease.new_name()}-0"
+    script = "import sys; print(flush=True); sys.stdin.read()"
+    argv = ["/usr/bin/python3", "-c", script, "serve", "--name", name]
+    with subprocess.Popen(
+        argv, user=users.FIRST + 7, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        shown = state / "processes" / str(process.pid)
+        shown.symlink_to(f"/proc/{process.pid}")
+        assert any(str(process.pid) in told for told in remnants.cleanup(all=True))
+        assert process.wait(10) == -signal.SIGKILL
 
 
 #: Gets the CPU only when nobody else wants it, and that one alone which it shares with a load.

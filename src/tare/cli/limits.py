@@ -59,25 +59,31 @@ def foreseen(error: BaseException) -> TareError | None:
 
 def _refused(error: OSError) -> TareError | None:
     where = f" for {error.filename}" if error.filename else ""
+    told: TareError | None = None
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            return StoreError(f"no room is left{where}", "free some room, then the same line again")
+            told = StoreError(f"no room is left{where}", "free some room, then the same line again")
         case errno.EROFS:
-            return StoreError(f"nothing can be written{where}: read-only", "choose another place")
+            told = StoreError(f"nothing can be written{where}: read-only", "choose another place")
         case errno.EMFILE | errno.ENFILE:
             files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-            return ResourceError(
+            told = ResourceError(
                 f"too many files are open: {files} may be{where}", "ulimit -n 1024"
             )
         case errno.ENOMEM:
-            return ResourceError(f"memory ran out{where}", "free some, or ulimit -v unlimited")
+            told = ResourceError(f"memory ran out{where}", "free some, or ulimit -v unlimited")
         case errno.EAGAIN:
             processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-            return ResourceError(
+            told = ResourceError(
                 f"no more processes can be started{where}: the limit is {processes}",
                 "ulimit -u, and pids.max of the control group",
             )
-    return None
+        case errno.EACCES if error.filename:
+            told = StoreError(
+                f"{error.filename} cannot be reached: permission denied",
+                "ls -ld of it and of the folders above it, or sudo tare …",
+            )
+    return told
 
 
 def _address_space() -> int | None:
