@@ -184,12 +184,13 @@ def run(
         if save is not None:
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
-            raise IncompleteError(
-                summary.short,
-                "the same command with --resume   (measures more)"
-                if out
-                else "--capture shows what a command that failed said",
-            )
+            if out:
+                hint = "the same command with --resume   (measures more)"
+            elif len(summary.good) < len(summary.trials):
+                hint = "--capture shows what a command that failed said"
+            else:
+                hint = "a longer --budget"
+            raise IncompleteError(summary.short, hint)
         conclude.check_same(summary.caveats, summary.levels_of, out)
 
 
