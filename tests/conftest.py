@@ -9,6 +9,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 # Whoever starts them in the background has them ignore what some tests send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 settings.register_profile("tare", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tare")
