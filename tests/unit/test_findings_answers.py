@@ -12,8 +12,9 @@ from scipy import stats
 from synthetic import MS, Behaviour, make
 
 from tare.experiment import Stopping, WindowSpec
-from tare.findings import all_findings, headline
+from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
+from tare.findings.headline import headline
 from tare.findings.phrasing import percent
 from tare.registry import scan
 from tare.results import Results

@@ -11,7 +11,7 @@ import pytest
 from synthetic import make
 
 from tare.experiment import SizeSpec
-from tare.findings import all_findings
+from tare.findings.answers import all_findings
 from tare.findings.calibrated import find, sentence
 from tare.report.backing import machine_tables
 from tare.results import Results

@@ -8,7 +8,7 @@ import sweeps
 import synthetic
 from sweeps import Sweep
 
-from tare.findings import all_findings
+from tare.findings.answers import all_findings
 from tare.findings.calibration import UNIT
 from tare.findings.headline import headline
 from tare.report.tables import lay

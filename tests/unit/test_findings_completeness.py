@@ -12,8 +12,9 @@ import synthetic
 
 from tare import store
 from tare.experiment import Stopping
-from tare.findings import all_findings, headline
+from tare.findings.answers import all_findings
 from tare.findings.completeness import find, short_cells
+from tare.findings.headline import headline
 from tare.results import Results
 
 FIXED = Stopping(trials=8, budget_s=None)

@@ -9,8 +9,9 @@ import pytest
 from networked import RATES, Program, budgets, make
 from scipy import stats
 
-from tare.findings import all_findings, headline
+from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
+from tare.findings.headline import headline
 from tare.findings.network_cells import Networks, levels_of, networks_of
 from tare.findings.network_course import courses
 from tare.findings.network_slowdown import slowdowns

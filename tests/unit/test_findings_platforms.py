@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from synthetic import MS, Behaviour, make
 
-from tare.findings import all_findings, headline
+from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
+from tare.findings.headline import headline
 from tare.findings.platform_kinds import intensities, kind_of
 from tare.journal import SEEN
 from tare.registry import scan

@@ -20,7 +20,7 @@ from tare.cli import calibrate_sweep, comparing
 from tare.cli.comparing import Wanted
 from tare.cli.summary import summarize
 from tare.errors import ChangedError, StoreError
-from tare.findings import all_findings
+from tare.findings.answers import all_findings
 from tare.findings.caveats import notes, sentences
 from tare.findings.cells import basis_of, cells_of
 from tare.findings.judgement import differences

@@ -18,7 +18,7 @@ from synthetic import Behaviour
 from tare import report, store
 from tare.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.errors import StoreError
-from tare.findings import all_findings
+from tare.findings.answers import all_findings
 from tare.registry import scan
 from tare.report import html, markdown, page, pictures
 from tare.report.charts.rows import of_where

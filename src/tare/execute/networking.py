@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tare.execute.hosts import Hosts
 from tare.execute.request import Request
+
+if TYPE_CHECKING:
+    from tare.execute.hosts import Hosts
 
 
 def network(request: Request, name: str, folder: Path, note: Callable[[str], None]) -> Hosts | None:
@@ -26,6 +29,9 @@ def network(request: Request, name: str, folder: Path, note: Callable[[str], Non
     experiment = request.plan.experiment
     if not experiment.networked:
         return None
+    # Whoever needs no network does not load what makes one.
+    from tare.execute.hosts import Hosts
+
     request.progress.stage("making the network")
     hosts = Hosts(name, experiment, folder, request.user, request.progress.stage, note)
     if request.past.trials and experiment.network.budget == "carry":

@@ -19,7 +19,7 @@ def headline(results: Results, found: Sequence[Finding]) -> list[str]:
     results : Results
         What the findings were made from.
     found : sequence of Finding
-        As :func:`tare.findings.all_findings` gave them.
+        As :func:`tare.findings.answers.all_findings` gave them.
 
     Returns
     -------

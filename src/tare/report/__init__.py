@@ -69,7 +69,7 @@ def write(
 
 
 def _page(folder: Path, findings: Sequence[Finding] | None, results: Results) -> Page:
-    from tare.findings import all_findings
+    from tare.findings.answers import all_findings
     from tare.report import page
     from tare.report.origin import origin
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.findings import caveats, headline, sessions
+from tare.findings import caveats, sessions
 from tare.findings.finding import Finding
+from tare.findings.headline import headline
 from tare.findings.phrasing import counted, duration
 from tare.registry import scan
 from tare.report.backing import doubts, machine_tables, stop_table
