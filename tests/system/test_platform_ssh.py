@@ -39,7 +39,9 @@ def place(server: sshd.Server, tmp_path: Path) -> Iterator[platforms.Place]:
     far.mkdir()
     options = {"ssh": {"config": server.config, "folder": str(far)}}
     name = lease.new_name()
-    yield platforms.Place(name=f"{name}-0", shared=f"/dev/shm/{name}", options=options)
+    yield platforms.Place(
+        name=f"{name}-0", shared=f"/dev/shm/{name}", folder=str(tmp_path), options=options
+    )
     until_empty(far)
 
 

@@ -264,7 +264,8 @@ def test_nothing_is_left_when_tare_is_killed() -> None:
     script = (
         "from tare import platforms\n"
         "options = {'vm': {'accelerator': 'tcg', 'append': 'rdinit=/bin/sleep'}}\n"
-        f"place = platforms.Place(name='{name}-0', shared='{folder}', options=options)\n"
+        f"place = platforms.Place(name='{name}-0', shared='{folder}', folder='{folder}', "
+        "options=options)\n"
         "platforms.start('vm', place)\n"
     )
     folder.mkdir()
