@@ -113,8 +113,11 @@ def execute(
     resume: bool = False,
     as_root: bool = False,
     teardown: bool = False,
+    spent_s: float = 0.0,
 ) -> str:
     """Measure one session into a folder.
+
+    ``spent_s`` seconds of its budget are not for measuring.
 
     Returns
     -------
@@ -142,6 +145,7 @@ def execute(
             teardown=teardown or any(w.command for w in prepared.experiment.workloads),
             notes=prepared.notes,
             first_look=first_look(prepared.experiment),
+            spent_s=spent_s,
             weigh=_weighing(progress) if prepared.experiment.fingerprint else None,
         )
         return execution.conduct(request)
@@ -282,6 +286,8 @@ def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | Non
     ChangedError
         If the machine or the network was not the same throughout.
     """
+    if not some:
+        return
     from tare.findings.sessions import changed
 
     if not changed(some):
@@ -307,7 +313,8 @@ def answers(
     ``tell`` is told how many questions of how many were asked.
     """
     from tare import store
-    from tare.findings import all_findings, headline
+    from tare.findings.answers import all_findings
+    from tare.findings.headline import headline
     from tare.findings.sessions import caveats
 
     found = tuple(all_findings(results, tell))

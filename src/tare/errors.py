@@ -77,6 +77,10 @@ class ResourceError(TareError):
     exit_code = 19
 
 
+class TerminatedError(KeyboardInterrupt):
+    """Whoever started tare wants it to end at once: SIGTERM, SIGHUP."""
+
+
 class InterruptError(TareError):
     """Somebody pressed Ctrl-C; what was measured is kept where it was to be kept."""
 

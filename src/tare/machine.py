@@ -6,6 +6,8 @@ import json
 import os
 import platform
 import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -39,6 +41,12 @@ def topology() -> dict[str, Any]:
         raise AgentError(f"the machine's topology cannot be read: {done.stderr.strip()}")
     parsed: dict[str, Any] = json.loads(done.stdout)
     return parsed
+
+
+def own_age_s() -> float:
+    """Seconds since this process was started."""
+    started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")
 
 
 def boot_id() -> str | None:

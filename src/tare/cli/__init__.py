@@ -30,4 +30,6 @@ def main() -> None:
 
 
 def _interrupt(signum: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    from tare.errors import TerminatedError
+
+    raise TerminatedError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare.cli.comparing import Execution, Wanted, check_complete, measure, prepare, tell
+from tare.cli.comparing import Execution, Wanted, check_complete, cut_short, measure, prepare, tell
 
 if TYPE_CHECKING:
     from tare.baseline import Session
@@ -43,6 +43,9 @@ def against(
         prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
+        if ended == "interrupted":
+            # A session that is shorter than the stored ones is not like them.
+            raise cut_short(folder, execution)
         results = store.load(folder)
         new = baseline.of(results, metric)
         baseline.check(stored.path, found, new.sessions[-1], asked)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import shlex
+import shutil
 import sys
 import traceback
 from typing import Annotated, Any
@@ -108,7 +110,10 @@ def _told(error: BaseException) -> Failure:
     """Say on standard error why a command failed."""
     if isinstance(error, _ClickError):
         error.show()
-        return Failure("Usage", USAGE, error.format_message())
+        hint = _unseparated()
+        if hint:
+            print(f"  try: {harmless(hint)}", file=sys.stderr)
+        return Failure("Usage", USAGE, error.format_message(), hint)
     if isinstance(error, (typer.Abort, KeyboardInterrupt)):
         print("tare: interrupted", file=sys.stderr)
         return Failure(InterruptError.__name__, INTERRUPTED, "interrupted")
@@ -122,6 +127,17 @@ def _told(error: BaseException) -> Failure:
     if told.hint:
         print(f"  try: {harmless(told.hint)}", file=sys.stderr)
     return Failure(type(told).__name__, told.exit_code, told.message, told.hint)
+
+
+def _unseparated() -> str | None:
+    """Return what to type where the options of a measured command were taken for tare's own."""
+    if sys.argv[1:2] != ["run"] or "--" in sys.argv:
+        return None
+    # The first word from which on everything could be a command is one that can be executed.
+    at = next((i for i, word in enumerate(sys.argv) if i > 1 and shutil.which(word)), None)
+    if at is None:
+        return "tare run [options] -- command   (what follows -- is the command's own)"
+    return shlex.join(["tare", *sys.argv[1:at], "--", *sys.argv[at:]])
 
 
 def _write_anything() -> None:

@@ -12,6 +12,8 @@ from tare.experiment import Stopping
 from tare.experiment_file.kinds import quantile_name
 from tare.statistics.intervals import Interval
 from tare.statistics.repetitions import Why, interval_at_stop, unsteady
+from tare.statistics.statistic import FloatArray
+from tare.statistics.watched import watched_interval
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,11 @@ class Known:
     def sentence(self) -> str:
         """Return the line of the first screen that tells it."""
         i = self.interval
-        amount = _amounts(self.metric, i.estimate)[0]
+        amount = output.amounts(self.metric, i.estimate)[0]
         name = self.metric.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
         if i.low is None or i.high is None:
             return f"{amount}  {quantile_name(self.quantile)} of {name}, {i.refusal}"
-        _, low, high = _amounts(self.metric, i.estimate, i.low, i.high)
+        _, low, high = output.amounts(self.metric, i.estimate, i.low, i.high)
         return f"{amount}  {quantile_name(self.quantile)} of {name}, 95 % [{low}, {high}]"
 
     def as_json(self) -> dict[str, Any]:
@@ -64,7 +66,9 @@ class Known:
         }
 
 
-def know(metric: str, source: str, values: list[float], stopping: Stopping) -> Known:
+def know(
+    metric: str, source: str, values: list[float], stopping: Stopping, *, by_hand: bool = False
+) -> Known:
     """Work out how well the quantile that was asked for is known.
 
     Parameters
@@ -75,22 +79,27 @@ def know(metric: str, source: str, values: list[float], stopping: Stopping) -> K
         Trial values in order of time.
     stopping : Stopping
         What was asked.
+    by_hand : bool
+        Whether somebody who watched it ended it.
     """
     series = np.array(values)
-    interval = interval_at_stop(
-        series,
-        stopping.quantile,
-        anytime=stopping.anytime,
-        family=1 + len(stopping.also),
-        fixed=stopping.trials is not None,
+    found = interval(
+        series, stopping.quantile, stopping, family=1 + len(stopping.also), by_hand=by_hand
     )
     why, refusal = unsteady(series, stopping.precision, stopping.quantile)
-    return Known(metric, source, stopping.quantile, interval, why, refusal)
+    return Known(metric, source, stopping.quantile, found, why, refusal)
 
 
-def _amounts(metric: str, *values: float) -> list[str]:
-    if metric.endswith("_ns"):
-        return output.nanoseconds(*values)
-    if metric.endswith("_bytes"):
-        return [output.size(value) for value in values]
-    return [f"{value:.4g}" for value in values]
+def interval(
+    series: FloatArray, quantile: float, stopping: Stopping, *, family: int = 1, by_hand: bool
+) -> Interval:
+    """Return the interval of a quantile that holds however the series ended."""
+    if by_hand:
+        return watched_interval(series, quantile)
+    return interval_at_stop(
+        series,
+        quantile,
+        anytime=stopping.anytime,
+        family=family,
+        fixed=stopping.trials is not None,
+    )

@@ -31,6 +31,9 @@ class SweepBar(Live):
         """Tell something once, above the bar."""
         err.print(f"Note    {message}", soft_wrap=True)
 
+    def begins(self) -> None:
+        """Say nothing: the windows are counted from the first on."""
+
     def planned(self, trials: int | None, seconds_left: float | None) -> None:
         """Tell how many trials there will be; a sweep knows it beforehand."""
 

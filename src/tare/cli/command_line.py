@@ -17,6 +17,8 @@ from tare.experiment import WHOLE_SIZE
 
 #: How complaints name where the options come from.
 COMMAND_LINE = "the command line"
+#: What it takes to read the trials and to say what they mean.
+CONCLUDING_S = 0.5
 #: What helps where results that nobody keeps find no room.
 _ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.
@@ -60,13 +62,20 @@ def _file(input: str) -> Path:
     return Path(input).resolve()
 
 
+def spent_s() -> float:
+    """Return what of a budget is not for measuring: the answer is to be there when it is over."""
+    from tare import machine
+
+    return machine.own_age_s() + CONCLUDING_S
+
+
 def factors(
-    platform: str, workers: int, pinning: str, image: str | None, size: str = WHOLE_SIZE
+    platforms: list[str], workers: int, pinning: str, image: str | None, size: str = WHOLE_SIZE
 ) -> dict[str, dict[str, Any]]:
     """Return the tables of where the commands run."""
     return {
         "factors": {
-            "platform": [platform],
+            "platform": platforms,
             "workers": [workers],
             "pinning": [pinning],
             **({} if size == WHOLE_SIZE else {"size": [size]}),

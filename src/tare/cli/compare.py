@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets
+import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +18,8 @@ from tare.cli.comparing import (
     Execution,
     Wanted,
     check_complete,
+    cut_short,
+    differences_in,
     measure,
     prepare,
     tell,
@@ -23,8 +27,7 @@ from tare.cli.comparing import (
 from tare.errors import ExperimentError, TrialError
 
 if TYPE_CHECKING:
-    from tare.findings.judgement import Difference
-    from tare.results import Results
+    pass
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
@@ -60,7 +63,7 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Measure no longer than this.  [default: 60 s; with -n: no limit]"),
+        typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
     ] = None,
     baseline: Annotated[
         Path | None,
@@ -161,6 +164,7 @@ def compare(
             )
     output.check_writable(json, junit, markdown, report)
     words = [split(command) for command in commands]
+    _check_quotes(words, platform)
     names = _names(commands, words, name or [])
     _check_number(names, baseline)
     wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
@@ -194,7 +198,7 @@ def compare(
             )
             for label, some in zip(names, words, strict=True)
         ],
-        **factors(platform, workers, pinning, image, size),
+        **factors([platform], workers, pinning, image, size),
     }
     execution = Execution(
         resume=resume, as_root=as_root, capture=capture, kept=out is not None,
@@ -206,7 +210,7 @@ def compare(
     table["experiment"] |= {
         "compare": "workload",
         **given({"trials": trials, "gate": gate}),
-        **({} if trials or budget else {"budget": "60 s"}),
+        **({} if trials or budget else {"budget": "10 s"}),
     }
     raise typer.Exit(_interleaved(table, execution, wanted))
 
@@ -219,7 +223,12 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
-        results, found = _differences(folder, execution)
+        try:
+            results, found = differences_in(folder, execution)
+        except TrialError as error:
+            if ended != "interrupted":
+                raise
+            raise cut_short(folder, execution) from error
         code = tell(found, results, ended, folder, wanted)
         hopeless = failing(results, "workload")
         if hopeless:
@@ -232,6 +241,22 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
             )
         check_complete(results, execution, code)
         return code
+
+
+def _check_quotes(words: Sequence[Sequence[str]], platform: str) -> None:
+    """Refuse the words of one command, which would be taken for several commands."""
+    from tare import platforms
+
+    if platforms.own_files(platform) or any(len(some) > 1 for some in words):
+        return
+    (program, *others) = (some[0] for some in words)
+    argument = next((o for o in others if "/" not in o and shutil.which(o) is None), None)
+    if argument is not None and shutil.which(program) is not None:
+        whole = shlex.quote(shlex.join(word for some in words for word in some))
+        raise ExperimentError(
+            f"{argument} is no command, and each command is one word: put it in quotes",
+            f"tare compare {whole} 'ANOTHER COMMAND'",
+        )
 
 
 def _check_number(names: Sequence[str], baseline: Path | None) -> None:
@@ -276,20 +301,3 @@ def _names(commands: Sequence[str], words: Sequence[Sequence[str]], asked: list[
         if len(set(tried)) == len(tried) and all(len(one) <= _LONGEST_NAME for one in tried):
             return tried
     return [f"{program} ({number})" for number, program in enumerate(programs, 1)]
-
-
-def _differences(folder: Path, execution: Execution) -> tuple[Results, tuple[Difference, ...]]:
-    from tare import conclude
-    from tare.cli.verdict import evidence
-    from tare.findings.disturbance import failures
-    from tare.findings.judgement import differences
-
-    results = conclude.results_of(folder)
-    found = differences(results)
-    if isinstance(found, str):
-        said = evidence(results)
-        if said:
-            output.err.print(said)
-        why = "; ".join(failures(results))
-        raise TrialError(f"{found} {why}".strip(), how_to_see(why, execution.capture))
-    return results, found

@@ -15,8 +15,15 @@ from tare.cli.command_line import (
     folder_in_memory,
     how_to_see,
     metric_name,
+    spent_s,
 )
-from tare.errors import ExperimentError, IncompleteError, InterruptError, TrialError
+from tare.errors import (
+    ExperimentError,
+    IncompleteError,
+    InterruptError,
+    TerminatedError,
+    TrialError,
+)
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
@@ -74,12 +81,13 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 
 
 def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
-    """Measure a session, and return why it ended."""
+    """Measure a session, and return why it ended: ``interrupted`` if somebody stopped it."""
     from tare import conclude
+    from tare.cli.by_hand import enter_interrupts
     from tare.cli.progress import Bar
 
     try:
-        with Bar() as bar:
+        with Bar() as bar, enter_interrupts():
             return conclude.execute(
                 prepared,
                 folder,
@@ -87,19 +95,51 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
                 resume=execution.resume,
                 as_root=execution.as_root,
                 teardown=True,
+                spent_s=spent_s(),
             )
-    except KeyboardInterrupt as error:
-        if not execution.kept:
-            raise InterruptError(
-                "interrupted; nothing was kept", "--out DIR keeps it, and --resume goes on with it"
-            ) from error
-        raise InterruptError(
-            f"interrupted; what was measured is kept in {folder}",
-            "the same line with --resume   (goes on)",
-        ) from error
+    except TerminatedError as error:
+        raise cut_short(folder, execution) from error
+    except KeyboardInterrupt:
+        return "interrupted"
     except TrialError as error:
         _say_evidence(folder)
         raise TrialError(error.message, how_to_see(error.message, execution.capture)) from error
+
+
+def differences_in(folder: Path, execution: Execution) -> tuple[Results, tuple[Difference, ...]]:
+    """Return what was measured, and what it says of the factor that is compared.
+
+    Raises
+    ------
+    TrialError
+        If nothing can be compared.
+    """
+    from tare import conclude
+    from tare.cli.verdict import evidence
+    from tare.findings.disturbance import failures
+    from tare.findings.judgement import differences
+
+    results = conclude.results_of(folder)
+    found = differences(results)
+    if isinstance(found, str):
+        said = evidence(results)
+        if said:
+            output.err.print(said)
+        why = "; ".join(failures(results, factor=results.experiment.stopping.compare or "workload"))
+        raise TrialError(f"{found} {why}".strip(), how_to_see(why, execution.capture))
+    return results, found
+
+
+def cut_short(folder: Path, execution: Execution) -> InterruptError:
+    """Return what is said of a comparison from which nothing can be concluded yet."""
+    if not execution.kept:
+        return InterruptError(
+            "interrupted; nothing was kept", "--out DIR keeps it, and --resume goes on with it"
+        )
+    return InterruptError(
+        f"interrupted; what was measured is kept in {folder}",
+        "the same line with --resume   (goes on)",
+    )
 
 
 def _say_evidence(folder: Path) -> None:
@@ -130,6 +170,8 @@ def tell(
         if wanted.gate is not None:
             output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
         verdict.show(found, results, wanted.gate)
+        if ended == "interrupted":
+            output.out.print(f"Note     stopped by hand after {len(results.trial_table)} trials")
         for note in caveats.notes(sessions.caveats(results)):
             output.out.print(f"Note     {note}")
         for failed in failures(results):
@@ -154,13 +196,19 @@ def tell(
 
 
 def check_complete(results: Results, execution: Execution, code: int) -> None:
-    """Raise where commands have fewer good trials than were asked for, and no verdict fails."""
+    """Raise where trials are missing or failed often, and no verdict fails."""
+    from tare.cli.summary import fails_often
     from tare.findings import completeness
 
     short = completeness.find(results)
-    if short is not None and code == 0:
+    told = None if short is None else short.answer
+    status = results.trial_table["status"]
+    failed = int((status == "failed").sum())
+    if told is None and fails_often(failed, len(status)):
+        told = f"{failed} of {len(status)} trials failed"
+    if told is not None and code == 0:
         raise IncompleteError(
-            short.answer,
+            told,
             "the same command with --resume   (measures what is missing)"
             if execution.kept
             else "--capture shows what a command that failed said",

@@ -121,6 +121,24 @@ def nanoseconds(*values: float) -> list[str]:
     return [f"{value / scale:.4g} {unit}" for value in values]
 
 
+def amounts(metric: str, *values: float) -> list[str]:
+    """Return values of a metric in one unit, chosen for the first."""
+    if metric.endswith("_ns"):
+        return nanoseconds(*values)
+    if metric.endswith("_bytes"):
+        return sizes(*values)
+    return [f"{value:.4g}" for value in values]
+
+
+def interval(metric: str, estimate: float, low: float, high: float) -> str:
+    """Return an estimate with its interval in its unit: ``41.2 ms [39.8, 43.0]``."""
+    first, *ends = amounts(metric, estimate, low, high)
+    number, _, unit = first.partition(" ")
+    decimals = len(number.partition(".")[2])
+    told = ", ".join(f"{float(end.partition(' ')[0]):.{decimals}f}" for end in ends)
+    return f"{number} {unit}".rstrip() + f" [{told}]"
+
+
 def size(value: float) -> str:
     """Return bytes as people read them."""
     return sizes(value)[0]

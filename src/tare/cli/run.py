@@ -16,12 +16,15 @@ from tare.cli.command_line import (
     folder_in_memory,
     how_to_see,
     metric_name,
+    spent_s,
     workload,
 )
 from tare.cli.command_line import network as of_network
-from tare.errors import ExperimentError, IncompleteError, TrialError
+from tare.errors import ExperimentError, IncompleteError, TerminatedError, TrialError
 
 if TYPE_CHECKING:
+    from tare.cli.summary import Summary
+    from tare.conclude import Prepared
     from tare.experiment import Experiment
 
 
@@ -30,8 +33,13 @@ def run(
         list[str], typer.Argument(help="Command to measure, after `--`.", metavar="-- COMMAND…")
     ],
     platform: Annotated[
-        str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
-    ] = "bare",
+        list[str] | None,
+        typer.Option(
+            "--platform",
+            "-p",
+            help="Where: a stack of layers, outside-in; several: one table.  [default: bare]",
+        ),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option("--trials", "-n", min=1, help="A fixed number, decided beforehand."),
@@ -57,7 +65,7 @@ def run(
     ] = False,
     budget: Annotated[
         str | None,
-        typer.Option(help="Measure no longer than this.  [default: 60 s; with -n: no limit]"),
+        typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
     ] = None,
     warmup: Annotated[
         int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
@@ -120,13 +128,18 @@ def run(
     """
     from tare import conclude, experiment_file
     from tare.catalogue import catalogue
-    from tare.cli.progress import Bar
+    from tare.cli import run_platforms
+    from tare.cli.comparing import Execution, Wanted
     from tare.cli.summary import show, summarize
+    from tare.platforms import own_files
 
     output.check_writable(json, save)
     known = catalogue()
     earlier = _so_far(out) if resume else 0
-    places = factors(platform, workers, pinning, image, size)
+    platforms = platform or ["bare"]
+    # Words of a command are taken as for the platform that has the fewest files of this machine.
+    main = next((one for one in platforms if own_files(one)), platforms[0])
+    places = factors(platforms, workers, pinning, image, size)
     small = of_network(network, hosts, serve or [])
     places["factors"] |= small.pop("factors", {})
     table = {
@@ -140,20 +153,29 @@ def run(
             "anytime": anytime,
             "fingerprint": fingerprint and bool(out or save),
             # A fixed n is that of this session.
-            **({"trials": trials + earlier} if trials else {"budget": "60 s"}),
+            **({"trials": trials + earlier} if trials else {"budget": "10 s"}),
             **({"precision": precision} if precision else {}),
             **({"budget": budget} if budget else {}),
             **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
         },
         "workload": [
             workload(
-                Path(command[0]).name or "command", command, platform,
+                Path(command[0]).name or "command", command, main,
                 capture=capture, timeout=timeout, input=input, hosts=network is not None,
             )
         ],
         **places,
         **small,
     }  # fmt: skip
+    if len(platforms) > 1:
+        refused = {
+            "--save": save, "--anytime": anytime, "--quantile": quantile != "median",
+            "--precision": precision,
+        }  # fmt: skip
+        run_platforms.check(platforms, {option: bool(given) for option, given in refused.items()})
+        execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
+        wanted = Wanted(None, out, None, json, None, None)
+        raise typer.Exit(run_platforms.run_platforms(table, platforms, execution, wanted))
     try:
         asked = experiment_file.from_table(table, COMMAND_LINE, known)
     except ExperimentError as error:
@@ -161,19 +183,12 @@ def run(
     prepared = conclude.check(asked, network=network_fingerprint)
     with ExitStack() as stack:
         folder = out or stack.enter_context(folder_in_memory())
-        failure: TrialError | None = None
-        ended = "failed"
-        try:
-            with Bar(least=conclude.first_look(asked)) as bar:
-                ended = conclude.execute(
-                    prepared, folder, bar, resume=resume, as_root=as_root, teardown=True
-                )
-        except TrialError as error:
-            # What failed, and how, is a result too.
-            failure = error
+        ended, failure = _measure(prepared, folder, resume=resume, as_root=as_root)
         summary = summarize(folder, ended)
+        if summary.by_hand and not summary.good:
+            raise KeyboardInterrupt
         if json != "-":
-            show(summary, out, platform)
+            show(summary, out, main)
         if json is not None:
             output.write_json(summary.as_json(), json)
         if failure is not None:
@@ -184,14 +199,46 @@ def run(
         if save is not None:
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
-            if out:
-                hint = "the same command with --resume   (measures more)"
-            elif len(summary.good) < len(summary.trials):
-                hint = "--capture shows what a command that failed said"
-            else:
-                hint = "a longer --budget"
-            raise IncompleteError(summary.short, hint)
+            raise IncompleteError(summary.short, _more(summary, out))
         conclude.check_same(summary.caveats, summary.levels_of, out)
+
+
+def _measure(
+    prepared: Prepared, folder: Path, *, resume: bool, as_root: bool
+) -> tuple[str, TrialError | None]:
+    """Measure a session; return why it ended, and what failed, which is a result, too."""
+    from tare import conclude, plan
+    from tare.cli.by_hand import enter_interrupts
+    from tare.cli.run_progress import RunBar
+
+    asked = prepared.experiment
+    try:
+        with RunBar(plan.metric(asked), asked.stopping) as bar, enter_interrupts():
+            ended = conclude.execute(
+                prepared,
+                folder,
+                bar,
+                resume=resume,
+                as_root=as_root,
+                teardown=True,
+                spent_s=spent_s(),
+            )
+    except TrialError as error:
+        return "failed", error
+    except TerminatedError:
+        raise
+    except KeyboardInterrupt:
+        return "interrupted", None
+    return ended, None
+
+
+def _more(summary: Summary, out: Path | None) -> str:
+    """Return what gets the trials that were asked for."""
+    if out:
+        return "the same command with --resume   (measures more)"
+    if len(summary.good) < len(summary.trials):
+        return "--capture shows what a command that failed said"
+    return "the same command again" if summary.by_hand else "a longer --budget"
 
 
 def _save(folder: Path, file: Path, experiment: Experiment) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +18,26 @@ from tare.metrics import SOURCES
 if TYPE_CHECKING:
     from tare.cli.asked import Known
     from tare.findings.sessions import Caveat
+    from tare.statistics.intervals import Interval
 
 #: Version of ``tare run --json``.
 VERSION = 1
+#: Budgets that are worth typing; who wants to wait longer knows it.
+BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
+#: Of the trials that are projected: spreads are not known exactly.
+RESERVE = 1.2
+#: Share of failed trials from which on the exit code says so.
+OFTEN = 0.25
 #: Where one disturbance takes more than this of the wall time, it is named.
 NOTABLE = 0.01
 
 #: (metric, source) to the mean over measured iterations and workers.
 Values = dict[tuple[str, str], float]
+
+
+def fails_often(failed: int, trials: int) -> bool:
+    """Tell whether so many failed that what the others say is not of the command as it is."""
+    return failed > 0 and failed >= OFTEN * trials
 
 
 @dataclass
@@ -66,18 +80,26 @@ class Summary:
     levels_of: int | None = None
 
     @property
+    def by_hand(self) -> bool:
+        """Whether somebody who watched it ended it."""
+        return self.ended == "interrupted"
+
+    @property
     def good(self) -> list[Trial]:
         """Trials that did not fail."""
         return [trial for trial in self.trials if trial.status == "ok"]
 
     @property
     def short(self) -> str | None:
-        """How many trials are good of those that were asked for, where that is fewer."""
+        """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
         if asked is not None and len(self.good) < asked:
             return f"{len(self.good)} of {asked} trials are good"
         if self.stop is not None and self.stop.reason == "failed":
             return f"it was given up with {len(self.good)} good trials, since it kept failing"
+        failed = len(self.trials) - len(self.good)
+        if fails_often(failed, len(self.trials)):
+            return f"{failed} of {len(self.trials)} trials failed"
         return None
 
     @property
@@ -105,7 +127,7 @@ class Summary:
         for metric in (self.metric, *self.stopping.also):
             source, values = self.common(metric)
             if source is not None:
-                found.append(know(metric, source, values, self.stopping))
+                found.append(know(metric, source, values, self.stopping, by_hand=self.by_hand))
         return found
 
     def elapsed(self) -> tuple[list[float], str]:
@@ -141,7 +163,7 @@ class Summary:
             "time": meaning if values else None,
         }
         if values:
-            told |= _statistics(values, self.stopping)
+            told |= _statistics(values, self)
         told["asked"] = [known.as_json() for known in self.known()]
         stop = self.stop
         told["stop"] = None if stop is None else {
@@ -151,13 +173,18 @@ class Summary:
         return told
 
 
-def _statistics(values: list[float], stopping: Stopping) -> dict[str, Any]:
+def _median(values: list[float], summary: Summary) -> Interval:
     import numpy as np
 
-    from tare.statistics.repetitions import interval_at_stop
+    from tare.cli.asked import interval
 
-    ns = np.array(values)
-    median = interval_at_stop(ns, anytime=stopping.anytime, fixed=stopping.trials is not None)
+    return interval(np.array(values), 0.5, summary.stopping, by_hand=summary.by_hand)
+
+
+def _statistics(values: list[float], summary: Summary) -> dict[str, Any]:
+    import numpy as np
+
+    ns, median = np.array(values), _median(values, summary)
     p10, p90 = np.quantile(ns, [0.1, 0.9])
     return {
         "median_s": median.estimate / 1e9,
@@ -214,25 +241,30 @@ def summarize(folder: Path, ended: str) -> Summary:
 
 def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
-    from tare.findings.caveats import notes, sentences
     from tare.findings.instrument import beside
 
     values, meaning = summary.elapsed()
     if not values:
         return
-    told = _statistics(values, summary.stopping)
+    told = _statistics(values, summary)
     ns = {key: told[key] * 1e9 for key in ("median_s", "p10_s", "p90_s")}
     median, p10, p90 = output.nanoseconds(ns["median_s"], ns["p10_s"], ns["p90_s"])
     if told["median_low_s"] is None:
-        interval = "too few for an interval"
+        interval = "no interval"
     else:
         _, low, high = output.nanoseconds(
             ns["median_s"], told["median_low_s"] * 1e9, told["median_high_s"] * 1e9
         )
         interval = f"95 % [{low}, {high}]"
     say = output.out.print
-    for sentence in sentences(summary.caveats, summary.levels_of):
-        say(f"Caveat  {sentence}", soft_wrap=True)
+    noted: Sequence[str] = ()
+    if summary.caveats:
+        # Whoever has none does not wait for what they are told with.
+        from tare.findings.caveats import notes, sentences
+
+        noted = notes(summary.caveats)
+        for sentence in sentences(summary.caveats, summary.levels_of):
+            say(f"Caveat  {sentence}", soft_wrap=True)
     say(f"Time    {median}  median, {interval}, n = {len(values)}")
     say(f"        {meaning}", style="dim")
     for known in summary.known():
@@ -247,9 +279,10 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     say(_trust(summary, values))
     for problem in _problems(summary):
         say(problem)
-    for note in notes(summary.caveats):
+    for note in noted:
         say(f"Note    {note}", soft_wrap=True)
-    say(_next(summary, kept, platform), style="dim")
+    if summary.short is None:
+        say(_next(summary, kept, platform), style="dim")
 
 
 def _label(metric: str) -> str:
@@ -295,12 +328,13 @@ def _trust(summary: Summary, values: list[float]) -> str:
         if found[worst] > NOTABLE
         else "nothing disturbed it by more than 1 %"
     )
-    reached = _statistics(values, summary.stopping)["precision"]
+    known = _median(values, summary)
+    reached = known.half_width
     refusals = [known.refusal for known in summary.known() if known.refusal]
     if refusals:
         return f"Trust   {'; '.join(refusals)}; {disturbed}."
     if reached is None:
-        return f"Trust   too few trials to say how exact the median is; {disturbed}."
+        return f"Trust   the median has no interval: {known.refusal}; {disturbed}."
     return f"Trust   the median is known to ±{reached * 100:.2g} %; {disturbed}."
 
 
@@ -310,10 +344,19 @@ def _problems(summary: Summary) -> list[str]:
     if failed:
         reasons = sorted({t.reason for t in summary.trials if t.reason})
         told.append(f"Failed  {failed} of {len(summary.trials)} trials: {'; '.join(reasons[:3])}")
+    if summary.by_hand:
+        told.append(f"Note    stopped by hand after {len(summary.good)} trials")
     stop = summary.stop
     if stop and stop.refusal and stop.reason not in ("target", "fixed"):
         told.append(f"Note    target not reached: {stop.refusal}")
-    elif stop and stop.target and stop.reached and stop.reached > stop.target and stop.more_trials:
+    elif (
+        stop
+        and stop.reason != "fixed"
+        and stop.target
+        and stop.reached
+        and stop.reached > stop.target
+        and stop.more_trials
+    ):
         more = "" if stop.more_seconds is None else f", {output.seconds(stop.more_seconds)}"
         told.append(
             f"Note    target not reached: ±{100 * stop.reached:.2g} % instead of "
@@ -323,14 +366,30 @@ def _problems(summary: Summary) -> list[str]:
     return told
 
 
+def _longer(stop: journal.Stop, n: int) -> str | None:
+    """Return the budget that reaches the target; where none does, what the longest brings."""
+    if not (n and stop.more_trials and stop.more_seconds and stop.reached and stop.target):
+        return None
+    each_s = stop.more_seconds / stop.more_trials
+    # What was measured is not kept: it begins anew.
+    needed_s = RESERVE * each_s * (n + stop.more_trials)
+    budget_s = next((some for some in BUDGETS_S if some >= needed_s), None)
+    if budget_s is not None:
+        brings = f"±{100 * stop.target:.2g} %"
+    else:
+        budget_s = BUDGETS_S[-1]
+        brings = f"about ±{100 * stop.reached * math.sqrt(n * each_s / budget_s):.2g} %"
+    return f"tare run --budget '{output.seconds(budget_s)}' -- …   ({brings})"
+
+
 def _next(summary: Summary, kept: Path | None, platform: str) -> str:
     if kept is not None:
         return f"Next    tare experiment report {kept}"
     stop = summary.stop
-    if stop and stop.reason == "budget" and stop.more_seconds:
-        return (
-            f"Next    tare run --budget '{output.seconds(max(1.0, stop.more_seconds * 1.5))}' -- …"
-        )
+    if stop and stop.reason == "budget" and stop.reached and stop.target:
+        longer = _longer(stop, len(summary.good))
+        if longer is not None:
+            return f"Next    {longer}"
     if platform == "bare":
         return "Next    tare run --platform unshare -- …   (what does a container cost it?)"
     return "Next    tare experiment new   (compare platforms side by side)"

@@ -13,10 +13,13 @@ class Budget:
     ----------
     total_s : float or None
         Seconds; None where only n bounds the experiment.
+    spent_s : float
+        What of it is spent on something else; half of it is for measuring all the same.
     """
 
-    def __init__(self, total_s: float | None) -> None:
-        self._end = time.monotonic() + (math.inf if total_s is None else total_s)
+    def __init__(self, total_s: float | None, spent_s: float = 0.0) -> None:
+        total_s = math.inf if total_s is None else total_s
+        self._end = time.monotonic() + max(total_s / 2, total_s - spent_s)
 
     @property
     def left_s(self) -> float:

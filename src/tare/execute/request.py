@@ -63,6 +63,9 @@ class Progress(Protocol):
     def note(self, message: str) -> None:
         """Tell what a missing right costs, or what else is to be known of the figures."""
 
+    def begins(self) -> None:
+        """Tell that the first trial begins, which may have to start its platform."""
+
     def planned(self, trials: int | None, seconds: float | None) -> None:
         """Tell how many trials there will be, and how long they take, as far as known."""
 
@@ -92,6 +95,8 @@ class Request:
     first_look : int
         Trials from which on the stopping rule peeks; where fewer fit the budget, n is fixed
         beforehand.
+    spent_s : float
+        Seconds of the budget that are not for measuring, as on starting and concluding.
     """
 
     folder: Path
@@ -105,6 +110,7 @@ class Request:
     #: Watch context switches, so that wall time can include teardown.
     teardown: bool = False
     first_look: int = 50
+    spent_s: float = 0.0
     notes: list[journal.Note] = field(default_factory=list)
     #: None: what the machine can do is not looked at.
     weigh: Weigh | None = None

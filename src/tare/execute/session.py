@@ -165,7 +165,8 @@ class _Session:
         self._find_repetitions()
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
-        budget = Budget(self.experiment.stopping.budget_s)
+        self.request.progress.begins()
+        budget = Budget(self.experiment.stopping.budget_s, self.request.spent_s)
         ended = "finished"
         for index, group in enumerate(groups):
             # In sequential order the n-th trials of all cells stand for a block.
@@ -257,7 +258,7 @@ class _Session:
         for position, number in enumerate(wanted):
             if position >= len(order) and number in self.tally.hopeless(cells):
                 continue
-            if budget.over and self.tally.good:
+            if budget.over and self.tally.done:
                 return False
             cell = self.request.plan.cells[number]
             rested_s = self._rest(cell, budget)

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +18,6 @@ from tare.agent import Answer
 from tare.errors import AgentError, TareError, TrialError
 from tare.execute.answers import Asked, answers
 from tare.execute.files import from_here, seen_inside
-from tare.execute.hosts import Hosts
 from tare.execute.meeting import Meeting
 from tare.execute.observer import NoObserverError, Observer
 from tare.execute.output import Keep, Outputs
@@ -29,6 +29,11 @@ from tare.execute.window import longest_s, window
 from tare.experiment import Cell, Experiment, LoadSpec
 from tare.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 
+if TYPE_CHECKING:
+    from tare.execute.hosts import Hosts
+
+#: What is part of how long a command takes, and of no other metric.
+TEARDOWN = "teardown_ns"
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
 
@@ -44,6 +49,8 @@ class Outcome:
     values: dict[str, float] = field(default_factory=dict)
     #: The same of the further metrics that the stopping rule is about.
     also: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: From a command's end until its memory was given back, where the kernel tells it.
+    teardown_ns: float | None = None
     #: It came to a wrong result: the machine is not to be trusted with more.
     wrong: bool = False
 
@@ -133,7 +140,7 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        values = Values((metric, *also))
+        values = Values((metric, *also, TEARDOWN))
         failure: str | None = None
         last: NoObserverError | None = None
         try:
@@ -160,6 +167,7 @@ class Conductor:
             seconds,
             values.means(metric),
             {m: values.means(m) for m in also},
+            values.means(TEARDOWN).get("switch"),
             values.wrong,
         )
 

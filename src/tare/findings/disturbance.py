@@ -40,15 +40,17 @@ def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
     return most, found[most]
 
 
-def failures(results: Results, workloads: Sequence[str] | None = None) -> list[str]:
-    """Tell of each workload, or of some, which trials failed, and why."""
+def failures(
+    results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
+) -> list[str]:
+    """Tell of each level of a factor, or of some, which trials failed, and why."""
     trials = results.trial_table
-    if workloads is not None:
-        trials = trials[trials["workload"].isin(workloads)]
+    if levels is not None:
+        trials = trials[trials[factor].isin(levels)]
     failed = trials[trials["status"] == "failed"]
     told = []
-    for name, some in failed.groupby("workload", sort=False):
-        total = int((trials["workload"] == name).sum())
+    for name, some in failed.groupby(factor, sort=False):
+        total = int((trials[factor] == name).sum())
         reasons = sorted({str(r) for r in some["reason"] if r})
         told.append(f"{len(some)} of {total} trials of {name}: {'; '.join(reasons[:3])}")
     return told

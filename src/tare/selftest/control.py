@@ -143,6 +143,9 @@ class _Silent:
     def note(self, message: str) -> None:
         """Say nothing: it would be said of every comparison."""
 
+    def begins(self) -> None:
+        """Say nothing."""
+
     def planned(self, trials: int | None, seconds: float | None) -> None:
         """Say nothing."""
 

@@ -1,0 +1,39 @@
+"""Stopping by hand: Enter, like Ctrl-C, ends a measurement with what there is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def enter_interrupts() -> Iterator[None]:
+    """Take Enter on this terminal for Ctrl-C."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    over, end = os.pipe()
+    terminal = sys.stdin.fileno()
+
+    def wait() -> None:
+        while over not in (ready := select.select([terminal, over], [], [])[0]):
+            # In the background, who reads from the terminal is stopped.
+            if terminal in ready and os.tcgetpgrp(terminal) == os.getpgrp():
+                os.read(terminal, 4096)
+                signal.pthread_kill(main, signal.SIGINT)
+                return
+
+    main = threading.get_ident()
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    try:
+        yield
+    finally:
+        os.close(end)
+        waiting.join()
+        os.close(over)

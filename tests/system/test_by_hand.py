@@ -1,0 +1,110 @@
+"""Stopping what one watches: Enter and Ctrl-C end it with what there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+#: Trials that were shown.
+SHOWN = re.compile(rb"n = ([0-9]+)")
+
+
+def typed(words: list[str], until: int, key: bytes) -> tuple[int, str]:
+    """Run it at a terminal, press a key when so many trials are shown; return code and text."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.environ |= {"TERM": "xterm", "COLUMNS": "120"}
+        os.execv(TARE[0], [*TARE, *words])
+    said, pressed = b"", False
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            try:
+                chunk = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            said += chunk
+            if not pressed and any(int(n) >= until for n in SHOWN.findall(said)):
+                os.write(terminal, key)
+                pressed = True
+    finally:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(terminal)
+    assert pressed, said
+    return code, said.decode()
+
+
+@pytest.mark.parametrize("key", [b"\n", b"\x03"], ids=["enter", "ctrl-c"])
+def test_who_has_seen_enough_stops_it(key: bytes, tmp_path: Path) -> None:
+    written = tmp_path / "run.json"
+    words = ["run", "--budget", "5 min", "--json", str(written), "--", "sleep", "0.02"]
+    code, said = typed(words, 12, key)
+    assert code == 0, said
+    assert re.search(r"stopped by hand after \d+ trials", said)
+    kept = json.loads(written.read_text())["summary"]
+    assert kept["ended"] == "interrupted"
+    assert kept["n"] >= 12
+    assert kept["median_s"] >= 0.02
+    # What was shown last is what is told.
+    assert f"n = {kept['n']}" in said
+
+
+def test_a_comparison_stops_as_well(tmp_path: Path) -> None:
+    written = tmp_path / "compare.json"
+    process = subprocess.Popen(
+        [*TARE, "compare", "--budget", "5 min", "--margin", "0.1%", "--json", str(written),
+         "--out", str(tmp_path / "out"), "--no-fingerprint", "sleep 0.02", "sleep 0.02"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and ended(tmp_path / "out") < 30:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    told, complaints = process.communicate(timeout=60)
+    assert process.returncode == 0, complaints
+    assert "stopped by hand after" in told
+    assert json.loads(written.read_text())["ended"] == "interrupted"
+
+
+def test_who_is_told_to_end_does_so_at_once(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [*TARE, "run", "--budget", "5 min", "--out", str(out), "--no-fingerprint", "--", "true"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and ended(out) < 3:
+        time.sleep(0.1)
+    process.terminate()
+    told, complaints = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "")
+    assert complaints.endswith("tare: interrupted\n")
+
+
+def test_nothing_is_told_of_a_run_without_a_trial() -> None:
+    process = subprocess.Popen(
+        [*TARE, "run", "--", "sleep", "60"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    told, complaints = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "")
+    assert "interrupted" in complaints
+
+
+def ended(out: Path) -> int:
+    texts = (path.read_text() for path in out.glob("journal/*.ndjson"))
+    return sum(text.count('"record":"ended"') for text in texts)
