@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -134,22 +135,29 @@ def test_a_container_that_is_killed_in_mid_trial(place: platforms.Place) -> None
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+def short_path() -> Iterator[Path]:
+    """A folder in which paths of sockets are no longer than the kernel allows."""
+    with tempfile.TemporaryDirectory(prefix="engine-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def engine(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
     """An engine of the test's own."""
     if os.geteuid() != 0 or shutil.which("dockerd") is None:
         pytest.skip("only root can start an engine")
-    made = [f"--data-root={tmp_path}/data", f"--exec-root={tmp_path}/exec"]
-    address = f"unix://{tmp_path}/docker.sock"
-    command = [*nested.ENGINE, *made, f"--pidfile={tmp_path}/pid", "--host", address]
-    with (tmp_path / "said").open("w") as said:
+    made = [f"--data-root={short_path}/data", f"--exec-root={short_path}/exec"]
+    address = f"unix://{short_path}/docker.sock"
+    command = [*nested.ENGINE, *made, f"--pidfile={short_path}/pid", "--host", address]
+    with (short_path / "said").open("w") as said:
         process = subprocess.Popen(command, stderr=said)
     monkeypatch.setenv("DOCKER_HOST", address)
     try:
         deadline = time.monotonic() + PATIENCE_S
         while subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
-            assert time.monotonic() < deadline, (tmp_path / "said").read_text()
+            assert time.monotonic() < deadline, (short_path / "said").read_text()
             if process.poll() is not None:
-                last = (tmp_path / "said").read_text().splitlines()[-1:]
+                last = (short_path / "said").read_text().splitlines()[-1:]
                 pytest.skip(f"a second engine does not start here: {last}")
             time.sleep(0.1)
         yield process
@@ -157,7 +165,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subproce
         process.terminate()
         process.wait(timeout=PATIENCE_S)
         # It mounts its directory, and leaves that so.
-        subprocess.run(["umount", f"{tmp_path}/data"], capture_output=True, check=False)
+        subprocess.run(["umount", f"{short_path}/data"], capture_output=True, check=False)
 
 
 def test_an_engine_that_stops_in_mid_trial(
