@@ -281,7 +281,10 @@ def kinds_of(platforms: set[str], asked: list[str]) -> tuple[list[str], list[str
         lacking["guest"] = "vm does not work"
     if not shutil.which("stress-ng"):
         lacking["load"] = "stress-ng is missing"
-    every = asked or ["front", "agent", "observer", "container", "guest", "load"]
+    known = ["front", "agent", "observer", "container", "guest", "load"]
+    if unknown := set(asked) - set(known):
+        sys.exit(f"--kinds: {', '.join(sorted(unknown))} is none of {','.join(known)}")
+    every = asked or known
     return (
         [kind for kind in every if kind not in lacking],
         [f"{kind}: {lacking[kind]}" for kind in every if kind in lacking],

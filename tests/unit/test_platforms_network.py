@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from test_platforms_sandboxes import ARGV, HOST, PLACE, bundle
@@ -10,6 +12,7 @@ from tare import platforms
 from tare.errors import PlatformError
 from tare.experiment import Experiment, WorkloadSpec
 from tare.fitting import _outside
+from tare.platforms import isolate
 from tare.platforms.bubblewrap import UNIT as BUBBLEWRAP
 from tare.platforms.isolate import UNIT as ISOLATE
 from tare.platforms.layer import Layer
@@ -29,7 +32,8 @@ def test_sandboxes_keep_the_network_that_is_around_them(unit: Layer, own: str) -
     assert own not in unit.wrap(ARGV, HOST, NETWORK)
 
 
-def test_a_box_is_told_to_share_it() -> None:
+def test_a_box_is_told_to_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolate, "CLAIMS", tmp_path)
     assert "--share-net" not in ISOLATE.wrap(ARGV, HOST, PLACE)[2]
     assert "--share-net" in ISOLATE.wrap(ARGV, HOST, NETWORK)[2]
 
