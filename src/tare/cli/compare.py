@@ -18,7 +18,6 @@ from tare.cli.comparing import (
     Execution,
     Wanted,
     check_complete,
-    cut_short,
     differences_in,
     measure,
     prepare,
@@ -223,12 +222,7 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
-        try:
-            results, found = differences_in(folder, execution)
-        except TrialError as error:
-            if ended != "interrupted":
-                raise
-            raise cut_short(folder, execution) from error
+        results, found = differences_in(folder, execution, ended)
         code = tell(found, results, ended, folder, wanted)
         hopeless = failing(results, "workload")
         if hopeless:

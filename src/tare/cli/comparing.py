@@ -106,13 +106,17 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
         raise TrialError(error.message, how_to_see(error.message, execution.capture)) from error
 
 
-def differences_in(folder: Path, execution: Execution) -> tuple[Results, tuple[Difference, ...]]:
+def differences_in(
+    folder: Path, execution: Execution, ended: str
+) -> tuple[Results, tuple[Difference, ...]]:
     """Return what was measured, and what it says of the factor that is compared.
 
     Raises
     ------
     TrialError
         If nothing can be compared.
+    InterruptError
+        If that is because somebody stopped it: ``ended`` is what :func:`measure` returned.
     """
     from tare import conclude
     from tare.cli.verdict import evidence
@@ -125,6 +129,8 @@ def differences_in(folder: Path, execution: Execution) -> tuple[Results, tuple[D
         said = evidence(results)
         if said:
             output.err.print(said)
+        if ended == "interrupted":
+            raise cut_short(folder, execution)
         why = "; ".join(failures(results, factor=results.experiment.stopping.compare or "workload"))
         raise TrialError(f"{found} {why}".strip(), how_to_see(why, execution.capture))
     return results, found

@@ -15,7 +15,6 @@ from tare.cli.comparing import (
     Execution,
     Wanted,
     check_complete,
-    cut_short,
     differences_in,
     measure,
     prepare,
@@ -59,12 +58,7 @@ def run_platforms(
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended = measure(prepared, folder, execution)
-        try:
-            results, found = differences_in(folder, execution)
-        except TrialError as error:
-            if ended != "interrupted":
-                raise
-            raise cut_short(folder, execution) from error
+        results, found = differences_in(folder, execution, ended)
         if wanted.json != "-":
             _show(found, results, ended, wanted.out)
         if wanted.json is not None:
