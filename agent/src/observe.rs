@@ -160,6 +160,11 @@ impl Observer {
         let shares = course.shares().filter(|_| switches);
         let figures = [
             ("wall_ns", "perf_cpu", Some(end - start)),
+            (
+                "wall_ns",
+                "switch",
+                course.gone_ns.map(|gone| gone.max(end) - start),
+            ),
             ("start_ns", "perf_cpu", Some(start)),
             ("end_ns", "perf_cpu", Some(end)),
             (

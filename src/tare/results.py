@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tare.journal import SEEN
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -150,7 +150,7 @@ class Results:
         s = s[(s["metric"] == metric) & (s["phase"] == "measured") & s["trial"].isin(good)]
         per_source = s.groupby("source")["trial"].nunique()
         common = [str(name) for name, n in per_source.items() if n == len(good)]
-        return sorted(common, key=lambda n: SOURCES.index(n) if n in SOURCES else len(SOURCES))
+        return ranked(metric, common)
 
     def values(
         self, metric: str, source: str | None = None, *, by_worker: bool = False
@@ -220,6 +220,11 @@ class Results:
         return frozenset(
             said | {p for p in tried if any(p.startswith(f"{outer}/") for outer in said)}
         )
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether somebody ended the last session, who may have watched what came out."""
+        return "reason" in self.sessions and [*self.sessions["reason"]][-1:] == ["interrupted"]
 
     def fact(self, name: str, default: Any = None) -> Any:
         """Value of a fact of the machine (the latest session's)."""

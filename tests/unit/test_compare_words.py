@@ -23,6 +23,7 @@ from tare.findings.judgement import Difference, differences, worst
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
 from tare.statistics.comparison import Comparison, Verdict
+from tare.statistics.intervals import quantile_interval
 
 
 def comparison(
@@ -63,6 +64,8 @@ def difference(c: Comparison, **changes: Any) -> Difference:
         "margin": 0.02,
         "method": "a method",
         "counted": "20 pairs, after 3 looks",
+        "level_values": (values, values),
+        "medians": (quantile_interval(values), quantile_interval(values)),
     }
     return Difference(**(given | changes))
 

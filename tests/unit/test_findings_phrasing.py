@@ -29,7 +29,7 @@ from tare.findings.phrasing import (
         (0.0, "ns", "0 ns"),
         (4 * 2.0**20, "bytes", "4.00 MiB"),
         (0.5, "1", "0.500"),
-        (2.5, "hz", "2.50 hz"),
+        (2.5, "hz", "2.50 Hz"),
         (None, "ns", "unknown"),
     ],
 )

@@ -20,7 +20,7 @@ EXPERIMENT = Experiment(name="a", question="b?", workloads=(KERNEL,), factors={}
 def session(lines: list[journal.Line], cells: list[Cell], n: int, killed_at: int | None) -> None:
     """Append what a session of a fixed n journals until it is killed in some trial."""
     before = past(lines)
-    tally = Tally(cells, before)
+    tally = Tally(cells, before, "kernel_cpu_ns")
     number, block = before.trials, before.blocks
     lines.append(
         journal.Session(

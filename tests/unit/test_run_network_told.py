@@ -16,7 +16,8 @@ def trial(number: int, sent: float, dry: float | None = None) -> Trial:
 def test_what_was_sent_and_what_ran_dry_are_told() -> None:
     dry = [trial(0, 1e6, 0.0), trial(1, 1e6, 2e9), trial(2, 2e6, 4e9)]
     assert told(dry) == (
-        "8 Mbit sent a trial, headers included; a bucket ran dry in 2 of 3, for 3 s over all hosts"
+        "8 Mbit sent a trial, headers included; a bucket ran dry in 2 of 3, for 3.00 s over all "
+        "hosts"
     )
 
 

@@ -517,6 +517,10 @@ const WALL: &[Source] = &[
         "self",
         "a kernel's own first and last stamp: generating its input is in it",
     ),
+    source(
+        "switch",
+        "exec to the task's last switch from its CPU, stamped by the kernel: teardown is in it",
+    ),
 ];
 
 const STAMPS: &[Source] = &[

@@ -42,11 +42,13 @@ fn the_kernels_stamps_lie_within_those_around() {
         assert!(20 * MS <= *wall && *wall <= at(&launched, "wall_ns", "around"));
         assert!(at(&launched, "start_ns", "around") <= at(&collected, "start_ns", "perf_cpu"));
         assert!(at(&collected, "end_ns", "perf_cpu") <= at(&launched, "end_ns", "around"));
-        assert!(at(&collected, "teardown_ns", "switch") >= 0);
+        let teardown = at(&collected, "teardown_ns", "switch");
+        assert!(teardown >= 0);
+        assert_eq!(at(&collected, "wall_ns", "switch"), *wall + teardown);
     }
     let phases = collected
         .samples()
-        .filter(|sample| sample["metric"] == "wall_ns");
+        .filter(|sample| sample["metric"] == "wall_ns" && sample["source"] == "perf_cpu");
     let phases: Vec<_> = phases
         .map(|sample| sample["phase"].as_str().unwrap())
         .collect();
@@ -82,7 +84,7 @@ fn workers_are_told_apart() {
     };
     let walls = collected
         .samples()
-        .filter(|sample| sample["metric"] == "wall_ns");
+        .filter(|sample| sample["metric"] == "wall_ns" && sample["source"] == "perf_cpu");
     let places: Vec<_> = walls
         .map(|s| {
             (

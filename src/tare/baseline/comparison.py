@@ -11,7 +11,8 @@ from tare.errors import StoreError
 from tare.findings.cells import Basis
 from tare.findings.judgement import Difference
 from tare.findings.phrasing import counted, percent
-from tare.metrics import SOURCES
+from tare.metrics import ranked
+from tare.statistics.intervals import quantile_interval
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 from tare.statistics.statistic import FloatArray
 
@@ -38,14 +39,14 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     """
     session = new.sessions[-1]
     common = set(session.values).intersection(*(set(s.values) for s in stored.sessions))
-    source = next((name for name in SOURCES if name in common), None)
+    source = next(iter(ranked(stored.metric, common)), None)
     if source is None:
         raise StoreError(
             f"no source of {stored.metric} is common to the baseline and this session",
             "measure both versions here, interleaved: tare compare './old' './new'",
         )
     sessions: list[FloatArray] = [np.array(s.values[source]) for s in stored.sessions]
-    values = np.array(session.values[source])
+    values, before = np.array(session.values[source]), np.concatenate(sessions)
     c = compare_with_sessions(sessions, values, margin)
     return Difference(
         first="the baseline",
@@ -55,7 +56,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
         comparison=c,
         looks=(),
         spread=None,
-        first_values=np.concatenate(sessions),
+        first_values=before,
         second_values=values,
         trials=(),
         seconds=seconds,
@@ -64,6 +65,8 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
         method="Student's prediction interval of one more session's log-median",
         counted=f"{counted(len(sessions), 'session')} of the baseline, "
         f"{counted(len(values), 'new trial')}",
+        level_values=(before, values),
+        medians=(quantile_interval(before), quantile_interval(values)),
         paired=False,
         remedy=_remedy(sessions, values, known=c.low is not None),
     )

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tare.calibration.document import By
 from tare.experiment import Experiment, SizeSpec
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 from tare.results import Results
 
 #: Fewer steps of CPU tell no line from a bend (CALIBRATE has 40).
@@ -188,13 +188,13 @@ def _of(samples: pd.DataFrame, metric: str, source: str | None = None) -> pd.Dat
     if rows["source"].nunique() < 2:
         return rows
     trials = rows.groupby("source")["trial"].nunique()
-    best = [source] if source in trials.index else _ranked(trials)
+    best = [source] if source in trials.index else _ranked(metric, trials)
     return rows[rows["source"] == best[0]]
 
 
-def _ranked(trials: pd.Series) -> list[str]:
+def _ranked(metric: str, trials: pd.Series) -> list[str]:
     most = [str(name) for name, n in trials.items() if n == trials.max()]
-    return sorted(most, key=lambda n: SOURCES.index(n) if n in SOURCES else len(SOURCES))
+    return ranked(metric, most)
 
 
 def _period(experiment: Experiment, levels: Mapping[str, str]) -> float:

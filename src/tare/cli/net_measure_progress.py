@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from types import TracebackType
 
-from tare.cli.output import err, nanoseconds, seconds
+from tare import units
+from tare.cli.output import err, seconds
 from tare.cli.progress import Live
 from tare.errors import AgentError
 from tare.network.histogram import quantile_ns
@@ -101,7 +102,7 @@ class MeasureBar(Live):
         ]
         p50, p99 = (quantile_ns(one.round_trips, q) for q in (0.5, 0.99))
         if p50 is not None and p99 is not None:
-            parts.append(f"RTT {nanoseconds(p50)[0]}, p99 {nanoseconds(p99)[0]}")
+            parts.append(f"RTT {units.amount('ns', p50)}, p99 {units.amount('ns', p99)}")
         parts.append(f"{self._retransmits:,} retransmits")
         parts.append(f"{pattern(order.on_ns, order.off_ns)}")
         return " · ".join(parts)

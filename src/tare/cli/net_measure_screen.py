@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rich.table import Table
 
+from tare import units
 from tare.cli import output
 from tare.findings.phrasing import percent, quantity, significant
 from tare.network.folder import Measured
@@ -73,7 +74,7 @@ def _names(some: Sequence[Summary]) -> dict[str, Callable[[Summary], str]]:
     if len({one.pattern for one in some}) > 1:
         columns["pattern"] = lambda one: one.pattern
     if len({one.write_bytes for one in some}) > 1:
-        columns["write"] = lambda one: output.size(one.write_bytes)
+        columns["write"] = lambda one: units.amount("bytes", one.write_bytes)
     if len({one.direction for one in some}) > 1:
         columns["to"] = lambda one: "there" if one.direction == "out" else "here"
     return columns or {"pattern": lambda one: one.pattern}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.table import Table
 
+from tare import units
 from tare.cli import output
 from tare.cli.comparing import (
     Execution,
@@ -92,10 +93,10 @@ def _show(found: Sequence[Difference], results: Results, ended: str, kept: Path 
     table.add_column("platform", overflow="fold")
     for heading in ("median (95 %)", f"vs. {first.first}", "p10–p90", "n"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_row(first.first, *_own(first.medians[0], first.first_values, first, "–"))
+    table.add_row(first.first, *_own(first.medians[0], first.level_values[0], first, "–"))
     for d in found:
         told = f"{d.ratio} {_word(d)}"
-        table.add_row(d.second, *_own(d.medians[1], d.second_values, d, told))
+        table.add_row(d.second, *_own(d.medians[1], d.level_values[1], d, told))
     say(table)
     for failed in failures(results, factor="platform"):
         say(f"Failed  {failed}")
@@ -110,11 +111,11 @@ def _show(found: Sequence[Difference], results: Results, ended: str, kept: Path 
 
 
 def _own(median: Interval, values: FloatArray, d: Difference, beside: str) -> tuple[str, ...]:
-    metric = d.basis.metric
+    unit = d.basis.unit
     if median.low is None or median.high is None:
-        (told,) = output.amounts(metric, median.estimate)
+        told = units.amount(unit, median.estimate)
     else:
-        told = output.interval(metric, median.estimate, median.low, median.high)
+        told = units.interval(unit, median.estimate, median.low, median.high)
     low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
     spread = f"{100 * (high - low) / middle:.2g} %" if len(values) > 1 and middle else "–"
     return told, beside, spread, str(len(values))

@@ -9,13 +9,14 @@ from types import TracebackType
 
 import numpy as np
 
-from tare.cli import output
+from tare import units
 from tare.cli.output import err, seconds
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell, Stopping
 from tare.experiment_file.kinds import quantile_name
-from tare.metrics import SOURCES
+from tare.findings.phrasing import unit_of
+from tare.metrics import ranked
 from tare.statistics.statistic import FloatArray
 
 #: A trial that takes so long is announced while it runs.
@@ -36,12 +37,11 @@ class RunBar(Bar):
     def __init__(self, metric: str, stopping: Stopping) -> None:
         super().__init__(bar=False)
         self._metric = metric
+        self._unit = unit_of(metric)
         self._stopping = stopping
         #: Values of the good trials by source.
         self._values: dict[str, list[float]] = defaultdict(list)
         self._good = 0
-        #: Their teardown, as far as it is known of all.
-        self._teardown_ns: list[float] = []
         self._announcement: threading.Timer | None = None
 
     def __exit__(
@@ -79,8 +79,6 @@ class RunBar(Bar):
         self._good += 1
         for source, value in outcome.values.items():
             self._values[source].append(value)
-        if outcome.teardown_ns is not None:
-            self._teardown_ns.append(outcome.teardown_ns)
         if not self._is_due():
             return
         left = ""
@@ -102,24 +100,19 @@ class RunBar(Bar):
         found = watched_interval(values, q)
         if found.low is None or found.high is None:
             ends = (found.estimate, float(values.min()), float(values.max()))
-            value, low, high = output.amounts(self._metric, *ends)
+            value, low, high = units.amounts(self._unit, ends)
             extent = f", {low} – {high}" if len(values) > 1 else ""
             return f"{name}{value}{extent} · n = {len(values)}, no interval yet"
-        value = output.interval(self._metric, found.estimate, found.low, found.high)
+        value = units.interval(self._unit, found.estimate, found.low, found.high)
         reached, target = found.half_width, self._stopping.precision
         known = "" if reached is None else f" ±{100 * reached:.2g} % (of {100 * target:.2g} %)"
         return f"{name}{value}{known} · n = {len(values)}"
 
     def _series(self) -> FloatArray:
         """Return the values on the best source that all trials have, as they are told at last."""
-        source = next((s for s in SOURCES if len(self._values.get(s, [])) == self._good), None)
-        if source is None:
-            return np.array([])
-        values = np.array(self._values[source])
-        whole = self._metric == "wall_ns" and source != "around"
-        if whole and len(self._teardown_ns) == len(values):
-            values = values + np.array(self._teardown_ns)
-        return values
+        common = [s for s, values in self._values.items() if len(values) == self._good]
+        source = next(iter(ranked(self._metric, common)), None)
+        return np.array([] if source is None else self._values[source])
 
     def _silence(self) -> None:
         if self._announcement is not None:

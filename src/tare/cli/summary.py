@@ -5,20 +5,24 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tare import journal, plan_file, record
+import numpy as np
+
+from tare import journal, plan_file, record, units
 from tare.cli import output
 from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
-from tare.metrics import SOURCES
+from tare.findings import disturbance
+from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, spread
+from tare.findings.phrasing import unit_of
+from tare.metrics import ranked
 
 if TYPE_CHECKING:
-    from tare.cli.asked import Known
     from tare.findings.sessions import Caveat
-    from tare.statistics.intervals import Interval
+    from tare.statistics.statistic import FloatArray
 
 #: Version of ``tare run --json``.
 VERSION = 1
@@ -28,8 +32,14 @@ BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 RESERVE = 1.2
 #: Share of failed trials from which on the exit code says so.
 OFTEN = 0.25
-#: Where one disturbance takes more than this of the wall time, it is named.
-NOTABLE = 0.01
+#: Source of a wall time to what is timed, for people.
+TIMED = {
+    "self": "between the program's own stamps",
+    "switch": "exec to end with teardown, stamped by the kernel",
+    "perf_cpu": "exec to end without teardown, stamped by the kernel",
+    "perf_task": "exec to end without teardown, stamped by the kernel",
+    "around": "spawn to wait, read around the command",
+}
 
 #: (metric, source) to the mean over measured iterations and workers.
 Values = dict[tuple[str, str], float]
@@ -50,14 +60,15 @@ class Trial:
     reason: str | None = None
     values: Values = field(default_factory=dict)
     evidence: str | None = None
+    #: When it began, and how long all of it took.
+    began_ns: int = 0
+    duration_ns: float = 0.0
 
     def best(self, metric: str) -> tuple[float | None, str | None]:
         """Return the value of a metric on its best source, and that source."""
         found = {source: v for (name, source), v in self.values.items() if name == metric}
-        for source in (*SOURCES, *sorted(found)):
-            if source in found:
-                return found[source], source
-        return None, None
+        source = next(iter(ranked(metric, found)), None)
+        return (None, None) if source is None else (found[source], source)
 
     def get(self, metric: str, source: str) -> float | None:
         """Return the value of a metric from a source."""
@@ -111,37 +122,42 @@ class Summary:
         """Return what the first trial that failed said at last, where it was captured."""
         return next((trial.evidence for trial in self.trials if trial.evidence), None)
 
-    def common(self, metric: str) -> tuple[str | None, list[float]]:
-        """Return the best source that all good trials have, and the values."""
-        for source in SOURCES:
-            values = [trial.get(metric, source) for trial in self.of_levels]
-            if values and None not in values:
-                return source, [v for v in values if v is not None]
-        return None, []
+    def values(self, metric: str, source: str) -> FloatArray:
+        """Return what the good trials have of a metric from a source."""
+        found = [trial.get(metric, source) for trial in self.of_levels]
+        return np.array([value for value in found if value is not None])
 
-    def known(self) -> list[Known]:
-        """Return how well what was asked is known; nothing of a metric that has no values."""
-        from tare.cli.asked import know
+    def common(self, metric: str) -> str | None:
+        """Return the best source that all good trials have of a metric."""
+        some = [{s for m, s in trial.values if m == metric} for trial in self.of_levels]
+        return next(iter(ranked(metric, set.intersection(*some) if some else ())), None)
 
-        found = []
-        for metric in (self.metric, *self.stopping.also):
-            source, values = self.common(metric)
-            if source is not None:
-                found.append(know(metric, source, values, self.stopping, by_hand=self.by_hand))
-        return found
+    def known(self, metric: str, quantile: float | None = None) -> Known | None:
+        """Return how well a quantile is known; None where the metric has no values."""
+        source = self.common(metric)
+        if source is None:
+            return None
+        values = self.values(metric, source)
+        return know(metric, source, values, self.stopping, by_hand=self.by_hand, quantile=quantile)
 
-    def elapsed(self) -> tuple[list[float], str]:
-        """Return exec to end, with teardown where every trial has it, and what that is."""
-        source, wall = self.common("wall_ns")
-        teardown = [trial.get("teardown_ns", "switch") for trial in self.of_levels]
-        if source == "around":
-            return wall, "spawn to wait, read around the command"
-        whole = [t for t in teardown if t is not None]
-        if len(whole) == len(wall):
-            return [a + b for a, b in zip(wall, whole, strict=True)], (
-                "exec to end with teardown, stamped by the kernel"
-            )
-        return wall, "exec to end without teardown, stamped by the kernel"
+    @property
+    def asked(self) -> list[Known]:
+        """How well what was asked is known; nothing of a metric that has no values."""
+        found = (self.known(metric) for metric in (self.metric, *self.stopping.also))
+        return [known for known in found if known is not None]
+
+    @property
+    def disturbance(self) -> disturbance.Disturbance | None:
+        """What took most of the time beside the command; None where nothing says so."""
+        wall = self.common("wall_ns")
+        if wall is None:
+            return None
+        return disturbance.worst(
+            {key: self.values(*key) for key in disturbance.RECORDED},
+            self.values("wall_ns", wall),
+            np.array([trial.duration_ns for trial in self.of_levels]),
+            int(self.facts.get("cpus", 1)),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``--json`` writes."""
@@ -154,48 +170,48 @@ class Summary:
         }
 
     def _summary_json(self) -> dict[str, Any]:
-        values, meaning = self.elapsed()
+        time = self.known("wall_ns", 0.5)
         told: dict[str, Any] = {
             "n": len(self.of_levels),
             "levels_of": self.levels_of,
             "failed": len(self.trials) - len(self.good),
             "ended": self.ended,
-            "time": meaning if values else None,
+            "time": None if time is None else TIMED.get(time.source, time.source),
         }
-        if values:
-            told |= _statistics(values, self)
-        told["asked"] = [known.as_json() for known in self.known()]
+        if time is not None:
+            told |= _statistics(time, self.values("wall_ns", time.source))
+        told["asked"] = [known.as_json() for known in self.asked]
         stop = self.stop
         told["stop"] = None if stop is None else {
             "reason": stop.reason, "why": stop.why, "refusal": stop.refusal, "target": stop.target,
-            "reached": stop.reached, "more_trials": stop.more_trials,
+            "reached": self.reached, "more_trials": stop.more_trials,
         }  # fmt: skip
+        found = self.disturbance
+        told["disturbance"] = None if found is None else asdict(found)
         return told
 
+    @property
+    def reached(self) -> float | None:
+        """The precision of the least well known of what was asked."""
+        widths = [known.interval.half_width for known in self.asked]
+        found = [width for width in widths if width is not None]
+        return max(found) if found and len(found) == len(widths) else None
 
-def _median(values: list[float], summary: Summary) -> Interval:
-    import numpy as np
 
-    from tare.cli.asked import interval
-
-    return interval(np.array(values), 0.5, summary.stopping, by_hand=summary.by_hand)
-
-
-def _statistics(values: list[float], summary: Summary) -> dict[str, Any]:
-    import numpy as np
-
-    ns, median = np.array(values), _median(values, summary)
+def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
+    i = time.interval
     p10, p90 = np.quantile(ns, [0.1, 0.9])
+    several = len(ns) >= FEWEST_FOR_QUANTILES
     return {
-        "median_s": median.estimate / 1e9,
-        "median_low_s": None if median.low is None else median.low / 1e9,
-        "median_high_s": None if median.high is None else median.high / 1e9,
-        "confidence": median.confidence,
-        "precision": median.half_width,
+        "median_s": i.estimate / 1e9,
+        "median_low_s": None if i.low is None else i.low / 1e9,
+        "median_high_s": None if i.high is None else i.high / 1e9,
+        "confidence": i.confidence,
+        "precision": i.half_width,
         "mean_s": float(ns.mean()) / 1e9,
         "sd_s": float(ns.std(ddof=1)) / 1e9 if len(ns) > 1 else None,
-        "p10_s": float(p10) / 1e9,
-        "p90_s": float(p90) / 1e9,
+        "p10_s": float(p10) / 1e9 if several else None,
+        "p90_s": float(p90) / 1e9 if several else None,
         "min_s": float(ns.min()) / 1e9,
         "max_s": float(ns.max()) / 1e9,
     }
@@ -213,14 +229,15 @@ def summarize(folder: Path, ended: str) -> Summary:
             case journal.Session():
                 session = line.session
             case journal.TrialStart(rehearsal=False):
-                trials[line.trial] = Trial(line.trial, session)
+                trials[line.trial] = Trial(line.trial, session, began_ns=line.monotonic_ns)
             case record.Sample(phase="measured"):
                 sums[line.trial][line.metric, line.source].append(line.value)
             case record.Fault() if line.trial in trials and line.evidence:
                 trials[line.trial].evidence = line.evidence
             case journal.TrialEnd() if line.trial in trials:
-                trials[line.trial].status = line.status
-                trials[line.trial].reason = line.reason
+                trial = trials[line.trial]
+                trial.status, trial.reason = line.status, line.reason
+                trial.duration_ns = line.monotonic_ns - trial.began_ns
             case journal.MachineFact():
                 facts[line.name] = line.value
             case journal.Stop():
@@ -243,19 +260,9 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
     from tare.findings.instrument import beside
 
-    values, meaning = summary.elapsed()
-    if not values:
+    time = summary.known("wall_ns", 0.5)
+    if time is None:
         return
-    told = _statistics(values, summary)
-    ns = {key: told[key] * 1e9 for key in ("median_s", "p10_s", "p90_s")}
-    median, p10, p90 = output.nanoseconds(ns["median_s"], ns["p10_s"], ns["p90_s"])
-    if told["median_low_s"] is None:
-        interval = "no interval"
-    else:
-        _, low, high = output.nanoseconds(
-            ns["median_s"], told["median_low_s"] * 1e9, told["median_high_s"] * 1e9
-        )
-        interval = f"95 % [{low}, {high}]"
     say = output.out.print
     noted: Sequence[str] = ()
     if summary.caveats:
@@ -265,18 +272,20 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         noted = notes(summary.caveats)
         for sentence in sentences(summary.caveats, summary.levels_of):
             say(f"Caveat  {sentence}", soft_wrap=True)
-    say(f"Time    {median}  median, {interval}, n = {len(values)}")
-    say(f"        {meaning}", style="dim")
-    for known in summary.known():
+    say(f"Time    {_figure(time)}, n = {time.interval.n}")
+    say(f"        {TIMED.get(time.source, time.source)}", style="dim")
+    for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != ("wall_ns", 0.5):
-            say(f"{_label(known.metric):<7} {known.sentence()}")
-    say(f"Spread  {p10} – {p90}  (p10–p90)")
+            say(f"{_label(known.metric):<7} {_figure(known)}")
+    values = summary.values("wall_ns", time.source)
+    if len(values) > 1:
+        say(f"Spread  {spread('wall_ns', values)}")
     _show_resources(summary)
-    own = beside(summary.facts.get, ns["median_s"])
+    own = beside(summary.facts.get, time.interval.estimate)
     if own is not None:
         say(f"Error   {own}")
-    say(_trust(summary, values))
+    say(_trust(summary, time))
     for problem in _problems(summary):
         say(problem)
     for note in noted:
@@ -289,52 +298,40 @@ def _label(metric: str) -> str:
     return {"wall_ns": "Time", "cpu_ns": "CPU", "memory_bytes": "Memory"}.get(metric, "Asked")
 
 
-def _show_resources(summary: Summary) -> None:
-    import numpy as np
+def _figure(known: Known) -> str:
+    """Return the figure, what it is, and how sure its interval is."""
+    i = known.interval
+    if i.low is None or i.high is None:
+        return f"{known}  {known.name}, no interval"
+    return f"{known}  {known.name} (95 %)"
 
+
+def _show_resources(summary: Summary) -> None:
     from tare.cli.summary_network import told as network_told
 
     parts = []
-    source, cpu = summary.common("cpu_ns")
-    if cpu:
-        parts.append(f"CPU {output.nanoseconds(float(np.median(cpu)))[0]} ({source})")
-    source, memory = summary.common("memory_bytes")
-    if memory:
-        parts.append(f"memory {output.size(float(np.median(memory)))} ({source})")
+    for metric, name in (("cpu_ns", "CPU"), ("memory_bytes", "memory")):
+        source = summary.common(metric)
+        if source is not None:
+            median = float(np.median(summary.values(metric, source)))
+            parts.append(f"{name} {units.amount(unit_of(metric), median)} ({source})")
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
-        parts.append(f"launch cost {output.nanoseconds(float(launch))[0]} (not in the time)")
+        parts.append(f"launch cost {units.amount('ns', float(launch))} (not in the time)")
     output.out.print("Uses    " + ", ".join(parts))
     if network := network_told(summary.good):
         output.out.print(f"Network {network}")
 
 
-def _trust(summary: Summary, values: list[float]) -> str:
+def _trust(summary: Summary, time: Known) -> str:
     """Return one sentence on trust, with the largest disturbance named."""
-    import numpy as np
-
-    total = float(np.sum(values))
-    shares = {
-        "waiting for a CPU": ("wait_ns", "schedstat"),
-        "time stolen by the hypervisor": ("steal_ns", "stat"),
-        "throttling": ("throttled_ns", "cgroup"),
-    }
-    found = {
-        name: sum(t.get(*key) or 0.0 for t in summary.good) / total for name, key in shares.items()
-    }
-    worst = max(found, key=lambda name: found[name])
-    disturbed = (
-        f"{worst} took {found[worst]:.1%} of it"
-        if found[worst] > NOTABLE
-        else "nothing disturbed it by more than 1 %"
-    )
-    known = _median(values, summary)
-    reached = known.half_width
-    refusals = [known.refusal for known in summary.known() if known.refusal]
+    disturbed = disturbance.sentence(summary.disturbance)
+    reached = time.interval.half_width
+    refusals = [known.refusal for known in summary.asked if known.refusal]
     if refusals:
         return f"Trust   {'; '.join(refusals)}; {disturbed}."
     if reached is None:
-        return f"Trust   the median has no interval: {known.refusal}; {disturbed}."
+        return f"Trust   the median has no interval: {time.interval.refusal}; {disturbed}."
     return f"Trust   the median is known to ±{reached * 100:.2g} %; {disturbed}."
 
 
@@ -353,22 +350,22 @@ def _problems(summary: Summary) -> list[str]:
         stop
         and stop.reason != "fixed"
         and stop.target
-        and stop.reached
-        and stop.reached > stop.target
+        and summary.reached
+        and summary.reached > stop.target
         and stop.more_trials
     ):
         more = "" if stop.more_seconds is None else f", {output.seconds(stop.more_seconds)}"
         told.append(
-            f"Note    target not reached: ±{100 * stop.reached:.2g} % instead of "
+            f"Note    target not reached: ±{100 * summary.reached:.2g} % instead of "
             f"±{100 * stop.target:.2g} %; "
             f"about {stop.more_trials} more trials{more}"
         )
     return told
 
 
-def _longer(stop: journal.Stop, n: int) -> str | None:
+def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     """Return the budget that reaches the target; where none does, what the longest brings."""
-    if not (n and stop.more_trials and stop.more_seconds and stop.reached and stop.target):
+    if not (n and stop.more_trials and stop.more_seconds and reached and stop.target):
         return None
     each_s = stop.more_seconds / stop.more_trials
     # What was measured is not kept: it begins anew.
@@ -378,7 +375,7 @@ def _longer(stop: journal.Stop, n: int) -> str | None:
         brings = f"±{100 * stop.target:.2g} %"
     else:
         budget_s = BUDGETS_S[-1]
-        brings = f"about ±{100 * stop.reached * math.sqrt(n * each_s / budget_s):.2g} %"
+        brings = f"about ±{100 * reached * math.sqrt(n * each_s / budget_s):.2g} %"
     return f"tare run --budget '{output.seconds(budget_s)}' -- …   ({brings})"
 
 
@@ -386,8 +383,8 @@ def _next(summary: Summary, kept: Path | None, platform: str) -> str:
     if kept is not None:
         return f"Next    tare experiment report {kept}"
     stop = summary.stop
-    if stop and stop.reason == "budget" and stop.reached and stop.target:
-        longer = _longer(stop, len(summary.good))
+    if stop and stop.reason == "budget":
+        longer = _longer(stop, summary.reached, len(summary.good))
         if longer is not None:
             return f"Next    {longer}"
     if platform == "bare":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Protocol
 
-from tare.cli import output
+from tare import units
 from tare.shaping.rates import format_amount
 
 _SOURCE = "qdisc"
@@ -30,6 +30,6 @@ def told(trials: Sequence[Measured]) -> str | None:
         return None
     text = f"{format_amount(round(8 * median(sent)))} sent a trial, headers included"
     if times := sum(d > 0 for d in dry):
-        lasted = output.nanoseconds(median(d for d in dry if d > 0))[0]
+        lasted = units.amount("ns", median(d for d in dry if d > 0))
         text += f"; a bucket ran dry in {times} of {len(dry)}, for {lasted} over all hosts"
     return text

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from tare import units
 from tare.cli import output
 from tare.findings import sessions
-from tare.findings.disturbance import disturbance
+from tare.findings.disturbance import disturbance, sentence
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.phrasing import share
 from tare.results import Results
 
 #: Version of ``tare compare --json``.
 VERSION = 1
-#: Where one disturbance takes more than this of the wall time, it is named.
-NOTABLE = 0.01
 #: Characters of the picture, and of what stands before every line.
 _WIDTH, _INDENT = 61, 9
 
@@ -49,12 +48,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
 
 def trust(results: Results, found: Sequence[Difference]) -> str:
     """Tell what disturbed the trials, and what protects the comparison from it."""
-    name, lost = disturbance(results)
-    disturbed = (
-        f"{name} took {lost:.1%} of the time"
-        if lost > NOTABLE
-        else "nothing disturbed it by more than 1 %"
-    )
+    disturbed = sentence(disturbance(results))
     if not all(d.paired for d in found):
         return f"{disturbed}; the baseline was measured at other times."
     return f"{disturbed}; a coin flip drew the order in each pair."
@@ -67,16 +61,9 @@ def evidence(results: Results) -> str | None:
 
 
 def _interval(value: float, low: float | None, high: float | None, d: Difference) -> str:
-    told = _values(d, value, *(x for x in (low, high) if x is not None))
-    return told[0] + (f"  [{told[1]}, {told[2]}]" if len(told) == 3 else "  (no interval)")
-
-
-def _values(d: Difference, *values: float) -> list[str]:
-    if d.basis.unit == "ns":
-        return output.nanoseconds(*values)
-    if d.basis.unit == "bytes":
-        return output.sizes(*values)
-    return [f"{value:.4g}" for value in values]
+    if low is None or high is None:
+        return f"{units.amount(d.basis.unit, value)}  (no interval)"
+    return units.interval(d.basis.unit, value, low, high)
 
 
 def _signed(value: float) -> str:
@@ -141,7 +128,7 @@ def as_json(
     found: Sequence[Difference], results: Results, ended: str, gate: float | None
 ) -> dict[str, Any]:
     """Return what ``--json`` writes."""
-    name, lost = disturbance(results)
+    disturbed = disturbance(results)
     trials = results.trial_table
     answers = [d.gate(gate) for d in found] if gate is not None else []
     return {
@@ -154,7 +141,7 @@ def as_json(
         "seed": results.experiment.seed,
         "caveats": sessions.caveats(results),
         "levels_of": results.levels_of,
-        "disturbance": {"what": name, "share": lost},
+        "disturbance": None if disturbed is None else asdict(disturbed),
         "failed": int((trials["status"] == "failed").sum()),
         "facts": {
             str(row["name"]): row["value"]

@@ -135,7 +135,7 @@ class _Session:
             cpus=len(request.machine.spread),
             hosts=hosts,
         )
-        self.tally = Tally(request.plan.cells, request.past)
+        self.tally = Tally(request.plan.cells, request.past, request.plan.metric)
 
     def _note(self, message: str) -> None:
         self.writer.write(journal.Note(message=message))

@@ -10,7 +10,7 @@ from tare.execute.budget import Budget
 from tare.execute.past import Past
 from tare.execute.trial import Outcome
 from tare.experiment import Cell, Experiment
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 
 #: A cell is given up after so many failures where it, or one of its levels, was never good …
 TRIES = 3
@@ -21,8 +21,9 @@ TRIES_IN_A_ROW = 6
 class Tally:
     """Counts by cell; starts from what earlier sessions did."""
 
-    def __init__(self, cells: Sequence[Cell], past: Past) -> None:
+    def __init__(self, cells: Sequence[Cell], past: Past, metric: str) -> None:
         self._cells = cells
+        self._metric = metric
         #: Good trials by cell, of all sessions.
         self.trials: dict[int, int] = {c.cell: past.good.get(c.cell, 0) for c in cells}
         self.done = 0
@@ -121,7 +122,7 @@ class Tally:
         }
         sources = [set(v) for pairs in all_values.values() for _, v in pairs]
         common = set.intersection(*sources) if sources else set()
-        best = next((s for s in SOURCES if s in common), None)
+        best = next(iter(ranked(metric or self._metric, common)), None)
         if best is None:
             return {}
         return {c: [(block, v[best]) for block, v in pairs] for c, pairs in all_values.items()}

@@ -32,8 +32,6 @@ from tare.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 if TYPE_CHECKING:
     from tare.execute.hosts import Hosts
 
-#: What is part of how long a command takes, and of no other metric.
-TEARDOWN = "teardown_ns"
 #: Beyond what any instrument of ours can read; in nanoseconds, 31 years since the machine booted.
 MOST = 10**18
 
@@ -49,8 +47,6 @@ class Outcome:
     values: dict[str, float] = field(default_factory=dict)
     #: The same of the further metrics that the stopping rule is about.
     also: dict[str, dict[str, float]] = field(default_factory=dict)
-    #: From a command's end until its memory was given back, where the kernel tells it.
-    teardown_ns: float | None = None
     #: It came to a wrong result: the machine is not to be trusted with more.
     wrong: bool = False
 
@@ -140,7 +136,7 @@ class Conductor:
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
         also = self.experiment.stopping.also
-        values = Values((metric, *also, TEARDOWN))
+        values = Values((metric, *also))
         failure: str | None = None
         last: NoObserverError | None = None
         try:
@@ -167,7 +163,6 @@ class Conductor:
             seconds,
             values.means(metric),
             {m: values.means(m) for m in also},
-            values.means(TEARDOWN).get("switch"),
             values.wrong,
         )
 

@@ -11,11 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tare import plan
+from tare.experiment import Stopping
+from tare.findings import known
 from tare.findings.phrasing import listing, unit_of
 from tare.metrics import RATES
 from tare.results import Results
 from tare.statistics.intervals import Interval
-from tare.statistics.repetitions import interval_at_stop
 from tare.statistics.statistic import FloatArray
 
 IntArray = NDArray[np.int_]
@@ -124,13 +125,14 @@ class Cell:
     seconds: float
     #: SD between the iterations of one worker in one trial; None where there is one only.
     within: float | None
-    #: Whether n was decided beforehand, so that nobody looked.
-    fixed: bool = False
+    stopping: Stopping
+    #: Whether somebody who watched ended it.
+    by_hand: bool
 
     @property
     def median(self) -> Interval:
         """Median of the trial values, with the interval that holds in spite of the looks."""
-        return interval_at_stop(self.trial_values, fixed=self.fixed)
+        return known.interval(self.trial_values, 0.5, self.stopping, by_hand=self.by_hand)
 
     @property
     def n(self) -> int:
@@ -181,7 +183,8 @@ class Cells:
                     trials=tuple(int(t) for t in sorted(rows["trial"].unique())),
                     seconds=self._seconds(rows),
                     within=None if pd.isna(variance) else float(np.sqrt(variance)),
-                    fixed=self.results.experiment.stopping.trials is not None,
+                    stopping=self.results.experiment.stopping,
+                    by_hand=self.results.by_hand,
                 )
             )
         return cells

@@ -1,43 +1,98 @@
-"""What took time from the trials beside the workload: one name and a share, for one sentence."""
+"""What took time from the trials beside the workload, and which trials failed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tare.results import Results
+from tare.statistics.statistic import FloatArray
 
-#: Metric, source, and the shortest trial that its ticks can say anything of.
-_DISTURBANCES = {
-    "waiting for a CPU": ("wait_ns", "schedstat", 0.0),
-    "time stolen by the hypervisor": ("steal_ns", "stat", 1e8),
-    "throttling": ("throttled_ns", "cgroup", 0.0),
+if TYPE_CHECKING:
+    from tare.results import Results
+
+#: A smaller share of the time is not worth a name.
+NOTABLE = 0.01
+#: Metric and source to what they count.
+RECORDED = {
+    ("wait_ns", "schedstat"): "waiting for a CPU",
+    ("steal_ns", "stat"): "time stolen by the hypervisor",
+    ("throttled_ns", "cgroup"): "throttling",
 }
+#: Counted of all CPUs and of the whole trial, not of one process between its exec and its end.
+_OF_MACHINE = {"steal_ns"}
+#: The shortest trial that ticks of 10 ms can say anything of.
+_SHORTEST_NS = 1e8
 
 
-def disturbance(results: Results, metric: str = "wall_ns") -> tuple[str, float]:
-    """Name what took most of the trials' time beside the workload, and its share.
+@dataclass(frozen=True)
+class Disturbance:
+    """What took most of the trials' time beside the workload.
 
-    Returns
-    -------
-    (str, float)
-        Of waiting, stolen time and throttling the largest; share 0 where none was seen.
+    Attributes
+    ----------
+    what : str
+    share : float
+        Of the time that is measured; of stolen time, of what all CPUs had.
     """
-    values = results.values(metric)["value"]
-    total = float(np.sum(values))
-    s = results.sample_table[results.sample_table["phase"] == "measured"]
-    good = results.trial_table.loc[results.trial_table["status"] == "ok", "trial"]
-    s = s[s["trial"].isin(set(good))]
-    found = {
-        name: float(s.loc[(s["metric"] == m) & (s["source"] == source), "value"].sum()) / total
-        for name, (m, source, least) in _DISTURBANCES.items()
-        if total > 0 and float(values.median()) >= least
-    }
-    if not found:
-        return "nothing", 0.0
-    most = max(found, key=lambda name: found[name])
-    return most, found[most]
+
+    what: str
+    share: float
+
+
+def worst(
+    recorded: Mapping[tuple[str, str], FloatArray],
+    wall_ns: FloatArray,
+    duration_ns: FloatArray,
+    cpus: int,
+) -> Disturbance | None:
+    """Name what took most of the time; None where nothing was recorded that says so.
+
+    Parameters
+    ----------
+    recorded : mapping
+        A key of :data:`RECORDED` to its values, those of the trials that have it.
+    wall_ns, duration_ns : array, shape (n,)
+        What is measured of each trial, and how long the trial took as a whole.
+    cpus : int
+        Of the machine.
+    """
+    found = []
+    for (metric, source), what in RECORDED.items():
+        values = recorded.get((metric, source), np.array([]))
+        time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
+        if not len(values) or not len(time) or time.mean() <= 0:
+            continue
+        if metric in _OF_MACHINE and float(np.median(duration_ns)) < _SHORTEST_NS:
+            continue
+        found.append(Disturbance(what, float(values.mean() / time.mean())))
+    return max(found, key=lambda d: d.share, default=None)
+
+
+def sentence(found: Disturbance | None) -> str:
+    """Say how much it was, without a full stop."""
+    if found is None:
+        return "disturbances were not recorded"
+    if found.share > NOTABLE:
+        return f"{found.what} took {found.share:.1%} of the time"
+    return "no disturbance above 1 %"
+
+
+def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:
+    """Name what took most of the time of an experiment's trials."""
+    recorded = {key: results.values(*key)["value"].to_numpy(dtype=float) for key in RECORDED}
+    values = results.values(metric)
+    durations = (
+        values["duration_ns"].to_numpy(dtype=float) if "duration_ns" in values else np.array([])
+    )
+    return worst(
+        recorded,
+        values["value"].to_numpy(dtype=float),
+        durations,
+        int(results.fact("cpus", 1)),
+    )
 
 
 def failures(

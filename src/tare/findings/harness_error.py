@@ -11,7 +11,7 @@ from tare.findings.cells import measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, metric_name, percent, quantity
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import Interval
@@ -90,13 +90,8 @@ def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda r: -(r["relative_sd"] or 0.0))
 
 
-def _best_source(rows: list[dict[str, Any]]) -> str:
-    present = {r["source"] for r in rows}
-    return next((s for s in SOURCES if s in present), min(present))
-
-
 def _sentence(metric: str, rows: list[dict[str, Any]], results: Results, varied: list[str]) -> str:
-    source = _best_source(rows)
+    source = ranked(metric, {r["source"] for r in rows})[0]
     some = [r for r in rows if r["source"] == source]
     name = metric_name(metric)
     means = [r["mean"] for r in some]

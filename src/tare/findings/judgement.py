@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from tare.findings import emulation
-from tare.findings.cells import Basis, Pair, basis_of, cells_of, directions
+from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, directions
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import (
     at_levels,
@@ -22,7 +22,7 @@ from tare.findings.phrasing import (
 )
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare
-from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, quantile_interval
+from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
@@ -81,17 +81,12 @@ class Difference:
     margin: float
     method: str
     counted: str
+    #: Values of both that levels are taken from, and what is known of their medians.
+    level_values: tuple[FloatArray, FloatArray]
+    medians: tuple[Interval, Interval]
     paired: bool = True
     #: What would decide it, where it is not more pairs.
     remedy: str | None = None
-    #: Values of both that levels are taken from; None: all.
-    level_values: tuple[FloatArray, FloatArray] | None = None
-
-    @property
-    def medians(self) -> tuple[Interval, Interval]:
-        """Median of each, with its own interval."""
-        first, second = self.level_values or (self.first_values, self.second_values)
-        return quantile_interval(first), quantile_interval(second)
 
     @property
     def ratio(self) -> str:
@@ -246,14 +241,14 @@ def _difference(
     else:
         comparison, looks = compare(first, second, asked.margin, level), ()
         how = "fixed beforehand"
-    level_values = None
     if pair.levels_of is not None:
-        level_values = first[pair.level_rows], second[pair.level_rows]
-        apart = compare(*level_values, asked.margin, level)
+        apart = compare(first[pair.level_rows], second[pair.level_rows], asked.margin, level)
         comparison = replace(
             comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
         )
     levels = {**pair.levels, pair.factor: pair.level}
+    of_first = _cell(results, basis, {**pair.levels, pair.factor: pair.reference})
+    of_second = _cell(results, basis, levels)
     others = [f for f in results.varied if f != pair.factor]
     at = at_levels(pair.levels, others) if others else ""
     return Difference(
@@ -272,7 +267,18 @@ def _difference(
         margin=asked.margin,
         method=_SEQUENTIAL if looked else _FIXED,
         counted=f"{counted(comparison.n, 'pair')}, {how}",
-        level_values=level_values,
+        level_values=(of_first.trial_values, of_second.trial_values),
+        medians=(of_first.median, of_second.median),
+    )
+
+
+def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:
+    """Return the cell from which levels are taken: of all sessions, where that one has none."""
+    return next(
+        cell
+        for some in (results.of_levels, results)
+        for cell in cells_of(some, basis).all
+        if cell.levels == levels
     )
 
 

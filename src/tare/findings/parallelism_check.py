@@ -13,7 +13,7 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import at_levels, change_interval, percent
 from tare.findings.telling import share_of
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare, holm
@@ -64,7 +64,7 @@ def find(results: Results) -> Finding | None:
 def _stamps(results: Results) -> pd.DataFrame | None:
     """One row a trial and worker: first and last start, first and last end, of measured ones."""
     common = [s for s in results.sources("start_ns") if s in results.sources("end_ns")]
-    source = next((s for s in SOURCES if s in common), None)
+    source = next(iter(ranked("start_ns", common)), None)
     if source is None:
         return None
     frames = []

@@ -7,21 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tare.statistics.telling import chosen as share
 from tare.statistics.telling import percent, significant
+from tare.units import SCALES
 
 __all__ = [
     "at_levels", "change", "change_interval", "counted", "duration", "listing", "metric_name",
     "off_by", "percent", "quantity", "share", "significant", "unit_of",
 ]  # fmt: skip
 
-_TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
-_SIZE_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
-_RATE_UNITS = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
-_BIT_UNITS = (("Gbit", 1e9), ("Mbit", 1e6), ("kbit", 1e3), ("bit", 1.0))
-_FREQUENCY_UNITS = (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0))
-_SCALES = {
-    "ns": _TIME_UNITS, "bytes": _SIZE_UNITS, "bits": _BIT_UNITS, "B/s": _RATE_UNITS,
-    "Hz": _FREQUENCY_UNITS,
-}  # fmt: skip
 _QUANTITIES = {
     "kernel_cpu_ns": "CPU time of the kernel",
     "kernel_wall_ns": "wall time of the kernel",
@@ -49,7 +41,7 @@ def quantity(value: float | None, unit: str) -> str:
     """Write a value with its unit: ``quantity(2.031e8, "ns")`` is "203 ms"."""
     if value is None:
         return "unknown"
-    scales = _SCALES.get(unit)
+    scales = SCALES.get(unit)
     if scales is None:
         return significant(value) if unit == "1" else f"{significant(value)} {unit}"
     name, scale = next((s for s in scales if abs(value) >= s[1]), scales[-1])
@@ -72,7 +64,7 @@ def off_by(value: float, unit: str, half: float | None = None, among: float | No
 
     ``among``: the size of those that it stands with, whose unit it has then.
     """
-    scales = {"ns": _TIME_UNITS[1:], "bytes": _SIZE_UNITS[1:]}.get(unit, (("", 1.0),))
+    scales = SCALES[unit][1:] if unit in ("ns", "bytes") else (("", 1.0),)
     size = max(abs(value), half or 0.0) if among is None else among
     # Errors that are compared with each other read best in few units.
     name, scale = next((s for s in scales if size >= 0.05 * s[1]), scales[-1])

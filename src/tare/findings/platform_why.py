@@ -15,7 +15,7 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, change, listing, metric_name, percent, quantity
 from tare.findings.platform_cells import cost_basis, is_time
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
@@ -152,9 +152,9 @@ def _by_trial(results: Results) -> pd.DataFrame:
 
 def _parts(values: pd.DataFrame, both: list[list[int]]) -> dict[str, Part]:
     found: dict[str, Part] = {}
-    rank = {name: i for i, name in enumerate(SOURCES)}
     names: list[tuple[str, str]] = [(str(c[0]), str(c[1])) for c in list(values.columns)]
-    columns = sorted(names, key=lambda c: (c[0], rank.get(c[1], len(rank))))
+    metrics = sorted({m for m, _ in names})
+    columns = [(m, s) for m in metrics for s in ranked(m, {s for n, s in names if n == m})]
     for metric, source in columns:
         if metric in found:
             continue

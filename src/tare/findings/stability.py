@@ -223,7 +223,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
     """With one platform there is nothing to compare, but its own spread can be told."""
     ordered = sorted((c for c in cells.all if c.n >= FEWEST_FOR_RANGE), key=relative_spread)
     platform = cells.all[0].levels["platform"]
-    answer = f"Only {platform} was measured, so that no platforms are compared."
+    answer = f"Only one platform was measured: {platform}."
     if ordered:
         first, last = ordered[0], ordered[-1]
         answer += (
@@ -247,8 +247,8 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="told",
-        # Of the network's levels there is more to say elsewhere.
-        summary=None if "network" in cells.factors else answer,
+        # Of the network's levels, and of a single cell, there is more to say elsewhere.
+        summary=None if "network" in cells.factors or len(cells.all) == 1 else answer,
         basis=str(basis),
         tables=(table,),
         charts=_CHARTS,

@@ -16,11 +16,11 @@ from tare.audit.variance import VarianceAudit
 from tare.findings.phrasing import change_interval, counted, listing
 from tare.report.audit_overhead import overhead_figures
 from tare.report.page import Figure
-from tare.report.scales import scale_for
 from tare.statistics import charts
 from tare.statistics.charts.forest import MOST_ROWS
 from tare.statistics.comparison import Comparison
 from tare.statistics.statistic import FloatArray
+from tare.units import scale_for
 
 #: Rows of the chart of all medians; the table has all.
 _MOST_MEDIANS = 80

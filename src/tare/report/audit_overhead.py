@@ -10,9 +10,9 @@ from tare.audit.overhead import Line, OverheadAudit, Place
 from tare.audit.telling import told_quantity
 from tare.findings.phrasing import listing
 from tare.report.page import Figure
-from tare.report.scales import scale_for
 from tare.statistics import charts
 from tare.statistics.intervals import Interval
+from tare.units import scale_for
 
 #: Beyond this factor between the largest and the smallest value the scale is logarithmic.
 _WIDE = 5

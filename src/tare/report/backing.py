@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tare.experiment_file.kinds import quantile_name
+from tare.findings import known
 from tare.findings.calibrated import sentence
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
@@ -14,7 +15,6 @@ from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
 from tare.findings.phrasing import counted, duration, listing, percent, quantity
 from tare.results import Results
-from tare.statistics.repetitions import interval_at_stop
 
 _REASONS = {
     "fixed": "n was fixed beforehand",
@@ -84,12 +84,11 @@ def _reached(results: Results) -> dict[Any, float | None]:
     values = results.values(basis.metric, basis.source).sort_values("trial")
     stopping = results.experiment.stopping
     return {
-        cell: interval_at_stop(
+        cell: known.interval(
             some["value"].to_numpy(dtype=float),
             stopping.quantile,
-            anytime=stopping.anytime,
-            family=1 + len(stopping.also),
-            fixed=stopping.trials is not None,
+            stopping,
+            by_hand=results.by_hand,
         ).half_width
         for cell, some in values.groupby("cell")
     }

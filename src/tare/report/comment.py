@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import tare
 from tare.findings import caveats, sessions
-from tare.findings.disturbance import disturbance, failures
+from tare.findings.disturbance import disturbance, failures, sentence
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.findings.phrasing import change, quantity, share
 from tare.report.markdown import text
@@ -42,8 +42,8 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
         answers = [d.gate(gate) for d in found]
         d = found[answers.index(worst(answers))]
         yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
-    for sentence in caveats.sentences(sessions.caveats(results), results.levels_of):
-        yield f"> {_words(sentence)}\n"
+    for weak in caveats.sentences(sessions.caveats(results), results.levels_of):
+        yield f"> {_words(weak)}\n"
     for failed in failures(results):
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"
     yield f"| compared | with | {' | '.join(_HEADS)} |"
@@ -72,7 +72,6 @@ def _row(d: Difference) -> str:
 
 
 def _details(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[str]:
-    name, lost = disturbance(results)
     for d in found:
         c = d.comparison
         yield f"{_words(d.second)}: {_words(d.counted)}; Cliff's delta {c.cliffs_delta:+.2f}; " + (
@@ -83,7 +82,7 @@ def _details(found: Sequence[Difference], results: Results, gate: float | None) 
     confidence = share(found[0].comparison.confidence)
     yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"
     yield f"same: within {share(found[0].margin)}"
-    yield f"of the time, {name} took {lost:.1%}" if lost else "nothing disturbed the trials"
+    yield sentence(disturbance(results))
     for fact in ("cpu", "cpus", "kernel", "system"):
         if results.fact(fact) is not None:
             yield f"{fact}: {_words(str(results.fact(fact)))}"

@@ -11,8 +11,7 @@ from tare.findings.phrasing import listing, percent, quantity
 from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric
-from tare.report.scales import scale_for
-from tare.report.tables import fixed
+from tare.units import fixed, scale_for
 
 
 @dataclass(frozen=True)

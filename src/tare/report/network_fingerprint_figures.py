@@ -10,7 +10,7 @@ from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import figure_told, size_told, value_told
 from tare.report.machine_charts import Axis, Line, lines
 from tare.report.page import Figure as Chart
-from tare.report.scales import scale_for
+from tare.units import scale_for
 
 _GBIT = 1e9
 #: Quantiles of latency that a fingerprint has.

@@ -9,15 +9,12 @@ from typing import Any
 
 from tare.findings.finding import Column, Table
 from tare.findings.phrasing import significant
-from tare.report.scales import scale_for
+from tare.units import fixed, places_of, places_of_width, scale_for
 
 #: Rows that a page or a document shows; all of them are in the exported findings.
 MOST_ROWS = 200
 #: Absent: never zero.
 ABSENT = "–"
-#: Digits that an interval's width is shown to.
-_WIDTH_DIGITS = 2
-_MOST_PLACES = 5
 #: Decimal places of shares and ratios that have no interval to say how many there are.
 _RATIO_PLACES = 4
 
@@ -106,7 +103,7 @@ def _interval(
     widths = [
         (h - b) / scale for b, h in zip(low, high, strict=True) if b is not None and h is not None
     ]
-    places = _places_of_width(widths) if widths else _places(_known(middle), scale)
+    places = places_of_width(widths) if widths else places_of(v / scale for v in _known(middle))
 
     def text(m: float | None, b: float | None, h: float | None) -> str:
         if m is None:
@@ -122,23 +119,6 @@ def _interval(
     return Head(f"{column.title} [{level}]", unit, numeric=True), texts
 
 
-def _places_of_width(widths: Sequence[float]) -> int:
-    """Decimal places that show a typical interval's width to two digits."""
-    positive = sorted(w for w in widths if w > 0)
-    if not positive:
-        return 2
-    typical = positive[len(positive) // 4]
-    return min(_MOST_PLACES, max(0, _WIDTH_DIGITS - 1 - math.floor(math.log10(typical))))
-
-
-def _places(values: Sequence[float], scale: float) -> int:
-    """Decimal places that show most values to three digits."""
-    sizes = sorted(abs(v) / scale for v in values if v)
-    if not sizes:
-        return 0
-    return min(_MOST_PLACES, max(0, 2 - math.floor(math.log10(sizes[len(sizes) // 2]))))
-
-
 def _single(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[str]]:
     raw = [row.get(column.key) for row in rows]
     present = [v for v in raw if v is not None]
@@ -152,7 +132,7 @@ def _single(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[
     scale, unit = scale_for(known, column.unit or "1")
     if column.key == "p" or column.key.startswith("p_"):
         return Head(column.title, unit, numeric=True), [_probability(v) for v in numbers]
-    places = _places(known, scale)
+    places = places_of(v / scale for v in known)
     if not unit:
         places = min(places, _RATIO_PLACES)
     least = 10.0**-places
@@ -185,9 +165,3 @@ def _probability(value: float | None) -> str:
     if value is None:
         return ABSENT
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def fixed(value: float, places: int) -> str:
-    """Write a number with so many decimal places, and a true minus sign."""
-    text = f"{value:,.{places}f}"
-    return text.replace("-", "−") if float(text.replace(",", "")) else text.replace("-", "")

@@ -15,8 +15,8 @@ from tare.drawing import (
     panel_width,
     styled,
 )
-from tare.report.scales import scale_for
 from tare.selftest.lines import Line
+from tare.units import scale_for
 
 #: Pixels of a platform in a row, and of what parts rows.
 _MARK, _BETWEEN = 11, 8

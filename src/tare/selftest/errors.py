@@ -116,12 +116,13 @@ def _measured(program: Program, some: pd.DataFrame, stem: Path) -> dict[tuple[st
     if OUTPUT in program.metrics:
         found |= {(OUTPUT, stream): n for stream, n in _streams(stem).items()}
     if WHOLE in program.metrics:
-        # Where the kernel stamps the end before the memory is given back, and where after it.
-        stamped, after = found.get(("wall_ns", "perf_cpu")), found.get(("teardown_ns", "switch"))
-        if stamped is not None and after is not None:
-            found[WHOLE, "perf_cpu"] = stamped + after
-        if ("wall_ns", "around") in found:
-            found[WHOLE, "around"] = found["wall_ns", "around"]
+        found |= {
+            (WHOLE, source): found["wall_ns", source]
+            for source in ("switch", "around")
+            if ("wall_ns", source) in found
+        }
+    # Of all others the truth ends before the memory is given back.
+    found.pop(("wall_ns", "switch"), None)
     return {key: value for key, value in found.items() if key[0] in program.metrics}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tare.findings.phrasing import off_by, quantity, unit_of
-from tare.metrics import SOURCES
+from tare.metrics import SOURCES, ranked
 from tare.selftest.bounds import KNOWN, Bound, bound
 from tare.statistics.intervals import quantile_interval
 
@@ -94,11 +94,11 @@ def lines(errors: pd.DataFrame) -> tuple[Line, ...]:
 
 
 def _order(one: Line) -> tuple[str, int, str, int]:
-    return one.metric, _rank(one.source), one.program, one.workers
+    return one.metric, _rank(one.metric, one.source), one.program, one.workers
 
 
-def _rank(source: str) -> int:
-    return SOURCES.index(source) if source in SOURCES else len(SOURCES)
+def _rank(metric: str, source: str) -> int:
+    return ranked(metric, {*SOURCES, source}).index(source)
 
 
 #: Platform, workers, program, metric.
@@ -113,7 +113,7 @@ def _used(errors: pd.DataFrame) -> dict[_Place, int]:
     """Return the rank of the best source that each metric has where it was measured."""
     found: dict[_Place, int] = {}
     for row in errors.to_dict("records"):
-        rank = _rank(str(row["source"]))
+        rank = _rank(str(row["metric"]), str(row["source"]))
         found[_place(row)] = min(rank, found.get(_place(row), rank))
     return found
 
@@ -143,7 +143,7 @@ def _line(some: pd.DataFrame, used: dict[_Place, int]) -> Line:
         high=interval.high,
         worst=float(every[np.argmax(np.abs(every))]),
         promised=(_finite(promised.low), _finite(promised.high)),
-        used=_rank(source) == used[place],
+        used=_rank(metric, source) == used[place],
         verdict=verdict,
         why=why,
     )

@@ -8,12 +8,12 @@ from typing import Any
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.finding import Finding, Table
 from tare.findings.phrasing import percent, quantity
-from tare.metrics import SOURCES
+from tare.metrics import ranked
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import of_where, tables_of, where
-from tare.report.scales import scale_for
 from tare.results import Results
+from tare.units import scale_for
 
 #: Cells of one panel: those whose error varies most, as STABILITY's tables begin.
 _MOST_ROWS = 16
@@ -49,7 +49,7 @@ def _panels(table: Table, results: Results, label: int, width: int) -> Any:
 
     names = _cells(table, results)[:_MOST_ROWS]
     present = {str(row["source"]) for row in table.rows}
-    sources = [*(s for s in SOURCES if s in present), *sorted(present - set(SOURCES))]
+    sources = ranked("wall_ns", present)
     _, unit = scale_for([row["mean"] for row in table.rows], "ns")
     records = _records(table, results)
     x: dict[str, Any] = {"title": unit, "axis": alt.Axis(tickCount=4)}

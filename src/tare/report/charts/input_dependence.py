@@ -15,9 +15,9 @@ from tare.findings.phrasing import counted, quantity
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import tell_left_out
-from tare.report.scales import scale_for
 from tare.results import Results
 from tare.statistics.statistic import FloatArray
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT, _MOST_ROWS, _BINS = 96, 70, 12, 24
 

@@ -15,8 +15,8 @@ from tare.findings.phrasing import at_levels, metric_name, quantity
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import labelled
-from tare.report.scales import scale_for
 from tare.results import Results
+from tare.units import scale_for
 
 #: Cells that one chart holds; the table has all.
 _MOST = 160

@@ -12,10 +12,10 @@ from tare.findings.phrasing import metric_name, percent, quantity
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
-from tare.report.scales import scale_for
 from tare.results import Results
 from tare.statistics.convergence import Curve, prefixes
 from tare.statistics.depletion import BOUND
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT, _COLUMNS = 58, 170, 3
 _MOST_PANELS = 12

@@ -14,8 +14,8 @@ from tare.findings.phrasing import metric_name, quantity
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic
-from tare.report.scales import scale_for
 from tare.results import Results
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT = 70, 230
 #: Panels of one chart: groups of the levels of other factors.

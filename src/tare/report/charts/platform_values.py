@@ -20,8 +20,8 @@ from tare.report.charts.platform_lines import (
     tell_emulated,
 )
 from tare.report.charts.rows import tables_of
-from tare.report.scales import scale_for
 from tare.results import Results
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT = 62, 190
 #: Rows of panels: groups of the levels of other factors.

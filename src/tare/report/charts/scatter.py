@@ -17,9 +17,9 @@ from tare.findings.phrasing import listing, metric_name, percent
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
-from tare.report.scales import scale_for
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
+from tare.units import scale_for
 
 _GUTTER = 62
 _HEIGHT = 92

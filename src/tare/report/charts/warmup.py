@@ -15,10 +15,10 @@ from tare.findings.warmup import series
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
-from tare.report.scales import scale_for
 from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WINDOW, settle, sliding_sd
+from tare.units import scale_for
 
 _GUTTER, _HEIGHT = 62, 64
 #: Points of one line; longer series are thinned evenly.

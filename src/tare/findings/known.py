@@ -1,0 +1,138 @@
+"""How well a quantile of a metric is known: the one place from which all outputs have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tare import units
+from tare.experiment import Stopping
+from tare.experiment_file.kinds import quantile_name
+from tare.findings.phrasing import metric_name, unit_of
+from tare.statistics.intervals import Interval
+from tare.statistics.refusals import Why, unsteady
+from tare.statistics.series_intervals import interval_at_stop
+from tare.statistics.statistic import FloatArray
+from tare.statistics.watched import watched_interval
+
+#: Trials from which on a range of quantiles says something.
+FEWEST_FOR_QUANTILES = 6
+
+
+@dataclass(frozen=True)
+class Known:
+    """How well one quantile of one metric is known.
+
+    Attributes
+    ----------
+    metric, source : str
+        What, and where its values come from.
+    quantile : float
+        Which one.
+    interval : Interval
+        In the metric's unit.
+    why, refusal
+        What speaks against relying on it, as a word and in words; None: nothing.
+    """
+
+    metric: str
+    source: str
+    quantile: float
+    interval: Interval
+    why: Why | None
+    refusal: str | None
+
+    def __str__(self) -> str:
+        """Return the figure as it stands in the terminal and on the page."""
+        i = self.interval
+        unit = unit_of(self.metric)
+        if i.low is None or i.high is None:
+            return units.amount(unit, i.estimate)
+        return units.interval(unit, i.estimate, i.low, i.high)
+
+    @property
+    def name(self) -> str:
+        """What it is: "median wall time"."""
+        return f"{quantile_name(self.quantile)} {metric_name(self.metric)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``--json`` writes."""
+        return {
+            "metric": self.metric,
+            "source": self.source,
+            "quantile": self.quantile,
+            "value": self.interval.estimate,
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "reached": self.interval.half_width,
+            "n": self.interval.n,
+            "method": self.interval.method,
+            "why": self.why,
+            "refusal": self.refusal,
+        }
+
+
+def know(
+    metric: str,
+    source: str,
+    values: FloatArray,
+    stopping: Stopping,
+    *,
+    by_hand: bool,
+    quantile: float | None = None,
+) -> Known:
+    """Work out how well a quantile is known; by default the one that was asked for.
+
+    Parameters
+    ----------
+    metric, source : str
+        What the values are of.
+    values : array, shape (n,)
+        Trial values in order of time.
+    stopping : Stopping
+        What was asked.
+    by_hand : bool
+        Whether somebody who watched it ended it.
+    quantile : float, optional
+        Another than was asked for.
+    """
+    wanted = stopping.quantile if quantile is None else quantile
+    found = interval(values, wanted, stopping, by_hand=by_hand)
+    why, refusal = unsteady(values, stopping.precision, wanted)
+    return Known(metric, source, wanted, found, why, refusal)
+
+
+def interval(values: FloatArray, quantile: float, stopping: Stopping, *, by_hand: bool) -> Interval:
+    """Return the interval of a quantile that holds however the series ended.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+        Trial values in order of time.
+    quantile : float
+    stopping : Stopping
+        What was asked: all metrics of it have to hold together.
+    by_hand : bool
+        Whether somebody who watched it ended it.
+    """
+    # Who compares watches the ratio.
+    if by_hand and stopping.compare is None:
+        return watched_interval(values, quantile)
+    return interval_at_stop(
+        values,
+        quantile,
+        anytime=stopping.anytime,
+        family=1 + len(stopping.also),
+        fixed=stopping.trials is not None,
+    )
+
+
+def spread(metric: str, values: FloatArray) -> str:
+    """Write between what most values are, p10 to p90; of few, all of them."""
+    if len(values) >= FEWEST_FOR_QUANTILES:
+        ends, what = np.quantile(values, [0.1, 0.9]), "p10–p90"
+    else:
+        ends, what = np.array([values.min(), values.max()]), "least and most"
+    return f"{' – '.join(units.amounts(unit_of(metric), ends.tolist()))}  ({what})"

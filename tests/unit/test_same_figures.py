@@ -1,0 +1,333 @@
+"""Terminal, JSON and page have the same figures: fixed journals, and what all three say of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import journals
+import numpy as np
+import pytest
+from journals import BEGIN, LASTS
+
+from tare import conclude, journal, plan, plan_file, record, report
+from tare.cli import comparing, run_platforms
+from tare.cli.comparing import Execution, Wanted
+from tare.cli.summary import show, summarize
+from tare.execute.past import Past
+from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
+from tare.metrics import ranked
+
+MS = 1e6
+UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "MiB": 2.0**20, "KiB": 2.0**10, "bytes": 1.0}
+Values = Mapping[tuple[str, str], float]
+#: "60.56 ms [60.47, 60.63]", or "60.56 ms".
+FIGURE = re.compile(r"(\d[\d.,]*) (s|ms|µs|ns|MiB|KiB|bytes)\b(?: \[([\d.,]+), ([\d.,]+)\])?")
+
+
+def series(n: int, seed: int = 1, *, memory: float = 0.0, level: float = 60.0) -> list[Values]:
+    """Give trials of a command, with all sources of its time; ``memory``: autocorrelation."""
+    rng = np.random.default_rng(seed)
+    found: list[Values] = []
+    state = 0.0
+    for _ in range(n):
+        state = memory * state + rng.normal()
+        wall = float(np.rint(level * MS * np.exp(0.02 * state)))
+        found.append({
+            ("wall_ns", "perf_cpu"): wall,
+            ("wall_ns", "switch"): wall + float(rng.integers(10_000, 900_000)),
+            ("wall_ns", "around"): wall + 2 * MS,
+            ("teardown_ns", "switch"): 0.5 * MS,
+            ("cpu_ns", "cgroup"): wall / 3,
+            ("cpu_ns", "rusage"): wall / 4,
+            ("memory_bytes", "rusage"): 9.5 * 2**20 + float(rng.integers(0, 2**16)),
+            ("memory_bytes", "cgroup"): 3.9 * 2**20,
+            ("wait_ns", "schedstat"): 0.12 * wall,
+            # Of both CPUs, and of the whole second that a trial takes.
+            ("steal_ns", "stat"): 0.1 * LASTS,
+        })  # fmt: skip
+    return found
+
+
+def without(trials: list[Values], metric: str, source: str, *which: int) -> list[Values]:
+    """Leave a value out of some trials; of all, where none is named."""
+    return [
+        {k: v for k, v in t.items() if k != (metric, source) or (which and i not in which)}
+        for i, t in enumerate(trials)
+    ]
+
+
+@dataclass
+class Case:
+    trials: list[Values]
+    stopping: Stopping = field(default_factory=lambda: Stopping(budget_s=10.0))
+    metric: str = "wall_ns"
+    reason: str = "budget"
+    failed: int = 0
+
+
+CASES = {
+    "one": Case(series(1)),
+    "three": Case(series(3)),
+    "six": Case(series(6)),
+    "sixty": Case(series(60)),
+    "fixed": Case(series(12), Stopping(trials=12), reason="finished"),
+    "autocorrelated": Case(series(90, memory=0.8)),
+    "by hand": Case(series(25), reason="interrupted"),
+    "by hand early": Case(series(4), reason="interrupted"),
+    "p90": Case(series(130), Stopping(budget_s=10.0, quantile=0.9)),
+    "two metrics": Case(series(70), Stopping(budget_s=10.0, also=("wall_ns",)), "cpu_ns"),
+    "memory": Case(series(20), metric="memory_bytes"),
+    "one has no teardown": Case(without(series(20), "wall_ns", "switch", 7)),
+    "read around": Case(
+        without(without(series(20), "wall_ns", "switch"), "wall_ns", "perf_cpu")
+    ),
+    "nothing recorded": Case(
+        without(without(series(20), "wait_ns", "schedstat"), "steal_ns", "stat")
+    ),
+    "some failed": Case(series(20), failed=3),
+}  # fmt: skip
+
+
+def write(folder: Path, asked: Experiment, cells: Sequence[Cell], given: Sequence[Case]) -> Path:
+    """Write the folder of an experiment whose cells had these trials, in turn."""
+    (folder / "journal").mkdir(parents=True)
+    plan_file.write(plan.make(asked, tuple(cells)), folder)
+    lines: list[journal.Line] = [
+        journals.session(),
+        journal.MachineFact(name="cpus", value=2, source="sched_getaffinity"),
+    ]
+    number = 0
+    for block in range(max(len(case.trials) for case in given)):
+        for cell, case in zip(cells, given, strict=True):
+            if block < len(case.trials):
+                number += 1
+                good = block >= case.failed
+                lines += _trial(number, block, cell, case.trials[block] if good else None)
+    lines.append(journal.SessionEnd(ended="2026-01-01T11:00:00.000+00:00", reason=given[0].reason))
+    writer = journal.Writer(folder / "journal" / "1.ndjson")
+    writer.write(*lines)
+    writer.close()
+    return folder
+
+
+def _trial(number: int, block: int, cell: Cell, values: Values | None) -> list[journal.Line]:
+    lines: list[journal.Line] = [
+        journals.start(number, block=block, cell=cell.cell, levels=cell.levels())
+    ]
+    lines += [
+        record.Sample(
+            id=number, trial=number, worker=0, iteration=0, phase="measured",
+            metric=metric, source=source, value=value,
+        )
+        for (metric, source), value in (values or {}).items()
+    ]  # fmt: skip
+    lines.append(
+        journal.TrialEnd(
+            trial=number,
+            status="failed" if values is None else "ok",
+            reason="exit code 1" if values is None else None,
+            monotonic_ns=BEGIN + number * LASTS + LASTS,
+        )
+    )
+    return lines
+
+
+def experiment(*names: str, case: Case, **changes: Any) -> Experiment:
+    workloads = tuple(WorkloadSpec(name=name, command=(name,)) for name in names)
+    return Experiment(
+        name="run", question="How long does a take?", workloads=workloads, factors={},
+        metric=case.metric, stopping=case.stopping, fingerprint=False, **changes,
+    )  # fmt: skip
+
+
+def page(folder: Path) -> str:
+    """Return the page's text, without the marks of Markdown."""
+    results = conclude.results_of(folder)
+    answers = conclude.answers(folder, results)
+    written = report.write(folder, "markdown", None, answers.findings, results=results)
+    return written[0].read_text().replace("\\", "")
+
+
+def figures(text: str) -> list[tuple[str, ...]]:
+    return [found.groups("") for found in FIGURE.finditer(text)]
+
+
+def holds(shown: tuple[str, ...], value: float, low: float | None, high: float | None) -> bool:
+    """Tell whether what is shown is these numbers, rounded at the last digit that is shown."""
+    told, unit, *ends = shown
+    for text, number in zip((told, *ends), (value, low, high), strict=True):
+        if (not text) != (number is None):
+            return False
+        if text:
+            places = len(text.partition(".")[2])
+            if float(text.replace(",", "")) != pytest.approx(
+                round((number or 0) / UNITS[unit], places), abs=1e-9
+            ):
+                return False
+    return True
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_says_the_same_on_the_screen_on_the_page_and_in_json(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES[name]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    folder = write(tmp_path / "kept", asked, [cell], [case])
+
+    summary = summarize(folder, case.reason)
+    show(summary, None, "bare")
+    screen = " ".join(capsys.readouterr().out.split())
+    told = json.loads(json.dumps(summary.as_json(), default=list))
+    written = page(folder)
+
+    good = case.trials[case.failed :]
+    for known, metric in zip(
+        told["summary"]["asked"], (case.metric, *case.stopping.also), strict=True
+    ):
+        # What JSON says is what the trials have, from the best source that all of them have.
+        source = ranked(metric, set.intersection(*({s for m, s in t if m == metric} for t in good)))
+        values = [t[metric, source[0]] for t in good]
+        assert known["source"] == source[0]
+        assert known["value"] == pytest.approx(np.quantile(values, known["quantile"]), rel=1e-3)
+        assert known["n"] == len(good)
+        three = known["value"], known["low"], known["high"]
+        for text in (screen, written):
+            assert any(holds(shown, *three) for shown in figures(text)), text
+        both = {shown for text in (screen, written) for shown in figures(text) if shown[2]}
+        # Of one metric and quantile there is one figure, wherever it stands.
+        assert len({shown for shown in both if holds(shown, *three)}) == (known["low"] is not None)
+    _same_time(told, case, good)
+    _same_trust(told, screen, written)
+
+
+def _same_time(told: dict[str, Any], case: Case, good: list[Values]) -> None:
+    """Trials and summary have the same time."""
+    walls = [t["wall_s"] for t in told["trials"] if t["status"] == "ok"]
+    sources = {t["source"] for t in told["trials"] if t["status"] == "ok"}
+    if len(sources) == 1:
+        assert told["summary"]["median_s"] == pytest.approx(np.median(walls), rel=1e-12)
+    for known in told["summary"]["asked"]:
+        if (known["metric"], known["quantile"]) == ("wall_ns", 0.5):
+            assert told["summary"]["median_s"] == known["value"] / 1e9
+            assert told["summary"]["precision"] == known["reached"]
+    assert told["summary"]["n"] == len(good)
+    few = len(good) < 6
+    assert (told["summary"]["p10_s"] is None) == few
+
+
+def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
+    found = told["summary"]["disturbance"]
+    if found is None:
+        words = "isturbances were not recorded"
+    else:
+        assert 0 <= found["share"] <= 1
+        words = f"{found['what'][1:]} took {found['share']:.1%} of the time"
+    assert words in screen
+    assert words in written
+    reached = [k["reached"] for k in told["summary"]["asked"]]
+    if len(reached) == 1 and reached[0] is not None and "known to" in screen:
+        if told["summary"]["asked"][0]["metric"] == "wall_ns":
+            assert f"known to ±{100 * told['summary']['precision']:.2g} %" in screen
+        assert f"±{100 * reached[0]:.2g} %" in written
+
+
+def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:
+    """A command that ends at once, and leaves a child behind for a second of stolen time."""
+    case = Case([
+        {**t, ("wall_ns", "switch"): 2.6 * MS, ("steal_ns", "stat"): 0.5 * LASTS,
+         ("wait_ns", "schedstat"): 0.0}
+        for t in series(3)
+    ])  # fmt: skip
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    found = summarize(write(tmp_path / "a", asked, [cell], [case]), "budget").disturbance
+    assert found is not None
+    assert 0 <= found.share <= 1
+
+
+@pytest.mark.parametrize("reason", ["budget", "interrupted"])
+@pytest.mark.parametrize("n", [12, 60])
+def test_a_comparison_says_the_same_everywhere(
+    n: int, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopping = Stopping(budget_s=10.0, compare="workload")
+    # The second of both was started twice more, as when the last pair is cut.
+    cases = [Case(series(n, k, memory=0.5, level=60 + k), stopping, reason=reason) for k in (1, 2)]
+    cases[0].trials += series(2, 3)
+    asked = experiment("old", "new", case=cases[0], margin=0.02)
+    cells = [Cell(cell=i, workload=w) for i, w in enumerate(asked.workloads)]
+    folder = write(tmp_path / "kept", asked, cells, cases)
+    results, found = comparing.differences_in(folder, Execution(False, False, False, True), reason)
+    out = tmp_path / "out.json"
+    comparing.tell(found, results, reason, folder, Wanted(None, None, None, str(out), None, None))
+    screen = capsys.readouterr().out
+    comment = tmp_path / "comment.md"
+    comparing.tell(
+        found, results, reason, folder, Wanted(None, None, None, None, None, str(comment))
+    )
+    (c,) = json.loads(out.read_text())["comparisons"]
+    written = page(folder)
+    rows = [line.split("|") for line in written.splitlines() if line.startswith("| ")]
+    for one, case in zip(c["medians"], cases, strict=True):
+        values = [t["wall_ns", "switch"] for t in case.trials]
+        assert (one["n"], one["median"]) == (len(values), np.median(values))
+        (line,) = re.findall(rf"Median +{one['name']} +(.*)", screen)
+        (shown,) = figures(line)
+        assert holds(shown, one["median"], *one["median_ci"])
+        # On the page, a column of both has as many digits.
+        own = [r for r in rows if r[1].strip() == one["name"] and r[2].strip() == str(one["n"])]
+        cell_row = next(r for r in own if "[" in r[3])
+        told = re.fullmatch(r"([\d.]+) \[([\d.]+), ([\d.]+)\]", cell_row[3].strip())
+        assert told is not None
+        assert holds((told[1], "ms", told[2], told[3]), one["median"], *one["median_ci"])
+    assert _percents(c) in screen
+    assert _percents(c) in written
+
+
+def _percents(c: dict[str, Any]) -> str:
+    from tare.findings.phrasing import change_interval
+
+    return change_interval(c["ratio"], *c["ratio_ci"])
+
+
+def test_a_table_of_platforms_says_what_its_json_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopping = Stopping(budget_s=10.0, compare="platform")
+    cases = [Case(series(20, k, level=60 + k), stopping) for k in (1, 2)]
+    asked = experiment("a", case=cases[0], margin=0.02)
+    cells = [
+        Cell(cell=i, workload=asked.workloads[0], platform=p)
+        for i, p in enumerate(("bare", "unshare"))
+    ]
+    folder = write(tmp_path / "kept", asked, cells, cases)
+    results, found = comparing.differences_in(folder, Execution(False, False, False, True), "")
+    run_platforms._show(found, results, "finished", None)
+    screen = capsys.readouterr().out
+    for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
+        (line,) = re.findall(rf"^{name} .*", screen, re.MULTILINE)
+        assert holds(figures(line)[0], known.estimate, known.low, known.high)
+        assert line.rstrip().endswith(" 20")
+
+
+def test_the_past_is_judged_by_the_source_that_is_told(tmp_path: Path) -> None:
+    """What stops a session that goes on is what is told of it at last."""
+    case = CASES["sixty"]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    folder = write(tmp_path / "kept", asked, [cell], [case])
+    from tare.execute.past import past
+    from tare.execute.tally import Tally
+
+    before = past(journal.read_all(folder), case.metric)
+    assert isinstance(before, Past)
+    tally = Tally((cell,), before, case.metric)
+    values = [value for _, value in tally.values([0])[0]]
+    assert values == [t["wall_ns", "switch"] for t in case.trials]
