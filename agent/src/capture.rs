@@ -83,6 +83,7 @@ impl Captured {
         ];
         self.iterations
             .iter()
+            .filter(|_| self.limit > 0)
             .enumerate()
             .flat_map(move |(place, iteration)| {
                 streams.into_iter().flat_map(move |(stream, kept)| {
@@ -142,12 +143,14 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// What the child writes to.
-    pub fn writers(&self) -> [BorrowedFd<'_>; 2] {
-        [&self.output, &self.error].map(|stream| {
+    /// What the child writes to; what nobody wants of its output goes where it would go otherwise,
+    /// since there are programs that look.
+    pub fn writers<'a>(&'a self, null: BorrowedFd<'a>) -> [BorrowedFd<'a>; 2] {
+        let [output, error] = [&self.output, &self.error].map(|stream| {
             let writer = stream.writer.as_ref();
             writer.expect("nothing is launched yet").as_fd()
-        })
+        });
+        [if self.output.limit > 0 { output } else { null }, error]
     }
 
     pub fn drain(&mut self) {

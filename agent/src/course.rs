@@ -85,7 +85,9 @@ impl Course {
         part.worker.page.prepare(script, executions as usize + 1)?;
         let before = part.worker.group.begin();
         let null = part.worker.null.as_fd();
-        let [output, error] = capture.as_ref().map_or([null; 2], Capture::writers);
+        let [output, error] = capture
+            .as_ref()
+            .map_or([null; 2], |capture| capture.writers(null));
         let surroundings = Surroundings {
             page: &part.worker.page,
             marker: part.marker(entry.iteration, entry.phase),

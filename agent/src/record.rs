@@ -105,6 +105,8 @@ pub enum Workload {
         input: Option<String>,
         /// Answer with standard output and error as well; absent: dropped.
         capture: Option<Capture>,
+        /// Exit codes that are no failure besides 0; empty: all, and signals; absent: none.
+        ignored_exits: Option<Vec<i32>>,
     },
 }
 
@@ -112,7 +114,8 @@ pub enum Workload {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
-    /// Bytes kept of each stream; the rest is read and dropped.
+    /// Bytes kept of each stream; the rest is read and dropped. 0: only the end of standard error,
+    /// which stands by a fault.
     pub limit_bytes: u64,
 }
 

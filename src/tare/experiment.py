@@ -67,6 +67,14 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     input: str | None = None
     #: Keep standard output and error of every iteration.
     capture: bool = False
+    #: Exit codes that are no failure besides 0; empty: all, and signals; None: none.
+    ignore_failure: tuple[int, ...] | None = None
+    #: Lines for ``sh`` on this machine, once before the first trial and after the last one.
+    setup: str | None = None
+    cleanup: str | None = None
+    #: The same before and after every trial.
+    prepare: str | None = None
+    conclude: str | None = None
     timeout_s: Positive | None = None
 
 

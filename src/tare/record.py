@@ -38,7 +38,8 @@ class Capture(
     """Standard output and error of each iteration, sent as [`Output`] when the trial is
     over."""
 
-    #: Bytes kept of each stream; the rest is read and dropped.
+    #: Bytes kept of each stream; the rest is read and dropped. 0: only the end of standard error,
+    #: which stands by a fault.
     limit_bytes: int
 
 
@@ -990,6 +991,8 @@ class Command(
     directory: str | None = None
     #: Complete environment of the command.
     environment: dict[str, str]
+    #: Exit codes that are no failure besides 0; empty: all, and signals; absent: none.
+    ignored_exits: tuple[int, ...] | None = None
     #: File to read as standard input; absent: /dev/null.
     input: str | None = None
 

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from tare.cli import verdict
 from tare.cli.app import app
-from tare.cli.command_line import as_option, shell_syntax, split
-from tare.cli.compare import _names
+from tare.cli.command_line import as_option, split
+from tare.cli.lines import Around, names_of, typed
 from tare.errors import ExperimentError
 from tare.experiment import Stopping
 from tare.findings.cells import Basis
@@ -170,15 +170,15 @@ def test_a_command_is_divided_into_words(command: str, words: list[str]) -> None
 @pytest.mark.parametrize(
     ("command", "words", "hint"),
     [
-        ("cat x | sort", "shell, for |", "sh -c"),
-        ("cd /tmp && ls", "shell, for &", "sh -c"),
-        ("sort < x", "shell, for <", "sh -c"),
-        ('echo "$HOME"', "shell, for $", "sh -c"),
-        ("echo `date`", "shell, for `", "sh -c"),
+        ("cat x | sort", "shell, for |", "--shell sh"),
+        ("cd /tmp && ls", "shell, for &", "--shell sh"),
+        ("sort < x", "shell, for <", "--shell sh"),
+        ('echo "$HOME"', "shell, for $", "--shell sh"),
+        ("echo `date`", "shell, for `", "--shell sh"),
         ("A=1 ./prog", "variable", "env A=1 ./prog"),
         ("echo 'a", "cannot divide", "quote"),
-        ("", "empty", "tare compare"),
-        ("   ", "empty", "tare compare"),
+        ("", "empty", "write what"),
+        ("   ", "empty", "write what"),
     ],
 )
 def test_what_needs_a_shell_is_refused_with_the_line_to_type(
@@ -190,17 +190,9 @@ def test_what_needs_a_shell_is_refused_with_the_line_to_type(
     assert hint in (raised.value.hint or "")
 
 
-def test_the_line_to_type_means_what_was_meant() -> None:
-    """The shell that reads the hint gives sh the very line that was typed."""
-    import shlex
-
-    with pytest.raises(ExperimentError) as raised:
-        split("cat 'a b' | sort")
-    assert raised.value.hint is not None
-    _, _, argument, _ = shlex.split(raised.value.hint)
-    assert shlex.split(argument) == ["sh", "-c", "cat 'a b' | sort"]
-    assert split(argument) == ["sh", "-c", "cat 'a b' | sort"]
-    assert shell_syntax(argument) is None
+def test_a_shell_gets_the_very_line_that_was_typed() -> None:
+    (line,) = typed(["cat 'a b' | sort"], Around(shell="sh"), (), (), several=True)
+    assert line.words == ["sh", "-c", "cat 'a b' | sort"]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +207,7 @@ def test_the_line_to_type_means_what_was_meant() -> None:
 def test_commands_are_called_as_briefly_as_tells_them_apart(
     commands: list[str], names: list[str]
 ) -> None:
-    assert _names(commands, [split(c) for c in commands], []) == names
+    assert names_of([split(c) for c in commands], commands) == names
 
 
 def test_complaints_name_the_command_or_the_option() -> None:

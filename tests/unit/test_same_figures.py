@@ -15,8 +15,9 @@ import pytest
 from journals import BEGIN, LASTS
 
 from tare import conclude, journal, plan, plan_file, record, report
-from tare.cli import comparing, run_platforms
+from tare.cli import comparing, run_table
 from tare.cli.comparing import Execution, Wanted
+from tare.cli.lines import Line
 from tare.cli.summary import show, summarize
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
@@ -309,7 +310,8 @@ def test_a_table_of_platforms_says_what_its_json_says(
     ]
     folder = write(tmp_path / "kept", asked, cells, cases)
     results, found = comparing.differences_in(folder, Execution(False, False, False, True), "")
-    run_platforms._show(found, results, "finished", None)
+    lines = [Line("a", "a", ["a"])]
+    run_table._show(list(run_table._rows(found)), found, lines, results, "finished")
     screen = capsys.readouterr().out
     for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
         (line,) = re.findall(rf"^{name} .*", screen, re.MULTILINE)

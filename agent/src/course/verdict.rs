@@ -99,6 +99,7 @@ impl Course {
         }
         match status {
             Status::Exited(0) => None,
+            ended if part.is_ignored(ended) => None,
             Status::Exited(code) => Some((
                 FaultKind::Exit,
                 format!("{subject} ended with exit code {code}"),

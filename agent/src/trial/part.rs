@@ -13,6 +13,7 @@ use crate::perf::{Event, Target};
 use crate::perf_task;
 use crate::record::{Fault, FaultKind, Phase, Process, Record, Trial, Workload};
 use crate::rendezvous::Rendezvous;
+use crate::tree::Status;
 use crate::worker::Worker;
 
 /// Tail iterations that are noted; there may be more.
@@ -130,6 +131,21 @@ impl Part<'_> {
         match &self.job.workload {
             Workload::Kernel { name, .. } => format!("kernel {name}"),
             Workload::Command { argv, .. } => argv.first().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Whether an end that is not 0 is nothing but the program's way to say something.
+    pub fn is_ignored(&self, status: Status) -> bool {
+        let Workload::Command {
+            ignored_exits: Some(codes),
+            ..
+        } = &self.job.workload
+        else {
+            return false;
+        };
+        match status {
+            Status::Exited(code) => codes.is_empty() || codes.contains(&code),
+            Status::Killed(_) => codes.is_empty(),
         }
     }
 

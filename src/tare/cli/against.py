@@ -52,7 +52,7 @@ def against(
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
         difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
         code = tell((difference,), results, ended, folder, wanted)
-        check_complete(results, execution, code)
+        check_complete(results, execution, code, ended)
         return code
 
 

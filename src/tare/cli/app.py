@@ -30,6 +30,7 @@ from tare.cli import (
     selftest,
 )
 from tare.cli.failed import Failure
+from tare.cli.lines import LineCommand
 from tare.errors import InterruptError, TareError
 from tare.harmless import harmless
 
@@ -53,8 +54,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(context_settings={"ignore_unknown_options": False})(run.run)
-app.command()(compare.compare)
+app.command(cls=LineCommand)(run.run)
+app.command(cls=LineCommand)(compare.compare)
 app.add_typer(experiment.app, name="experiment")
 app.command()(audit.audit)
 app.add_typer(fingerprint.app, name="fingerprint")

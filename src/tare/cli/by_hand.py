@@ -25,6 +25,10 @@ def enter_interrupts() -> Iterator[None]:
             # In the background, who reads from the terminal is stopped.
             if terminal in ready and os.tcgetpgrp(terminal) == os.getpgrp():
                 os.read(terminal, 4096)
+                if sys.stderr.isatty():
+                    # Back to the line that the terminal has just left.
+                    sys.stderr.write("\x1b[A")
+                    sys.stderr.flush()
                 signal.pthread_kill(main, signal.SIGINT)
                 return
 

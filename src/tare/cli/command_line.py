@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import errno
+import fcntl
+import os
 import re
 import shlex
 import shutil
+import stat
+import sys
+import termios
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -35,10 +41,11 @@ def workload(
     input: str | None,
     placeholders: bool = False,
     hosts: bool = False,
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the table of a command, whose braces are literal unless placeholders are meant.
 
-    With ``hosts``, those of a network's hosts alone are.
+    With ``hosts``, those of a network's hosts alone are. ``options`` are further keys.
     """
     from tare import platforms
     from tare.workloads.placeholders import literal, literal_but_hosts
@@ -53,6 +60,7 @@ def workload(
         **({"directory": literal(str(Path.cwd()))} if not platforms.own_files(platform) else {}),
         **({"timeout": timeout} if timeout else {}),
         **({"input": literal(str(_file(input)))} if input else {}),
+        **{k: literal(v) if isinstance(v, str) else v for k, v in (options or {}).items()},
     }
 
 
@@ -133,15 +141,16 @@ def split(command: str) -> list[str]:
             f"cannot divide {command!r} into words: {error}", "close the quote, or write \\' for it"
         ) from error
     if not words:
-        raise ExperimentError("a command is empty", "tare compare './old' './new'")
+        raise ExperimentError("a command is empty", "write what is to be measured")
     asked = shell_syntax(command)
     if asked is not None:
-        line = shlex.quote("sh -c " + shlex.quote(command))
-        raise ExperimentError(f"{command!r} needs a shell, for {asked}", f"tare compare {line} …")
-    if re.match(r"[A-Za-z_]\w*=", words[0]):
-        line = shlex.quote(f"env {command}")
         raise ExperimentError(
-            f"{words[0]!r} is a variable, and only a shell would set it", f"tare compare {line} …"
+            f"{command!r} needs a shell, for {asked}", "--shell sh   (runs each as a line of it)"
+        )
+    if re.match(r"[A-Za-z_]\w*=", words[0]):
+        raise ExperimentError(
+            f"{words[0]!r} is a variable, and only a shell would set it",
+            f"--shell sh, or {shlex.quote(f'env {command}')}",
         )
     return words
 
@@ -196,8 +205,54 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def how_to_see(why: str, capture: bool) -> str | None:
+def how_to_see(why: str, *, seen: bool) -> str | None:
     """Say how to see what a command that failed said, where it said anything."""
     # What did not start has said nothing.
-    spoke = any(words in why for words in (" ended with ", " ended by ", " exceeded "))
-    return "--capture shows what it said" if spoke and not capture else None
+    spoke = any(words in why for words in (" ended with ", " ended by "))
+    return "--capture shows what it said" if spoke and not seen else None
+
+
+@contextlib.contextmanager
+def standard_input(asked: str | None) -> Iterator[str | None]:
+    """Give the file that every execution reads as its standard input; None: nothing.
+
+    Parameters
+    ----------
+    asked : str or None
+        A file; ``-``: what comes to our own standard input, kept for every execution.
+
+    Raises
+    ------
+    ExperimentError
+        If something waits on our own standard input, and nobody said what is to become of it.
+    """
+    if asked == "-":
+        with folder_in_memory() as folder:
+            kept = folder / "input"
+            with kept.open("xb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            yield str(kept)
+        return
+    if asked is None and _waits(0):
+        raise ExperimentError(
+            "something is piped into tare, and no command would read it",
+            "--input - gives it to every execution; </dev/null says that nothing is meant",
+        )
+    yield asked
+
+
+def _waits(descriptor: int) -> bool:
+    """Tell whether there is something to read that somebody redirected from its beginning."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode):
+            # In a loop that reads lines of a file, the place in it is after a line.
+            here = os.lseek(descriptor, 0, os.SEEK_CUR)
+            return here == 0 and os.fstat(descriptor).st_size > 0
+        if not stat.S_ISFIFO(mode):
+            return False
+        waiting = array.array("i", [0])
+        fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+        return waiting[0] > 0
+    except OSError:
+        return False

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import output, where
+from tare.cli import lines, output, where
 from tare.cli.against import Stored, against
-from tare.cli.command_line import factors, given, how_to_see, split, workload
+from tare.cli.command_line import factors, given, how_to_see, standard_input, workload
 from tare.cli.comparing import (
     Execution,
     Wanted,
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: Metrics of which a larger value is slower, as they are asked for; others end in _ns.
 _TIMES = ("wall", "cpu")
-#: Of a command that stands for itself as a name.
-_LONGEST_NAME = 48
 
 
 def compare(
@@ -42,10 +40,7 @@ def compare(
             metavar="'CMD A' 'CMD B'…",
         ),
     ],
-    name: Annotated[
-        list[str] | None,
-        typer.Option("--name", help="What to call the commands, once for each, in their order."),
-    ] = None,
+    name: lines.Name = None,
     metric: Annotated[
         str, typer.Option(help="What to compare: wall, cpu, memory, or any metric.")
     ] = "wall",
@@ -76,8 +71,17 @@ def compare(
         str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
     ] = "bare",
     warmup: Annotated[
-        int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
+        int,
+        typer.Option(
+            "--warmup", "-w", min=0, help="Unmeasured executions before each measured one."
+        ),
     ] = 0,
+    setup: lines.Setup = None,
+    prepare_line: lines.Prepare = None,
+    conclude: lines.Conclude = None,
+    cleanup: lines.Cleanup = None,
+    shell: lines.Shell = None,
+    ignore_failure: lines.IgnoreFailure = None,
     inputs: Annotated[
         int | None,
         typer.Option(
@@ -93,7 +97,10 @@ def compare(
     ] = None,
     linger: Annotated[str, typer.Option(help="How long children may outlive a command.")] = "1 s",
     input: Annotated[
-        str | None, typer.Option("--input", metavar="FILE", help="Standard input.")
+        str | None,
+        typer.Option(
+            "--input", metavar="FILE", help="Standard input of each; `-`: what comes to tare's own."
+        ),
     ] = None,
     image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
     seed: Annotated[
@@ -162,59 +169,63 @@ def compare(
                 "leave --resume out, and choose another --out",
             )
     output.check_writable(json, junit, markdown, report)
-    words = [split(command) for command in commands]
-    _check_quotes(words, platform)
-    names = _names(commands, words, name or [])
+    around = lines.Around(setup, prepare_line or (), conclude or (), cleanup, shell, ignore_failure)
+    measured = lines.typed(commands, around, name or (), (), several=True)
+    _check_quotes([line.words for line in measured], platform)
+    names = [line.name for line in measured]
     _check_number(names, baseline)
     wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
-    table: dict[str, Any] = {
-        "experiment": {
-            "name": "compare",
-            "question": question(
-                names[1:] or names,
-                names[0] if baseline is None else "the baseline",
-                wanted.gate,
-                "slower" if metric in _TIMES or metric.endswith("_ns") else "larger",
-            ),
-            "metric": metric,
-            "margin": margin,
-            "warmup": warmup,
-            "instances": instances,
-            "linger": linger,
-            "fingerprint": fingerprint and bool(out or baseline),
-            "seed": secrets.randbits(48) if seed is None else seed,
-            **given({"inputs": inputs, "budget": budget}),
-        },
-        "workload": [
-            workload(
-                label,
-                some,
-                platform,
-                capture=capture,
-                timeout=timeout,
-                input=input,
-                placeholders=inputs is not None,
-            )
-            for label, some in zip(names, words, strict=True)
-        ],
-        **factors([platform], workers, pinning, image, size),
-    }
-    execution = Execution(
-        resume=resume, as_root=as_root, capture=capture, kept=out is not None,
-        network=network_fingerprint,
-    )  # fmt: skip
-    if baseline is not None:
-        stored = Stored(baseline, baseline_name)
-        raise typer.Exit(against(table, stored, trials, execution, wanted))
-    table["experiment"] |= {
-        "compare": "workload",
-        **given({"trials": trials, "gate": gate}),
-        **({} if trials or budget else {"budget": "10 s"}),
-    }
-    raise typer.Exit(_interleaved(table, execution, wanted))
+    with standard_input(input) as given_input:
+        table: dict[str, Any] = {
+            "experiment": {
+                "name": "compare",
+                "question": question(
+                    names[1:] or names,
+                    names[0] if baseline is None else "the baseline",
+                    wanted.gate,
+                    "slower" if metric in _TIMES or metric.endswith("_ns") else "larger",
+                ),
+                "metric": metric,
+                "margin": margin,
+                "warmup": warmup,
+                "instances": instances,
+                "linger": linger,
+                "fingerprint": fingerprint and bool(out or baseline),
+                "seed": secrets.randbits(48) if seed is None else seed,
+                **given({"inputs": inputs, "budget": budget}),
+            },
+            "workload": [
+                workload(
+                    line.name,
+                    line.words,
+                    platform,
+                    capture=capture,
+                    timeout=timeout,
+                    input=given_input,
+                    placeholders=inputs is not None,
+                    options=line.options,
+                )
+                for line in measured
+            ],
+            **factors([platform], workers, pinning, image, size),
+        }
+        execution = Execution(
+            resume=resume, as_root=as_root, capture=capture, kept=out is not None,
+            network=network_fingerprint,
+        )  # fmt: skip
+        if baseline is not None:
+            stored = Stored(baseline, baseline_name)
+            raise typer.Exit(against(table, stored, trials, execution, wanted))
+        table["experiment"] |= {
+            "compare": "workload",
+            **given({"trials": trials, "gate": gate}),
+            **({} if trials or budget else {"budget": "10 s"}),
+        }
+        raise typer.Exit(_interleaved(table, execution, wanted))
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
+    from tare.cli.verdict import evidence
     from tare.findings.disturbance import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
@@ -228,12 +239,15 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
         if hopeless:
             # The others were compared and told; a gate must not pass without this one.
             why = "; ".join(failures(results, hopeless))
+            said = evidence(results)
+            if said:
+                output.err.print(said)
             raise TrialError(
                 f"every trial of {listing(hopeless)} failed, so that it is compared with nothing: "
                 + why,
-                how_to_see(why, execution.capture),
+                how_to_see(why, seen=bool(said)),
             )
-        check_complete(results, execution, code)
+        check_complete(results, execution, code, ended)
         return code
 
 
@@ -276,22 +290,3 @@ def _share(text: str | None, option: str) -> float | None:
         raise ExperimentError(
             f"{option}: {text!r} is not possible; expected {kind.expected}"
         ) from None
-
-
-def _names(commands: Sequence[str], words: Sequence[Sequence[str]], asked: list[str]) -> list[str]:
-    """Return what the commands are called: as asked, by program, by what they are, by number."""
-    if asked:
-        if len(asked) != len(commands):
-            raise ExperimentError(
-                f"there are {len(asked)} names for {len(commands)} commands",
-                "one --name for each command, in their order",
-            )
-        if len(set(asked)) < len(asked):
-            raise ExperimentError("two commands have the same --name", "give each its own")
-        return asked
-    programs = [Path(some[0]).name or some[0] for some in words]
-    whole = [" ".join(" ".join(command.split()).split()) for command in commands]
-    for tried in (programs, whole):
-        if len(set(tried)) == len(tried) and all(len(one) <= _LONGEST_NAME for one in tried):
-            return tried
-    return [f"{program} ({number})" for number, program in enumerate(programs, 1)]

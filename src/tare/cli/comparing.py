@@ -87,7 +87,7 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
     from tare.cli.progress import Bar
 
     try:
-        with Bar() as bar, enter_interrupts():
+        with Bar(budget_s=prepared.experiment.stopping.budget_s) as bar, enter_interrupts():
             return conclude.execute(
                 prepared,
                 folder,
@@ -102,8 +102,8 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
     except KeyboardInterrupt:
         return "interrupted"
     except TrialError as error:
-        _say_evidence(folder)
-        raise TrialError(error.message, how_to_see(error.message, execution.capture)) from error
+        seen = _say_evidence(folder)
+        raise TrialError(error.message, how_to_see(error.message, seen=seen)) from error
 
 
 def differences_in(
@@ -132,7 +132,7 @@ def differences_in(
         if ended == "interrupted":
             raise cut_short(folder, execution)
         why = "; ".join(failures(results, factor=results.experiment.stopping.compare or "workload"))
-        raise TrialError(f"{found} {why}".strip(), how_to_see(why, execution.capture))
+        raise TrialError(f"{found} {why}".strip(), how_to_see(why, seen=bool(said)))
     return results, found
 
 
@@ -148,13 +148,15 @@ def cut_short(folder: Path, execution: Execution) -> InterruptError:
     )
 
 
-def _say_evidence(folder: Path) -> None:
+def _say_evidence(folder: Path) -> bool:
+    """Print what the first command that failed said at last; tell whether there is such a thing."""
     from tare import store
     from tare.cli.verdict import evidence
 
     said = evidence(store.load(folder))
     if said:
         output.err.print(said)
+    return bool(said)
 
 
 def tell(
@@ -191,9 +193,9 @@ def tell(
         output.write_text(
             comment.render(found, results, wanted.gate), wanted.markdown, "--markdown"
         )
-    page = _page(folder, results, wanted)
+    page_file = page(folder, results, wanted)
     if spoken:
-        output.out.print(_next(found, page, wanted), style="dim", soft_wrap=True)
+        output.out.print(_next(found, page_file, wanted), style="dim", soft_wrap=True)
     if wanted.gate is None:
         conclude.check_same(sessions.caveats(results), results.levels_of, wanted.out)
         return 0
@@ -201,12 +203,13 @@ def tell(
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
 
 
-def check_complete(results: Results, execution: Execution, code: int) -> None:
+def check_complete(results: Results, execution: Execution, code: int, ended: str) -> None:
     """Raise where trials are missing or failed often, and no verdict fails."""
     from tare.cli.summary import fails_often
     from tare.findings import completeness
 
-    short = completeness.find(results)
+    # Who stops it by hand wants no more of them.
+    short = None if ended == "interrupted" else completeness.find(results)
     told = None if short is None else short.answer
     status = results.trial_table["status"]
     failed = int((status == "failed").sum())
@@ -221,7 +224,7 @@ def check_complete(results: Results, execution: Execution, code: int) -> None:
         )
 
 
-def _page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
+def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
     """Write the report where one was asked for, or where the folder stays."""
     from tare import conclude
     from tare import report as pages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,8 @@ from tare.experiment import Cell
 
 #: A log gets a line at most so often.
 LOG_EVERY_S = 10.0
+#: A first trial that takes so long is announced while it runs.
+LONG_S = 2.0
 #: A terminal is drawn so often.
 REFRESH_S = 0.1
 
@@ -81,18 +84,50 @@ class Live:
 class Bar(Live):
     """Shows how far a session is."""
 
-    def __init__(self, *, bar: bool = True) -> None:
+    def __init__(self, *, bar: bool = True, budget_s: float | None = None) -> None:
         super().__init__("starting", bar=bar)
         self._trials: int | None = None
         self._estimate = ""
+        self._budget_s = budget_s
+        self._announcement: threading.Timer | None = None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._silence()
+        super().__exit__(kind, error, trace)
 
     def note(self, message: str) -> None:
         """Tell something once, above the bar."""
         err.print(f"Note: {message}")
 
     def begins(self) -> None:
-        """Tell that the first trial begins."""
-        self._show("the first trial")
+        """Tell that the first trial begins; announce it where it takes long.
+
+        Until it ends nothing else is known.
+        """
+        ending = " · Enter ends it" if sys.stdin.isatty() else ""
+        self._show(f"the first trial{ending}")
+        limit_s = LONG_S if self._budget_s is None else max(LONG_S, self._budget_s)
+        longer = "" if self._budget_s is None else ", longer than the budget"
+        self._announcement = threading.Timer(
+            limit_s,
+            err.print,
+            [
+                f"Note: the first trial still runs after {seconds(limit_s)}{longer}. It is not cut "
+                "short: Ctrl-C ends it, or --timeout."
+            ],
+        )
+        self._announcement.daemon = True
+        self._announcement.start()
+
+    def _silence(self) -> None:
+        if self._announcement is not None:
+            self._announcement.cancel()
+            self._announcement = None
 
     def planned(self, trials: int | None, seconds_left: float | None) -> None:
         """Tell how many trials there will be."""
@@ -106,6 +141,7 @@ class Bar(Live):
 
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a trial is over."""
+        self._silence()
         left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
         of = f" of {self._trials}" if self._trials else ""
         where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])

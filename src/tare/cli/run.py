@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output, where
+from tare.cli import lines, output, where
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
     factors,
-    folder_in_memory,
     how_to_see,
     metric_name,
     spent_s,
+    standard_input,
     workload,
 )
 from tare.cli.command_line import network as of_network
 from tare.errors import ExperimentError, IncompleteError, TerminatedError, TrialError
 
 if TYPE_CHECKING:
+    from tare.cli.comparing import Execution, Wanted
     from tare.cli.summary import Summary
     from tare.conclude import Prepared
     from tare.experiment import Experiment
 
+#: What is spent on one command, and at least on each of many.
+BUDGET_S, CELL_S = 10, 3
+
 
 def run(
     command: Annotated[
-        list[str], typer.Argument(help="Command to measure, after `--`.", metavar="-- COMMAND…")
+        list[str],
+        typer.Argument(
+            help="Words of a command, after `--`; or several commands, each in quotes.",
+            metavar="-- COMMAND… | 'COMMAND'…",
+        ),
     ],
     platform: Annotated[
         list[str] | None,
@@ -68,8 +77,21 @@ def run(
         typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
     ] = None,
     warmup: Annotated[
-        int, typer.Option(min=0, help="Unmeasured executions before each measured one.")
+        int,
+        typer.Option(
+            "--warmup", "-w", min=0, help="Unmeasured executions before each measured one."
+        ),
     ] = 0,
+    setup: lines.Setup = None,
+    prepare: lines.Prepare = None,
+    conclude: lines.Conclude = None,
+    cleanup: lines.Cleanup = None,
+    shell: lines.Shell = None,
+    ignore_failure: lines.IgnoreFailure = None,
+    parameter_scan: lines.Scan = None,
+    parameter_step_size: lines.Step = None,
+    parameter_list: lines.Listed = None,
+    name: lines.Name = None,
     workers: where.Workers = 1,
     instances: where.Instances = "own",
     size: where.Size = "all",
@@ -82,7 +104,10 @@ def run(
     ] = None,
     linger: Annotated[str, typer.Option(help="How long children may outlive the command.")] = "1 s",
     input: Annotated[
-        str | None, typer.Option("--input", metavar="FILE", help="Standard input.")
+        str | None,
+        typer.Option(
+            "--input", metavar="FILE", help="Standard input of each; `-`: what comes to tare's own."
+        ),
     ] = None,
     image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
     capture: Annotated[
@@ -121,94 +146,168 @@ def run(
             "--json", metavar="FILE", help="Trials, summary, facts; `-`: standard output."
         ),
     ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The result as a table; `-`: standard output."),
+    ] = None,
+    export_json: Annotated[
+        str | None,
+        typer.Option(
+            "--export-json",
+            metavar="FILE",
+            help="What hyperfine would write; `-`: standard output.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report, one page, here.")
+    ] = None,
 ) -> None:
-    """Measure one command: how long it takes, and how far that can be trusted.
+    """Measure a command: how long it takes, and how far that can be trusted.
 
-    Example: tare run -- sleep 0.1
+    Several commands, values of a parameter, or platforms make one table.
+
+    Examples
+    --------
+        tare run -- sleep 0.1
+
+        tare run 'sleep 0.1' 'sleep 0.103'
+
+        tare run --parameter-scan t 1 3 'sleep 0.{t}'
     """
-    from tare import conclude, experiment_file
+    from tare import experiment_file
     from tare.catalogue import catalogue
-    from tare.cli import run_platforms
+    from tare.cli import run_table
     from tare.cli.comparing import Execution, Wanted
-    from tare.cli.summary import show, summarize
     from tare.platforms import own_files
 
-    output.check_writable(json, save)
+    output.check_writable(json, save, markdown, export_json, report)
     known = catalogue()
     earlier = _so_far(out) if resume else 0
     platforms = platform or ["bare"]
+    around = lines.Around(setup, prepare or (), conclude or (), cleanup, shell, ignore_failure)
+    parameters = lines.scanned(parameter_scan or (), parameter_step_size, parameter_list or ())
+    measured = lines.typed(command, around, name or (), parameters, several=False)
     # Words of a command are taken as for the platform that has the fewest files of this machine.
     main = next((one for one in platforms if own_files(one)), platforms[0])
     places = factors(platforms, workers, pinning, image, size)
     small = of_network(network, hosts, serve or [])
     places["factors"] |= small.pop("factors", {})
-    table = {
-        "experiment": {
-            "name": "run",
-            "question": f"How long does {' '.join(command)} take?",
-            "warmup": warmup,
-            "instances": instances,
-            "linger": linger,
-            "quantile": quantile,
-            "anytime": anytime,
-            "fingerprint": fingerprint and bool(out or save),
-            # A fixed n is that of this session.
-            **({"trials": trials + earlier} if trials else {"budget": "10 s"}),
-            **({"precision": precision} if precision else {}),
-            **({"budget": budget} if budget else {}),
-            **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
-        },
-        "workload": [
-            workload(
-                Path(command[0]).name or "command", command, main,
-                capture=capture, timeout=timeout, input=input, hosts=network is not None,
-            )
-        ],
-        **places,
-        **small,
-    }  # fmt: skip
-    if len(platforms) > 1:
-        refused = {
-            "--save": save, "--anytime": anytime, "--quantile": quantile != "median",
-            "--precision": precision,
-        }  # fmt: skip
-        run_platforms.check(platforms, {option: bool(given) for option, given in refused.items()})
-        execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
-        wanted = Wanted(None, out, None, json, None, None)
-        raise typer.Exit(run_platforms.run_platforms(table, platforms, execution, wanted))
-    try:
-        asked = experiment_file.from_table(table, COMMAND_LINE, known)
-    except ExperimentError as error:
-        raise ExperimentError(as_option(error.message), error.hint) from error
-    prepared = conclude.check(asked, network=network_fingerprint)
+    cells = len(platforms) * len(measured)
+    several = cells > 1
+    compared = "platform" if len(platforms) > 1 else "workload"
+    default_s = max(BUDGET_S, CELL_S * cells)
     with ExitStack() as stack:
-        folder = out or stack.enter_context(folder_in_memory())
-        ended, failure = _measure(prepared, folder, resume=resume, as_root=as_root)
+        given = stack.enter_context(standard_input(input))
+        table = {
+            "experiment": {
+                "name": "run",
+                "question": _question(measured),
+                "warmup": warmup,
+                "instances": instances,
+                "linger": linger,
+                "quantile": quantile,
+                "anytime": anytime,
+                "fingerprint": fingerprint and bool(out or save),
+                # A fixed n is that of this session.
+                **({"trials": trials + earlier} if trials else {"budget": f"{default_s} s"}),
+                **({"precision": precision} if precision else {}),
+                **({"budget": budget} if budget else {}),
+                **({"metric": [metric_name(m, known.metrics) for m in metric]} if metric else {}),
+                **({"compare": compared} if several else {}),
+            },
+            "workload": [
+                workload(
+                    line.name, line.words, main, capture=capture, timeout=timeout,
+                    input=given, hosts=network is not None, options=line.options,
+                )
+                for line in measured
+            ],
+            **places,
+            **small,
+        }  # fmt: skip
+        if several:
+            refused = {
+                "--save": save, "--anytime": anytime, "--quantile": quantile != "median",
+                "--precision": precision,
+            }  # fmt: skip
+            run_table.check(platforms, measured, {o: bool(asked) for o, asked in refused.items()})
+            execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
+            wanted = Wanted(None, out, report, json, None, markdown)
+            code = run_table.run_table(
+                table, measured, execution, wanted, export_json, named=bool(name)
+            )
+            raise typer.Exit(code)
+        try:
+            asked = experiment_file.from_table(table, COMMAND_LINE, known)
+        except ExperimentError as error:
+            raise ExperimentError(as_option(error.message), error.hint) from error
+        execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
+        wanted = Wanted(None, out, report, json, None, markdown)
+        _one(asked, measured[0], execution, wanted, main, save, export_json, named=bool(name))
+
+
+def _question(measured: Sequence[lines.Line]) -> str:
+    if len(measured) == 1:
+        return f"How long does {measured[0].text} take?"
+    return "How long does each take?"
+
+
+def _one(
+    asked: Experiment,
+    line: lines.Line,
+    execution: Execution,
+    wanted: Wanted,
+    main: str,
+    save: Path | None,
+    export: str | None,
+    *,
+    named: bool,
+) -> None:
+    """Measure a single command on a single platform, and say what is known of it."""
+    from tare import conclude
+    from tare.cli import comparing, run_table
+    from tare.cli.summary import as_row, show, summarize
+
+    prepared = conclude.check(asked, network=execution.network)
+    with wanted.folder() as folder:
+        ended, failure = _measure(prepared, folder, execution)
         summary = summarize(folder, ended)
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
-        if json != "-":
-            show(summary, out, main)
-        if json is not None:
-            output.write_json(summary.as_json(), json)
+        spoken = "-" not in (wanted.json, wanted.markdown, export)
+        if spoken:
+            show(summary, wanted.out, main)
+        if wanted.json is not None:
+            output.write_json(summary.as_json(), wanted.json)
+        if summary.good and wanted.markdown is not None:
+            row = as_row(summary, line.name)
+            output.write_text(run_table.markdown([row], None), wanted.markdown, "--markdown")
+        if summary.good and export is not None:
+            from tare.interop.hyperfine_export import document
+
+            output.write_json(document(summary.good, [line], named=named), export)
         if failure is not None:
             said = summary.evidence()
             if said:
                 output.err.print(said)
-            raise TrialError(failure.message, _hint(command, capture, failure.message))
+            hint = how_to_see(failure.message, seen=execution.capture or bool(said))
+            raise TrialError(failure.message, hint)
+        if wanted.report is not None:
+            comparing.page(folder, conclude.results_of(folder), wanted)
         if save is not None:
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
-            raise IncompleteError(summary.short, _more(summary, out))
-        conclude.check_same(summary.caveats, summary.levels_of, out)
+            raise IncompleteError(summary.short, _more(summary, wanted.out))
+        conclude.check_same(summary.caveats, summary.levels_of, wanted.out)
 
 
 def _measure(
-    prepared: Prepared, folder: Path, *, resume: bool, as_root: bool
+    prepared: Prepared, folder: Path, execution: Execution
 ) -> tuple[str, TrialError | None]:
     """Measure a session; return why it ended, and what failed, which is a result, too."""
     from tare import conclude, plan
     from tare.cli.by_hand import enter_interrupts
+    from tare.cli.comparing import cut_short
     from tare.cli.run_progress import RunBar
 
     asked = prepared.experiment
@@ -218,15 +317,15 @@ def _measure(
                 prepared,
                 folder,
                 bar,
-                resume=resume,
-                as_root=as_root,
+                resume=execution.resume,
+                as_root=execution.as_root,
                 teardown=True,
                 spent_s=spent_s(),
             )
     except TrialError as error:
         return "failed", error
-    except TerminatedError:
-        raise
+    except TerminatedError as error:
+        raise cut_short(folder, execution) from error
     except KeyboardInterrupt:
         return "interrupted", None
     return ended, None
@@ -261,11 +360,3 @@ def _so_far(folder: Path | None) -> int:
     if folder is None:
         raise ExperimentError("--resume goes on with what a folder holds", "add --out DIR")
     return max(past(journal.read_all(folder)).good.values(), default=0)
-
-
-def _hint(command: list[str], capture: bool, why: str) -> str | None:
-    if len(command) == 1 and set(" |;&<>$") & set(command[0]):
-        return f"a line for the shell needs a shell: tare run -- sh -c '{command[0]}'"
-    if why.startswith("the server ") or ": the server " in why:
-        return "--serve: a command that stays until it is ended"
-    return how_to_see(why, capture)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections import defaultdict
-from types import TracebackType
 
 import numpy as np
 
@@ -17,10 +15,11 @@ from tare.experiment import Cell, Stopping
 from tare.experiment_file.kinds import quantile_name
 from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
+from tare.statistics.looks import FIRST_LOOK
 from tare.statistics.statistic import FloatArray
 
-#: A trial that takes so long is announced while it runs.
-LONG_S = 2.0
+#: Columns below which the line leaves out what can be done without.
+WIDE, NARROW = 90, 60
 
 
 class RunBar(Bar):
@@ -35,40 +34,17 @@ class RunBar(Bar):
     """
 
     def __init__(self, metric: str, stopping: Stopping) -> None:
-        super().__init__(bar=False)
+        super().__init__(bar=False, budget_s=stopping.budget_s)
         self._metric = metric
         self._unit = unit_of(metric)
         self._stopping = stopping
         #: Values of the good trials by source.
         self._values: dict[str, list[float]] = defaultdict(list)
         self._good = 0
-        self._announcement: threading.Timer | None = None
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._silence()
-        super().__exit__(kind, error, trace)
-
-    def begins(self) -> None:
-        """Announce the first trial where it takes long: until it ends nothing else is known."""
-        super().begins()
-        budget_s = self._stopping.budget_s
-        limit_s = LONG_S if budget_s is None else max(LONG_S, budget_s)
-        longer = "" if budget_s is None else ", longer than the budget"
-        self._announcement = threading.Timer(
-            limit_s,
-            err.print,
-            [
-                f"Note: the first trial still runs after {seconds(limit_s)}{longer}. It is not cut "
-                "short: Ctrl-C ends it, or --timeout."
-            ],
-        )
-        self._announcement.daemon = True
-        self._announcement.start()
+    def planned(self, trials: int | None, seconds_left: float | None) -> None:
+        """Take note of how many trials there will be; what is known stays in sight."""
+        self._trials = trials
 
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Show what is known after one more trial."""
@@ -81,12 +57,13 @@ class RunBar(Bar):
             self._values[source].append(value)
         if not self._is_due():
             return
-        left = ""
+        parts = [self._estimated()]
         if seconds_left is not None:
             self._advance(seconds_left)
-            ending = " · Enter ends it" if sys.stdin.isatty() else ""
-            left = f" · {seconds(seconds_left)} left{ending}"
-        self._show(f"{self._estimated()}{left}")
+            parts.append(f"{seconds(seconds_left)} left")
+            if sys.stdin.isatty():
+                parts.append("Enter ends it")
+        self._show(" · ".join(parts))
 
     def _estimated(self) -> str:
         """Return estimate and interval; before there is one, estimate and range."""
@@ -98,23 +75,28 @@ class RunBar(Bar):
         q = self._stopping.quantile
         name = "" if q == 0.5 else f"{quantile_name(q)} "
         found = watched_interval(values, q)
-        if found.low is None or found.high is None:
+        reached = found.half_width
+        if found.low is None or found.high is None or reached is None:
             ends = (found.estimate, float(values.min()), float(values.max()))
             value, low, high = units.amounts(self._unit, ends)
-            extent = f", {low} – {high}" if len(values) > 1 else ""
-            return f"{name}{value}{extent} · n = {len(values)}, no interval yet"
+            extent = f", {low} – {high}" if len(values) > 1 and err.width >= NARROW else ""
+            return f"{name}{value}{extent} · n = {self._count(len(values))}, no interval yet"
         value = units.interval(self._unit, found.estimate, found.low, found.high)
-        reached, target = found.half_width, self._stopping.precision
-        known = "" if reached is None else f" ±{100 * reached:.2g} % (of {100 * target:.2g} %)"
-        return f"{name}{value}{known} · n = {len(values)}"
+        if err.width < WIDE:
+            value = value.partition(" [")[0]
+        asked = self._stopping.trials is None and err.width >= NARROW
+        of = f" (of {100 * self._stopping.precision:.2g} %)" if asked else ""
+        return f"{name}{value} ±{100 * reached:.2g} %{of} · n = {self._count(len(values))}"
+
+    def _count(self, n: int) -> str:
+        """Return how many trials there are, and of how many where that is known."""
+        wanted = self._stopping.trials or self._trials
+        if wanted is None and n < FIRST_LOOK:
+            return f"{n} of at least {FIRST_LOOK}" if err.width >= WIDE else f"{n}"
+        return f"{n}" if wanted is None else f"{n} of {wanted}"
 
     def _series(self) -> FloatArray:
         """Return the values on the best source that all trials have, as they are told at last."""
         common = [s for s, values in self._values.items() if len(values) == self._good]
         source = next(iter(ranked(self._metric, common)), None)
         return np.array([] if source is None else self._values[source])
-
-    def _silence(self) -> None:
-        if self._announcement is not None:
-            self._announcement.cancel()
-            self._announcement = None

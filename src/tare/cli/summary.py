@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,7 @@ from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
 
 if TYPE_CHECKING:
+    from tare.cli.run_table import Row
     from tare.findings.sessions import Caveat
     from tare.statistics.statistic import FloatArray
 
@@ -41,6 +43,9 @@ TIMED = {
     "around": "spawn to wait, read around the command",
 }
 
+#: Numbers of processes, by which the same warning would be another one each time.
+_PIDS = re.compile(r" \(\d+\)")
+
 #: (metric, source) to the mean over measured iterations and workers.
 Values = dict[tuple[str, str], float]
 
@@ -55,6 +60,7 @@ class Trial:
     """One trial of ``tare run``."""
 
     number: int
+    workload: str = ""
     session: int = 1
     status: str = "unfinished"
     reason: str | None = None
@@ -86,6 +92,8 @@ class Summary:
     stopping: Stopping
     metric: str
     stop: journal.Stop | None
+    #: What agents warned of, each once: that children were left, and ended.
+    warnings: tuple[str, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
     levels_of: int | None = None
@@ -104,7 +112,7 @@ class Summary:
     def short(self) -> str | None:
         """What is short of what was asked for: good trials, or a command that mostly works."""
         asked = self.stopping.trials
-        if asked is not None and len(self.good) < asked:
+        if asked is not None and len(self.good) < asked and not self.by_hand:
             return f"{len(self.good)} of {asked} trials are good"
         if self.stop is not None and self.stop.reason == "failed":
             return f"it was given up with {len(self.good)} good trials, since it kept failing"
@@ -153,7 +161,7 @@ class Summary:
         if wall is None:
             return None
         return disturbance.worst(
-            {key: self.values(*key) for key in disturbance.RECORDED},
+            {key: self.values(*key) for key in disturbance.NEEDED},
             self.values("wall_ns", wall),
             np.array([trial.duration_ns for trial in self.of_levels]),
             int(self.facts.get("cpus", 1)),
@@ -191,6 +199,19 @@ class Summary:
         return told
 
     @property
+    def is_only_dependent(self) -> bool:
+        """Whether the target is reached, but by trials that depend on each other."""
+        stop = self.stop
+        return bool(
+            stop
+            and stop.why == "remembers"
+            and stop.reason != "target"
+            and stop.target
+            and self.reached is not None
+            and self.reached <= stop.target
+        )
+
+    @property
     def reached(self) -> float | None:
         """The precision of the least well known of what was asked."""
         widths = [known.interval.half_width for known in self.asked]
@@ -217,11 +238,17 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     }
 
 
-def summarize(folder: Path, ended: str) -> Summary:
-    """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
+def read_trials(folder: Path) -> list[Trial]:
+    """Return the good trials that a folder has, in order of time."""
+    return [trial for trial in _read(folder)[0] if trial.status == "ok"]
+
+
+def _read(folder: Path) -> tuple[list[Trial], dict[str, Any], journal.Stop | None, tuple[str, ...]]:
+    """Return trials that ended, facts, why the last cell stopped, and warnings."""
     trials: dict[int, Trial] = {}
     sums: dict[int, dict[tuple[str, str], list[float]]] = defaultdict(lambda: defaultdict(list))
     facts: dict[str, Any] = {}
+    warnings: dict[str, None] = {}
     stop = None
     session = 1
     for line in journal.read_all(folder):
@@ -229,7 +256,9 @@ def summarize(folder: Path, ended: str) -> Summary:
             case journal.Session():
                 session = line.session
             case journal.TrialStart(rehearsal=False):
-                trials[line.trial] = Trial(line.trial, session, began_ns=line.monotonic_ns)
+                trials[line.trial] = Trial(
+                    line.trial, line.levels["workload"], session, began_ns=line.monotonic_ns
+                )
             case record.Sample(phase="measured"):
                 sums[line.trial][line.metric, line.source].append(line.value)
             case record.Fault() if line.trial in trials and line.evidence:
@@ -238,15 +267,25 @@ def summarize(folder: Path, ended: str) -> Summary:
                 trial = trials[line.trial]
                 trial.status, trial.reason = line.status, line.reason
                 trial.duration_ns = line.monotonic_ns - trial.began_ns
+            case record.Fault(kind="warning"):
+                warnings[_PIDS.sub("", line.message)] = None
             case journal.MachineFact():
                 facts[line.name] = line.value
             case journal.Stop():
                 stop = line
     for number, trial in trials.items():
         trial.values = {key: sum(v) / len(v) for key, v in sums[number].items()}
-    finished = [trial for trial in trials.values() if trial.status != "unfinished"]
+    ended = [t for t in trials.values() if t.status != "unfinished"]
+    return ended, facts, stop, tuple(warnings)
+
+
+def summarize(folder: Path, ended: str) -> Summary:
+    """Read the journal of a ``tare run``, and look whether all sessions were of one machine."""
+    finished, facts, stop, warnings = _read(folder)
     asked = plan_file.read(folder)
-    summary = Summary(finished, facts, ended, asked.experiment.stopping, asked.metric, stop)
+    summary = Summary(
+        finished, facts, ended, asked.experiment.stopping, asked.metric, stop, warnings
+    )
     if asked.experiment.fingerprint and summary.good:
         from tare import conclude
         from tare.findings.sessions import caveats
@@ -292,6 +331,18 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         say(f"Note    {note}", soft_wrap=True)
     if summary.short is None:
         say(_next(summary, kept, platform), style="dim")
+
+
+def as_row(summary: Summary, name: str) -> Row:
+    """Return the result as the line of a table."""
+    from tare.cli.run_table import Row
+
+    known = summary.known("wall_ns", 0.5)
+    assert known is not None
+    values = summary.values("wall_ns", known.source)
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    share = f"{100 * (high - low) / middle:.2g} %" if len(values) > 1 and middle else "–"
+    return Row(name, str(known), "–", share, str(len(values)))
 
 
 def _label(metric: str) -> str:
@@ -342,9 +393,15 @@ def _problems(summary: Summary) -> list[str]:
         reasons = sorted({t.reason for t in summary.trials if t.reason})
         told.append(f"Failed  {failed} of {len(summary.trials)} trials: {'; '.join(reasons[:3])}")
     if summary.by_hand:
-        told.append(f"Note    stopped by hand after {len(summary.good)} trials")
+        asked = summary.stopping.trials
+        of = "" if asked is None else f" of {asked:,}"
+        told.append(f"Note    stopped by hand after {len(summary.good):,}{of} trials")
+    told += [f"Note    {warning}" for warning in summary.warnings]
     stop = summary.stop
-    if stop and stop.refusal and stop.reason not in ("target", "fixed"):
+    if summary.is_only_dependent:
+        assert stop is not None
+        told.append(f"Note    {stop.refusal}; the interval is adjusted for it")
+    elif stop and stop.refusal and stop.reason not in ("target", "fixed"):
         told.append(f"Note    target not reached: {stop.refusal}")
     elif (
         stop
@@ -379,12 +436,25 @@ def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     return f"tare run --budget '{output.seconds(budget_s)}' -- …   ({brings})"
 
 
+def _first_interval(summary: Summary) -> str | None:
+    """Return the budget that brings an interval, where too few trials fitted the last one."""
+    good = summary.good
+    if not good or len(good) >= FEWEST_FOR_QUANTILES:
+        return None
+    each_s = float(np.mean([trial.duration_ns for trial in good])) / 1e9
+    needed_s = RESERVE * each_s * FEWEST_FOR_QUANTILES
+    budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
+    return f"tare run --budget '{output.seconds(budget_s)}' -- …   (an interval)"
+
+
 def _next(summary: Summary, kept: Path | None, platform: str) -> str:
     if kept is not None:
         return f"Next    tare experiment report {kept}"
     stop = summary.stop
+    if stop and stop.refusal and not summary.is_only_dependent:
+        return "Next    tare doctor   (what disturbs this machine?)"
     if stop and stop.reason == "budget":
-        longer = _longer(stop, summary.reached, len(summary.good))
+        longer = _longer(stop, summary.reached, len(summary.good)) or _first_interval(summary)
         if longer is not None:
             return f"Next    {longer}"
     if platform == "bare":

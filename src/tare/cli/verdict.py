@@ -12,6 +12,7 @@ from tare.cli import output
 from tare.findings import sessions
 from tare.findings.disturbance import disturbance, sentence
 from tare.findings.judgement import GATE_CODES, Difference, worst
+from tare.findings.known import FEWEST_FOR_QUANTILES
 from tare.findings.phrasing import share
 from tare.results import Results
 
@@ -39,8 +40,9 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         name = max(len(d.first), len(d.second))
         for label, one in ((d.first, first), (d.second, second)):
             say(f"Median   {label:<{name}}  {_interval(one.estimate, one.low, one.high, d)}")
-        say(f"Effect   Cliff's delta {_signed(c.cliffs_delta)}: {_delta(d)}.")
-        say(f"Spread   {d.steadiness}.")
+        if c.n >= FEWEST_FOR_QUANTILES:
+            say(f"Effect   Cliff's delta {_signed(c.cliffs_delta)}: {_delta(d)}.")
+            say(f"Spread   {d.steadiness}.")
         if d.medians_apart:
             say(f"Modes    {d.medians_apart}.")
     say(f"Trust    {trust(results, found)}")

@@ -12,6 +12,7 @@ from tare import journal, lease, plan, plan_file, remnants
 from tare.errors import TrialError
 from tare.execute import files, repetitions
 from tare.execute.budget import Budget
+from tare.execute.hooks import Hooks
 from tare.execute.networking import network
 from tare.execute.observer import Observer
 from tare.execute.opening import ending, journal_path, opening
@@ -120,6 +121,7 @@ class _Session:
             request.user,
         )
         stack.callback(pool.close)
+        self.hooks = Hooks(request.plan.cells, request.user, dict(os.environ))
         self.conductor = Conductor(
             experiment=self.experiment,
             metric=request.plan.metric,
@@ -132,6 +134,7 @@ class _Session:
             observer=observer,
             user=request.user,
             write=writer.write,
+            hooks=self.hooks,
             cpus=len(request.machine.spread),
             hosts=hosts,
         )
@@ -163,6 +166,10 @@ class _Session:
 
     def conduct(self) -> str:
         self._find_repetitions()
+        with self.hooks.around_all(self.experiment.seed):
+            return self._conduct()
+
+    def _conduct(self) -> str:
         cells = self.request.plan.cells
         groups = [cells] if self.experiment.order == "blocks" else [[c] for c in cells]
         self.request.progress.begins()
@@ -258,7 +265,7 @@ class _Session:
         for position, number in enumerate(wanted):
             if position >= len(order) and number in self.tally.hopeless(cells):
                 continue
-            if budget.over and self.tally.done:
+            if self._is_over(cells, wanted[position:], budget):
                 return False
             cell = self.request.plan.cells[number]
             rested_s = self._rest(cell, budget)
@@ -287,6 +294,19 @@ class _Session:
             if outcome.status != "ok":
                 wanted.append(number)
         return True
+
+    def _is_over(self, cells: list[int], left: list[int], budget: Budget) -> bool:
+        """Tell whether what comes next would end after the budget, which one trial alone may.
+
+        Cells that are compared get a trial each, and then whole blocks: half of a pair says
+        nothing.
+        """
+        compared = self.experiment.stopping.compare is not None
+        begun = all(self.tally.trials[c] for c in cells) if compared else self.tally.done
+        if not begun:
+            return False
+        next_s = sum(self.tally.seconds(c) for c in (left if compared else left[:1]))
+        return budget.over or next_s > budget.left_s
 
     def _rest(self, cell: Cell, budget: Budget) -> float | None:
         """Rest before a trial of a cell; return for how long, or None: beyond the budget."""

@@ -18,6 +18,7 @@ from tare.agent import Answer
 from tare.errors import AgentError, TareError, TrialError
 from tare.execute.answers import Asked, answers
 from tare.execute.files import from_here, seen_inside
+from tare.execute.hooks import Hooks
 from tare.execute.meeting import Meeting
 from tare.execute.observer import NoObserverError, Observer
 from tare.execute.output import Keep, Outputs
@@ -68,6 +69,7 @@ class Conductor:
     observer: Observer
     user: record.User | None
     write: Callable[..., None]
+    hooks: Hooks
     #: Of the machine.
     cpus: int
     #: The network in which trials take place; None: the machine's own.
@@ -76,6 +78,8 @@ class Conductor:
     surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     #: Duration of the longest good trial by cell.
     _longest_s: dict[int, float] = field(default_factory=dict)
+    #: Cells of which a trial failed.
+    _failing: set[int] = field(default_factory=set)
 
     def execute(
         self,
@@ -145,7 +149,8 @@ class Conductor:
             if self.hosts is not None and not rehearsal:
                 keep = partial(self._keep, values=values)
                 network = self.hosts.during(number, cell, block, began, keep)
-            failure = self._surrounded(job, cell, cpus, values, network)
+            with self.hooks.around(cell, seed):
+                failure = self._surrounded(job, cell, cpus, values, network)
         except TareError as error:
             failure = error.message + (f" (try: {error.hint})" if error.hint else "")
             last = error if isinstance(error, NoObserverError) else None
@@ -155,7 +160,9 @@ class Conductor:
         if last is not None:
             raise last
         seconds = (ended - began) / 1e9
-        if failure is None:
+        if failure is not None:
+            self._failing.add(cell.cell)
+        else:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return Outcome(
             status,
@@ -174,10 +181,13 @@ class Conductor:
             surroundings=self.surroundings,
             hosts={} if self.hosts is None else self.hosts.placeholders,
         )
-        if (
-            isinstance(job, record.Command)
-            and platforms.own_files(cell.platform)
-            and platforms.brings_files(cell.platform, self.experiment.platforms)
+        if not isinstance(job, record.Command):
+            return job
+        if job.capture is None and cell.cell in self._failing - self._longest_s.keys():
+            # Of a command that was never good, what it says is worth more than its time.
+            job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
+        if platforms.own_files(cell.platform) and platforms.brings_files(
+            cell.platform, self.experiment.platforms
         ):
             return from_here(job)
         return job
@@ -318,7 +328,7 @@ class Conductor:
     ) -> dict[Key, Keep]:
         """Return what keeps the output of each instance, where it is wanted."""
         capture = job.workload.capture if isinstance(job.workload, record.Command) else None
-        if capture is None or self.outputs is None:
+        if capture is None or not capture.limit_bytes or self.outputs is None:
             return {}
         return {
             r.key: stack.enter_context(self.outputs.trial(capture.limit_bytes)) for r in residents

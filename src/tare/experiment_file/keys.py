@@ -162,6 +162,20 @@ COMMAND = (
     Key("directory", kinds.TEXT, "where it runs, as its platform sees it; with placeholders"),
     Key("input", kinds.TEXT, "file to read as standard input; with placeholders"),
     Key("capture", kinds.FLAG, "keep standard output and error"),
+    Key(
+        "ignore_failure",
+        kinds.EXITS,
+        "exit codes that are no failure; true: all, and signals",
+    ),
+    Key(
+        "setup",
+        kinds.TEXT,
+        "line for `sh` before the first trial; on this machine, not in the platform; with "
+        "placeholders",
+    ),
+    Key("prepare", kinds.TEXT, "the same before every trial; not in its time"),
+    Key("conclude", kinds.TEXT, "the same after every trial"),
+    Key("cleanup", kinds.TEXT, "the same after the last trial"),
 )
 
 WINDOW = (

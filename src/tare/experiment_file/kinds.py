@@ -127,6 +127,14 @@ def quantile_name(quantile: float) -> str:
     return "median" if quantile == 0.5 else f"p{100 * quantile:.10g}"
 
 
+def _exits(value: Any) -> tuple[int, ...] | None:
+    if isinstance(value, bool):
+        return () if value else None
+    if not isinstance(value, list) or not value:
+        raise ValueError
+    return tuple(whole(1, 255).read(one) for one in value)
+
+
 def _metrics(value: Any) -> tuple[str, ...]:
     names = (_name(value),) if isinstance(value, str) else _names(value)
     if not names or len(set(names)) < len(names):
@@ -136,6 +144,7 @@ def _metrics(value: Any) -> tuple[str, ...]:
 
 TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name)
+EXITS = Kind("true, or a list of exit codes, such as [1, 2]", _exits)
 FLAG = Kind("true or false", _flag)
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)
 COMMANDS = Kind(f"{COMMAND.expected}; or a list of such lists", _commands)

@@ -92,5 +92,9 @@ def _texts(workload: WorkloadSpec) -> dict[str, tuple[str, ...]]:
         "command": workload.command or (),
         "environment": tuple(workload.environment.values()),
         "directory": (workload.directory,) if workload.directory else (),
-        "input": (workload.input,) if workload.input else (),
+        **{
+            name: (text,)
+            for name in ("input", "setup", "prepare", "conclude", "cleanup")
+            if (text := getattr(workload, name)) is not None
+        },
     }

@@ -21,6 +21,10 @@ RECORDED = {
     ("steal_ns", "stat"): "time stolen by the hypervisor",
     ("throttled_ns", "cgroup"): "throttling",
 }
+#: Of all threads of a command's tree: what they ran, and what they could have run besides.
+_RAN, _WAITED = ("on_cpu_ns", "perf_cpu"), ("off_cpu_preempted_ns", "perf_cpu")
+#: What has to be known of the trials.
+NEEDED = (*RECORDED, _RAN, _WAITED)
 #: Counted of all CPUs and of the whole trial, not of one process between its exec and its end.
 _OF_MACHINE = {"steal_ns"}
 #: The shortest trial that ticks of 10 ms can say anything of.
@@ -53,7 +57,7 @@ def worst(
     Parameters
     ----------
     recorded : mapping
-        A key of :data:`RECORDED` to its values, those of the trials that have it.
+        A key of :data:`NEEDED` to its values, those of the trials that have it.
     wall_ns, duration_ns : array, shape (n,)
         What is measured of each trial, and how long the trial took as a whole.
     cpus : int
@@ -68,6 +72,10 @@ def worst(
         if metric in _OF_MACHINE and float(np.median(duration_ns)) < _SHORTEST_NS:
             continue
         found.append(Disturbance(what, float(values.mean() / time.mean())))
+    ran, waited = (recorded.get(key, np.array([])) for key in (_RAN, _WAITED))
+    if len(ran) and len(waited) and ran.mean() + waited.mean() > 0:
+        share = float(waited.mean() / (ran.mean() + waited.mean()))
+        found.append(Disturbance("waiting for a CPU", share))
     return max(found, key=lambda d: d.share, default=None)
 
 
@@ -82,7 +90,7 @@ def sentence(found: Disturbance | None) -> str:
 
 def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:
     """Name what took most of the time of an experiment's trials."""
-    recorded = {key: results.values(*key)["value"].to_numpy(dtype=float) for key in RECORDED}
+    recorded = {key: results.values(*key)["value"].to_numpy(dtype=float) for key in NEEDED}
     values = results.values(metric)
     durations = (
         values["duration_ns"].to_numpy(dtype=float) if "duration_ns" in values else np.array([])

@@ -73,7 +73,6 @@ def memory_words(
         )
     if tau > MEMORY or (n / tau < FIRST_LOOK and (enough or n >= target.cap)):
         return "remembers", (
-            f"this series remembers too much: {n} trials are worth about {n / tau:.0f}; rest "
-            "between trials, or reset what they leave behind"
+            f"trials are autocorrelated: {n} count as about {n / tau:.0f} independent ones"
         )
     return None, None

@@ -54,6 +54,7 @@ class Command(Workload):
             directory=None if spec.directory is None else fill(spec.directory),
             input=None if spec.input is None else fill(spec.input),
             capture=record.Capture(limit_bytes=CAPTURE_LIMIT_BYTES) if spec.capture else None,
+            ignored_exits=spec.ignore_failure,
         )
 
 

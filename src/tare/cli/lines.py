@@ -1,0 +1,386 @@
+"""What is typed to be measured: commands, parameters that they are repeated for, lines around them.
+
+Options have hyperfine's names and forms, as far as they mean the same here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from tare.cli.command_line import split
+from tare.errors import ExperimentError
+
+#: Between the values of one option, which nobody can type.
+_SEPARATOR = "\x1f"
+#: Options of several values to how many they have, and to the one that typer knows.
+_SEVERAL = {
+    "-P": (3, "--parameter-scan"),
+    "--parameter-scan": (3, "--parameter-scan"),
+    "-L": (2, "--parameter-list"),
+    "--parameter-list": (2, "--parameter-list"),
+}
+#: Options without a value to what they stand for.
+_BARE = {
+    "-i": "--ignore-failure=all",
+    "--ignore-failure": "--ignore-failure=all",
+    "-N": "--shell=none",
+}
+#: More than this is a slip of the finger.
+MOST_LINES = 1000
+#: Of a command that stands for itself as a name.
+_LONGEST_NAME = 48
+
+Name = Annotated[
+    list[str] | None,
+    typer.Option("--name", help="What to call the commands, once for each, in their order."),
+]
+Shell = Annotated[
+    str | None,
+    typer.Option(
+        "--shell",
+        "-S",
+        metavar="SHELL",
+        help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: as a "
+        "command without one.",
+    ),
+]
+Setup = Annotated[
+    str | None,
+    typer.Option("--setup", metavar="LINE", help="Shell line to run before the first trial."),
+]
+Prepare = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prepare",
+        metavar="LINE",
+        help="Before every trial, outside its time; once, or once for each command.",
+    ),
+]
+Conclude = Annotated[
+    list[str] | None,
+    typer.Option("--conclude", metavar="LINE", help="The same after every trial."),
+]
+Cleanup = Annotated[
+    str | None,
+    typer.Option("--cleanup", metavar="LINE", help="Shell line to run after the last trial."),
+]
+IgnoreFailure = Annotated[
+    str | None,
+    typer.Option(
+        "--ignore-failure",
+        "-i",
+        metavar="[=CODES]",
+        help="Exit codes that are no failure, such as =1,2; alone: any end is good.",
+    ),
+]
+Scan = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter-scan",
+        "-P",
+        metavar="NAME FROM TO",
+        help="Repeat for every {NAME} between two numbers.",
+    ),
+]
+Step = Annotated[
+    str | None,
+    typer.Option("--parameter-step-size", "-D", metavar="N", help="From one to the next of these."),
+]
+Listed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter-list",
+        "-L",
+        metavar="NAME A,B,…",
+        help="Repeat for every {NAME} of a list; may be repeated.",
+    ),
+]
+
+
+class LineCommand(TyperCommand):
+    """A command with options of several values, and with some whose value may be left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Join what belongs together, up to what is the measured command's own."""
+        return super().parse_args(ctx, list(_joined(args)))
+
+
+def _joined(args: Sequence[str]) -> Iterator[str]:
+    rest = iter(args)
+    for word in rest:
+        if word == "--":
+            yield word
+            yield from rest
+        elif word in _SEVERAL:
+            count, option = _SEVERAL[word]
+            yield f"{option}={_SEPARATOR.join(itertools.islice(rest, count))}"
+        else:
+            yield _BARE.get(word, word)
+
+
+@dataclass(frozen=True)
+class Around:
+    """What is run beside the commands, as it was typed."""
+
+    setup: str | None = None
+    prepare: Sequence[str] = ()
+    conclude: Sequence[str] = ()
+    cleanup: str | None = None
+    shell: str | None = None
+    ignore_failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A command with all parameters in their place.
+
+    Attributes
+    ----------
+    name : str
+        How tables call it.
+    text : str
+        As it was typed.
+    words : list of str
+        Program and arguments.
+    parameters : mapping
+        What it was repeated for.
+    options : mapping
+        What an experiment file would have beside ``command``.
+    """
+
+    name: str
+    text: str
+    words: list[str]
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def typed(
+    arguments: Sequence[str],
+    around: Around,
+    names: Sequence[str],
+    parameters: Sequence[tuple[str, tuple[str, ...]]],
+    *,
+    several: bool,
+) -> list[Line]:
+    """Return every command that is to be measured.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Commands; or, unless ``several``, perhaps the words of one.
+    around : Around
+        What is run beside them.
+    names : sequence of str
+        What to call them; none: what they are.
+    parameters : sequence of (str, tuple of str)
+        Names and values; see :func:`scanned`.
+    several : bool
+        Whether each argument is a command whatever it looks like.
+
+    Raises
+    ------
+    ExperimentError
+        If there are more names or lines than commands, or a line is none.
+    """
+    texts = _texts(arguments, around, names, several=several)
+    if isinstance(texts, list) and texts and names and len(names) != len(texts):
+        raise ExperimentError(
+            f"there are {len(names)} names for {len(texts)} commands",
+            "one --name for each command, in their order",
+        )
+    whole = texts if texts else [shlex.join(arguments)]
+    for option, lines in (("--prepare", around.prepare), ("--conclude", around.conclude)):
+        if len(lines) not in (0, 1, len(whole)):
+            raise ExperimentError(
+                f"{option} is given {len(lines)} times for {len(whole)} commands",
+                "once, or once for each command",
+            )
+    values = [[(name, value) for value in some] for name, some in parameters]
+    combinations = [dict(one) for one in itertools.product(*values)]
+    if len(whole) * len(combinations) > MOST_LINES:
+        raise ExperimentError(
+            f"that makes {len(whole) * len(combinations)} commands, and {MOST_LINES} are the most",
+            "a larger --parameter-step-size, or fewer values",
+        )
+    _check_used(parameters, whole, around)
+    found = [
+        _line(number, text, combination, around, None if texts else list(arguments))
+        for number, text in enumerate(whole)
+        for combination in combinations
+    ]
+    return _named(found, whole, names)
+
+
+def _texts(
+    arguments: Sequence[str], around: Around, names: Sequence[str], *, several: bool
+) -> list[str] | None:
+    """Return the commands; None where the arguments are the words of a single one."""
+    if several or around.shell is not None or len(names) > 1:
+        return list(arguments)
+    return list(arguments) if set(" \t") & set(arguments[0]) else None
+
+
+def _line(
+    number: int,
+    text: str,
+    parameters: Mapping[str, str],
+    around: Around,
+    words: list[str] | None,
+) -> Line:
+    filled = _fill(text, parameters)
+    if words is not None:
+        words = [_fill(word, parameters) for word in words]
+    elif around.shell not in (None, "none"):
+        words = [*split(around.shell or ""), "-c", filled]
+    else:
+        words = split(filled)
+    lines = {
+        "setup": around.setup,
+        "prepare": _nth(around.prepare, number),
+        "conclude": _nth(around.conclude, number),
+        "cleanup": around.cleanup,
+    }
+    options: dict[str, Any] = {
+        key: _of_shell(_fill(line, parameters), around.shell)
+        for key, line in lines.items()
+        if line is not None and line.strip()
+    }
+    if around.ignore_failure is not None:
+        options["ignore_failure"] = _codes(around.ignore_failure)
+    return Line(words[0], filled, words, parameters, options)
+
+
+def _nth(lines: Sequence[str], number: int) -> str | None:
+    if not lines:
+        return None
+    return lines[number] if len(lines) > 1 else lines[0]
+
+
+def _of_shell(line: str, shell: str | None) -> str:
+    """Return a line for ``sh`` that has another shell do it, where there is one."""
+    if shell in (None, "none", "sh"):
+        return line
+    return f"exec {shell} -c {shlex.quote(line)}"
+
+
+def _fill(text: str, parameters: Mapping[str, str]) -> str:
+    for name, value in parameters.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _codes(asked: str) -> bool | list[int]:
+    if asked in ("all", "all-non-zero"):
+        return True
+    try:
+        return [int(code) for code in asked.split(",")]
+    except ValueError:
+        raise ExperimentError(
+            f"--ignore-failure: {asked!r} is no list of exit codes", "--ignore-failure=1,2"
+        ) from None
+
+
+def _check_used(
+    parameters: Sequence[tuple[str, tuple[str, ...]]], texts: Sequence[str], around: Around
+) -> None:
+    lines = [*texts, around.setup or "", *around.prepare, *around.conclude, around.cleanup or ""]
+    for name, _ in parameters:
+        if not any(f"{{{name}}}" in line for line in lines):
+            raise ExperimentError(
+                f"no command has the parameter {{{name}}}, so it would change nothing",
+                f"write {{{name}}} where its value is to stand",
+            )
+
+
+def _named(found: list[Line], texts: Sequence[str], names: Sequence[str]) -> list[Line]:
+    """Name what is measured by its command, where there are several, and by its parameters."""
+    per = len(found) // len(texts)
+    own = list(names) or names_of([line.words for line in found[::per]], texts)
+    if len(set(own)) < len(own):
+        raise ExperimentError("two commands have the same --name", "give each its own")
+    named = []
+    for number, line in enumerate(found):
+        name = own[number // per]
+        told = ", ".join(f"{key}={value}" for key, value in line.parameters.items())
+        if told:
+            name = told if len(texts) == 1 and not names else f"{name} ({told})"
+        named.append(Line(name[:100], line.text, line.words, line.parameters, line.options))
+    return named
+
+
+def names_of(words: Sequence[Sequence[str]], texts: Sequence[str]) -> list[str]:
+    """Return what commands are called: by program, by what they are, by number."""
+    programs = [Path(some[0]).name or some[0] for some in words]
+    whole = [" ".join(text.split()) for text in texts]
+    for tried in (programs, whole):
+        if len(set(tried)) == len(tried) and all(len(one) <= _LONGEST_NAME for one in tried):
+            return tried
+    return [f"{program} ({number})" for number, program in enumerate(programs, 1)]
+
+
+def scanned(
+    scan: Sequence[str], step: str | None, listed: Sequence[str]
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the parameters that were asked for, with all their values as texts.
+
+    Raises
+    ------
+    ExperimentError
+        If one has no values, the same one twice, or a scan that never ends.
+    """
+    found = [_scan(one, step) for one in scan] + [_listed(one) for one in listed]
+    if step is not None and not scan:
+        raise ExperimentError("--parameter-step-size is that of a --parameter-scan")
+    names = [name for name, _ in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"the parameter {twice!r} is given twice", "give each its own name")
+    return found
+
+
+def _scan(asked: str, step: str | None) -> tuple[str, tuple[str, ...]]:
+    name, *ends = asked.split(_SEPARATOR)
+    example = "--parameter-scan threads 1 8"
+    if len(ends) != 2:
+        raise ExperimentError("--parameter-scan has a name, a first and a last number", example)
+    try:
+        first, last, by = (Decimal(text) for text in (*ends, step or "1"))
+    except InvalidOperation:
+        raise ExperimentError(
+            f"--parameter-scan: {' '.join(ends)!r} by {step or 1} are no numbers", example
+        ) from None
+    if not all(number.is_finite() for number in (first, last, by)) or by <= 0 or last < first:
+        raise ExperimentError(
+            f"--parameter-scan {name}: there is nothing from {first} to {last} by {by}", example
+        )
+    count = int((last - first) / by) + 1
+    if count > MOST_LINES:
+        raise ExperimentError(
+            f"--parameter-scan {name}: {count} values, and {MOST_LINES} are the most",
+            "a larger --parameter-step-size",
+        )
+    return name, tuple(f"{first + k * by:f}" for k in range(count))
+
+
+def _listed(asked: str) -> tuple[str, tuple[str, ...]]:
+    name, _, values = asked.partition(_SEPARATOR)
+    some = tuple(value.replace("\\,", ",") for value in re.split(r"(?<!\\),", values))
+    if _SEPARATOR not in asked or not name:
+        raise ExperimentError(
+            "--parameter-list has a name and a list", "--parameter-list size 10,20"
+        )
+    twice = next((value for value in some if some.count(value) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"--parameter-list {name}: {twice!r} is there twice", "remove one")
+    return name, some

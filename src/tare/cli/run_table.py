@@ -1,0 +1,299 @@
+"""``tare run`` of several commands, parameters or platforms: one table of all of them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.table import Table
+
+from tare import units
+from tare.cli import output
+from tare.cli.comparing import (
+    Execution,
+    Wanted,
+    check_complete,
+    differences_in,
+    measure,
+    prepare,
+)
+from tare.errors import ExperimentError, TrialError
+
+if TYPE_CHECKING:
+    from tare.cli.lines import Line
+    from tare.findings.judgement import Difference
+    from tare.results import Results
+    from tare.statistics.intervals import Interval
+    from tare.statistics.statistic import FloatArray
+
+#: Comparisons of which each is told what would settle it.
+MOST_TOLD = 3
+#: Values of a parameter from which on a line through them says something.
+FEWEST_FOR_LINE = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    median: str
+    versus: str
+    spread: str
+    n: str
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What stands in the columns."""
+        return self.name, self.median, self.versus, self.spread, self.n
+
+
+def check(platforms: Sequence[str], lines: Sequence[Line], refused: Mapping[str, bool]) -> None:
+    """Refuse what is asked of one command alone, and a platform that is named twice.
+
+    Parameters
+    ----------
+    platforms : sequence of str
+        In the order of the table.
+    lines : sequence of Line
+        In the order of the table.
+    refused : mapping
+        Options to whether they were given.
+    """
+    twice = next((one for one in platforms if list(platforms).count(one) > 1), None)
+    if twice is not None:
+        raise ExperimentError(f"--platform {twice} is given twice", "name each platform once")
+    if len(platforms) > 1 and len(lines) > 1:
+        raise ExperimentError(
+            f"{len(lines)} commands on {len(platforms)} platforms are more than one table",
+            "one of both, or an experiment: tare experiment new",
+        )
+    given = next((option for option, is_given in refused.items() if is_given), None)
+    if given is not None:
+        what = "platform" if len(platforms) > 1 else "command"
+        raise ExperimentError(
+            f"{given} is about one {what}, and {max(len(platforms), len(lines))} are asked for",
+            f"one {what}, or an experiment: tare experiment new",
+        )
+
+
+def run_table(
+    table: dict[str, Any],
+    lines: Sequence[Line],
+    execution: Execution,
+    wanted: Wanted,
+    export: str | None,
+    *,
+    named: bool,
+) -> int:
+    """Measure all in turn, print the table, return the exit code.
+
+    Parameters
+    ----------
+    table : dict
+        The experiment, with ``compare``.
+    lines : sequence of Line
+        What was typed.
+    execution, wanted
+        As for ``tare compare``.
+    export : str or None
+        File in hyperfine's format.
+    named : bool
+        Whether the commands were given names.
+    """
+    from tare.cli import comparing
+
+    asked = {k: v for k, v in table["experiment"].items() if k not in ("quantile", "anytime")}
+    table["experiment"] = {**asked, "metric": _only(asked)}
+    prepared = prepare(table, execution.network)
+    with wanted.folder() as folder:
+        ended = measure(prepared, folder, execution)
+        results, found = differences_in(folder, execution, ended)
+        rows = list(_rows(found))
+        if "-" not in (wanted.json, wanted.markdown, export):
+            _show(rows, found, lines, results, ended)
+        if wanted.json is not None:
+            from tare.cli import verdict
+
+            output.write_json(verdict.as_json(found, results, ended, None), wanted.json)
+        if wanted.markdown is not None:
+            output.write_text(markdown(rows, found[0].first), wanted.markdown, "--markdown")
+        if export is not None:
+            from tare.cli.summary import read_trials
+            from tare.interop.hyperfine_export import document
+
+            output.write_json(document(read_trials(folder), lines, named=named), export)
+        page = comparing.page(folder, results, wanted)
+        if "-" not in (wanted.json, wanted.markdown, export):
+            told = (
+                f"Report  {page}" if page else "Next    tare run --out DIR …   (keeps the trials)"
+            )
+            output.out.print(told, style="dim", soft_wrap=True)
+        _check_all(results, found[0].factor)
+        check_complete(results, execution, 0, ended)
+        return 0
+
+
+def _only(asked: Mapping[str, Any]) -> str:
+    metrics = asked.get("metric", ["wall"])
+    if len(metrics) > 1:
+        raise ExperimentError(
+            "what stands in one table is compared by one --metric", "name the one that matters"
+        )
+    return str(metrics[0])
+
+
+def _show(
+    rows: Sequence[Row],
+    found: Sequence[Difference],
+    lines: Sequence[Line],
+    results: Results,
+    ended: str,
+) -> None:
+    from tare.cli.verdict import trust
+    from tare.findings.disturbance import failures
+
+    say, first = output.out.print, found[0]
+    if first.factor == "platform":
+        say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    heads = _heads(first.factor, first.first)
+    for number, heading in enumerate(heads):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row.cells)
+    output.print_whole(table)
+    for sentence in _line(lines, found):
+        say(f"Line    {sentence}")
+    for failed in failures(results, factor=first.factor):
+        say(f"Failed  {failed}")
+    say(f"Trust   {trust(results, found)}")
+    if ended == "interrupted":
+        say(f"Note    stopped by hand after {_counted(len(results.trial_table))}")
+    for note in _further(found):
+        say(f"Note    {note}")
+
+
+def _counted(n: int) -> str:
+    from tare.findings.phrasing import counted
+
+    return counted(n, "trial")
+
+
+def _heads(factor: str, reference: str) -> tuple[str, ...]:
+    what = "command" if factor == "workload" else factor
+    return what, "median (95 %)", f"vs. {reference}", "p10–p90", "n"
+
+
+def _rows(found: Sequence[Difference]) -> Iterator[Row]:
+    first = found[0]
+    yield Row(first.first, *_own(first.medians[0], first.level_values[0], first, "–"))
+    for d in found:
+        told = f"{d.ratio} {_word(d)}"
+        yield Row(d.second, *_own(d.medians[1], d.level_values[1], d, told))
+
+
+def _own(
+    median: Interval, values: FloatArray, d: Difference, versus: str
+) -> tuple[str, str, str, str]:
+    unit = d.basis.unit
+    if median.low is None or median.high is None:
+        told = units.amount(unit, median.estimate)
+    else:
+        told = units.interval(unit, median.estimate, median.low, median.high)
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    spread = f"{100 * (high - low) / middle:.2g} %" if len(values) > 1 and middle else "–"
+    return told, versus, spread, str(len(values))
+
+
+def _word(d: Difference) -> str:
+    words = {"same": "equivalent", "not decided": "inconclusive"}
+    return words.get(d.comparison.verdict, d.comparison.verdict)
+
+
+def markdown(rows: Sequence[Row], reference: str | None) -> str:
+    """Return a table for a README or a comment; ``reference``: what others are compared with."""
+    from tare.report.markdown import text
+
+    heads = ["command", "median (95 %)", *([f"vs. {reference}"] if reference else []), "p10–p90"]
+    written = [[*heads, "n"], ["---", *["---:"] * len(heads)]]
+    written += [
+        [row.name, row.median, *([row.versus] if reference else []), row.spread, row.n]
+        for row in rows
+    ]
+    escaped = [
+        [cell if cell.strip("-:") == "" else text(cell) for cell in cells] for cells in written
+    ]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in escaped)
+
+
+def _further(found: Sequence[Difference]) -> list[str]:
+    """Say what would settle what is inconclusive; of many, how many they are."""
+    from tare.findings.phrasing import duration
+
+    open_ones = [d for d in found if d.further]
+    if len(open_ones) <= MOST_TOLD:
+        return [f"{d.second}: {d.further}" for d in open_ones]
+    more = max((d.comparison.more_pairs or 0 for d in open_ones), default=0)
+    seconds = more * sum(d.seconds for d in found)
+    each = f": about {more:,} more trials of each, {duration(seconds)}" if more else ""
+    return [f"{len(open_ones)} of {len(found)} comparisons are inconclusive{each}"]
+
+
+def _line(lines: Sequence[Line], found: Sequence[Difference]) -> list[str]:
+    """Fit a line where one parameter is a number, and say how much of the spread it explains."""
+    from tare.statistics.regression import line
+
+    names = {name for one in lines for name in one.parameters}
+    if len(names) != 1 or found[0].factor != "workload":
+        return []
+    (name,) = names
+    at = {one.name: _number(one.parameters[name]) for one in lines}
+    values = {found[0].first: found[0].level_values[0]}
+    values |= {d.second: d.level_values[1] for d in found}
+    points = [(at[level], some) for level, some in values.items() if at[level] is not None]
+    # Of several commands each has a line of its own.
+    if len(points) < max(FEWEST_FOR_LINE, len(lines)) or len({x for x, _ in points}) < len(points):
+        return []
+    x = np.concatenate([np.full(len(some), at_x) for at_x, some in points])
+    fit = line(x, np.concatenate([some for _, some in points]))
+    if fit.slope_low is None or fit.slope_high is None or fit.r2 is None:
+        return []
+    unit = found[0].basis.unit
+    slope = units.interval(unit, fit.slope, fit.slope_low, fit.slope_high)
+    return [
+        f"{units.amount(unit, fit.intercept)} + {slope} (95 %) × {name}; "
+        f"explains {100 * fit.r2:.0f} % of the variance"
+    ]
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _check_all(results: Results, factor: str) -> None:
+    """Raise where something that was asked for has no good trial."""
+    from tare.cli.command_line import how_to_see
+    from tare.cli.verdict import evidence
+    from tare.findings.disturbance import failures
+    from tare.findings.judgement import failing
+    from tare.findings.phrasing import listing
+
+    hopeless = failing(results, factor)
+    if hopeless:
+        why = "; ".join(failures(results, hopeless, factor))
+        on = "on" if factor == "platform" else "of"
+        hint = f"tare describe platforms {' '.join(hopeless)}"
+        said = evidence(results)
+        if said:
+            output.err.print(said)
+        raise TrialError(
+            f"every trial {on} {listing(hopeless)} failed: {why}",
+            hint if factor == "platform" else how_to_see(why, seen=bool(said)),
+        )

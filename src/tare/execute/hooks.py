@@ -1,0 +1,117 @@
+"""Lines for the shell around what is measured: before and after a trial, and all trials."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tare import record
+from tare.errors import TrialError
+from tare.experiment import Cell
+from tare.workloads import placeholders
+
+#: Kept of what a line that fails said.
+_LAST_BYTES = 2048
+
+
+class Hooks:
+    """Runs the lines of workloads on this machine, whatever the platform of the trials.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Whose workloads may have lines.
+    user : record.User or None
+        As whom; None: as this process.
+    surroundings : mapping
+        Environment of who calls tare.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], user: record.User | None, surroundings: Mapping[str, str]
+    ) -> None:
+        self._cells = cells
+        self._surroundings = surroundings
+        self._user: dict[str, Any] = {}
+        if user is not None:
+            self._user = {"user": user.uid, "group": user.gid, "extra_groups": user.groups}
+
+    @contextlib.contextmanager
+    def around_all(self, seed: int) -> Iterator[None]:
+        """Run what stands before the first and after the last trial, each line once.
+
+        Raises
+        ------
+        TrialError
+            If a line fails.
+        """
+        self._once("setup", seed)
+        with _afterwards(lambda: self._once("cleanup", seed)):
+            yield
+
+    @contextlib.contextmanager
+    def around(self, cell: Cell, seed: int) -> Iterator[None]:
+        """Run what stands before and after a trial of a cell; raises TrialError."""
+        self._line("prepare", cell, seed)
+        with _afterwards(lambda: self._line("conclude", cell, seed)):
+            yield
+
+    def _once(self, name: str, seed: int) -> None:
+        done = set()
+        for cell in self._cells:
+            text = self._text(name, cell, seed)
+            if text not in done:
+                done.add(text)
+                self._line(name, cell, seed)
+
+    def _text(self, name: str, cell: Cell, seed: int) -> str | None:
+        line: str | None = getattr(cell.workload, name)
+        return None if line is None else placeholders.fill(line, _levels(cell, seed))
+
+    def _line(self, name: str, cell: Cell, seed: int) -> None:
+        line = self._text(name, cell, seed)
+        if line is None or not line.strip():
+            return
+        levels = {f"TARE_{key.upper()}": level for key, level in _levels(cell, seed).items()}
+        # A file rather than a pipe: what the line leaves running may hold it for ever.
+        with os.fdopen(os.memfd_create("tare-hook", os.MFD_CLOEXEC), "r+b") as said:
+            try:
+                code = subprocess.run(
+                    ["sh", "-c", line],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=said,
+                    env={**self._surroundings, **levels},
+                    check=False,
+                    **self._user,
+                ).returncode
+            except OSError as error:
+                raise TrialError(f"{name} cannot run: {error.strerror}") from error
+            if code == 0:
+                return
+            end = said.seek(0, os.SEEK_END)
+            said.seek(max(0, end - _LAST_BYTES))
+            last = said.read(_LAST_BYTES).decode(errors="replace").strip()
+        how = f"exit code {code}" if code > 0 else f"signal {-code}"
+        raise TrialError(
+            f"{name} of {cell.workload.name} failed with {how}" + (f": {last}" if last else "")
+        )
+
+
+@contextlib.contextmanager
+def _afterwards(do: Callable[[], None]) -> Iterator[None]:
+    """Do something however it ends; what cut it short is told rather than what that leads to."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(TrialError):
+            do()
+        raise
+    do()
+
+
+def _levels(cell: Cell, seed: int) -> dict[str, str]:
+    return {**cell.levels(), placeholders.SEED: str(seed)}

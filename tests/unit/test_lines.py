@@ -1,0 +1,177 @@
+"""What is typed to be measured: commands, parameters, lines around them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tare.cli.lines import Around, Line, _joined, scanned, typed
+from tare.cli.summary import Trial
+from tare.errors import ExperimentError
+from tare.interop.hyperfine_export import document
+
+S = "\x1f"
+
+
+def lines(
+    *arguments: str, around: Around | None = None, names: tuple[str, ...] = (), **parameters: str
+) -> list[Line]:
+    values = [(name, tuple(text.split(","))) for name, text in parameters.items()]
+    return typed(arguments, around or Around(), names, values, several=False)
+
+
+@pytest.mark.parametrize(
+    ("args", "joined"),
+    [
+        (["-L", "a", "1,2", "x {a}"], [f"--parameter-list=a{S}1,2", "x {a}"]),
+        (
+            ["-P", "a", "1", "3", "-D", "2", "x"],
+            [f"--parameter-scan=a{S}1{S}3", "-D", "2", "x"],
+        ),
+        (["-L", "a", "-v1,", "x"], [f"--parameter-list=a{S}-v1,", "x"]),
+        (["-i", "x"], ["--ignore-failure=all", "x"]),
+        (["--ignore-failure=2", "x"], ["--ignore-failure=2", "x"]),
+        (["-N", "--", "x", "-i", "-L", "a"], ["--shell=none", "--", "x", "-i", "-L", "a"]),
+        (["x", "-P"], ["x", "--parameter-scan="]),
+    ],
+)
+def test_options_of_several_values_are_joined(args: list[str], joined: list[str]) -> None:
+    assert list(_joined(args)) == joined
+
+
+def test_the_words_of_one_command_are_not_several() -> None:
+    (one,) = lines("python3", "-c", "import time")
+    assert one.words == ["python3", "-c", "import time"]
+    assert (one.name, one.text) == ("python3", "python3 -c 'import time'")
+
+
+def test_lines_are_several_commands() -> None:
+    a, b = lines("sleep 0.1", "sleep 0.2")
+    assert (a.words, b.words) == (["sleep", "0.1"], ["sleep", "0.2"])
+    assert (a.name, b.name) == ("sleep 0.1", "sleep 0.2")
+
+
+def test_names_or_a_shell_make_lines_of_single_words() -> None:
+    assert [one.words for one in lines("a", "b", names=("x", "y"))] == [["a"], ["b"]]
+    assert [one.words for one in lines("a", "b", around=Around(shell="none"))] == [["a"], ["b"]]
+    (one,) = lines("a | b", around=Around(shell="bash -e"))
+    assert one.words == ["bash", "-e", "-c", "a | b"]
+
+
+def test_every_combination_of_parameters_is_a_line() -> None:
+    found = lines("f {a} {b}", "g {a}{b}", a="1,2", b="x,y")
+    assert [one.text for one in found] == [
+        "f 1 x", "f 1 y", "f 2 x", "f 2 y", "g 1x", "g 1y", "g 2x", "g 2y",
+    ]  # fmt: skip
+    assert found[0].name == "f (a=1, b=x)"
+    assert found[0].parameters == {"a": "1", "b": "x"}
+    assert lines("f {a}", a="1,2")[1].name == "a=2"
+
+
+def test_a_parameter_may_be_the_whole_command() -> None:
+    assert [one.words for one in lines("{x} 1", x="a b,c")] == [["a", "b", "1"], ["c", "1"]]
+
+
+def test_words_of_one_command_have_parameters_too() -> None:
+    found = typed(["f", "{a}"], Around(), (), [("a", ("1", "2"))], several=False)
+    assert [one.words for one in found] == [["f", "1"], ["f", "2"]]
+
+
+def test_lines_around_are_once_or_once_for_each() -> None:
+    around = Around("s {a}", ("p1", ""), ("c {a}",), "e", None, "1,2")
+    first, *_, last = lines("f {a}", "g {a}", around=around, a="1,2")
+    assert first.options == {
+        "setup": "s 1", "prepare": "p1", "conclude": "c 1", "cleanup": "e",
+        "ignore_failure": [1, 2],
+    }  # fmt: skip
+    # An empty line is none, as in hyperfine.
+    assert last.options == {
+        "setup": "s 2", "conclude": "c 2", "cleanup": "e", "ignore_failure": [1, 2],
+    }  # fmt: skip
+    (bash,) = lines("f 1", around=Around(prepare=("a; b",), shell="bash"))
+    assert bash.options == {"prepare": "exec bash -c 'a; b'"}
+    (both,) = lines("f 1", around=Around(ignore_failure="all"))
+    assert both.options == {"ignore_failure": True}
+
+
+@pytest.mark.parametrize(
+    ("scan", "step", "values"),
+    [
+        (("n", "1", "3"), None, ("1", "2", "3")),
+        (("n", "1", "10"), "4", ("1", "5", "9")),
+        (("n", "0.1", "0.3"), "0.1", ("0.1", "0.2", "0.3")),
+        (("n", "-1", "1"), None, ("-1", "0", "1")),
+    ],
+)
+def test_a_scan_goes_from_a_number_to_a_number(
+    scan: tuple[str, ...], step: str | None, values: tuple[str, ...]
+) -> None:
+    assert scanned([S.join(scan)], step, ()) == [("n", values)]
+
+
+def test_a_list_may_have_commas_and_nothing_in_it() -> None:
+    assert scanned((), None, [f"v{S}a\\,b,,c"]) == [("v", ("a,b", "", "c"))]
+
+
+@pytest.mark.parametrize(
+    ("scan", "step", "listed", "told"),
+    [
+        (("n", "3", "1"), None, (), "nothing from 3 to 1"),
+        (("n", "1", "x"), None, (), "no numbers"),
+        (("n", "1", "NaN"), None, (), "nothing from"),
+        (("n", "1", "1e9"), None, (), "1000 are the most"),
+        (("n", "1", "2"), "0", (), "by 0"),
+        (("n", "1"), None, (), "a first and a last"),
+        ((), "2", (), "is that of a --parameter-scan"),
+        ((), None, ("n",), "a name and a list"),
+        ((), None, (f"n{S}1,1",), "'1' is there twice"),
+        (("n", "1", "2"), None, (f"n{S}1",), "'n' is given twice"),
+    ],
+)
+def test_wrong_parameters_are_refused(
+    scan: tuple[str, ...], step: str | None, listed: tuple[str, ...], told: str
+) -> None:
+    with pytest.raises(ExperimentError, match=told):
+        scanned([S.join(scan)] if scan else (), step, listed)
+
+
+def test_wrong_lines_are_refused() -> None:
+    with pytest.raises(ExperimentError, match=r"no command has the parameter \{a\}"):
+        lines("f 1", a="1,2")
+    with pytest.raises(ExperimentError, match="3 times for 2 commands"):
+        lines("f 1", "g 1", around=Around(prepare=("a", "b", "c")))
+    with pytest.raises(ExperimentError, match="3 names for 2 commands"):
+        lines("f 1", "g 1", names=("a", "b", "c"))
+    with pytest.raises(ExperimentError, match="no list of exit codes"):
+        lines("f 1", around=Around(ignore_failure="x"))
+    with pytest.raises(ExperimentError, match="1000 are the most"):
+        lines("f {a} {b}", a=",".join(map(str, range(40))), b=",".join(map(str, range(40))))
+
+
+def test_hyperfines_own_format(tmp_path: Path) -> None:
+    """What it has is what hyperfine's readers and our own find there."""
+    measured = [Line("a", "./a 1", ["./a", "1"], {"n": "1"}), Line("b", "./b", ["./b"])]
+    values = {
+        ("wall_ns", "switch"): 2e9, ("user_ns", "rusage"): 1e9, ("system_ns", "rusage"): 5e8,
+        ("memory_bytes", "rusage"): 4096.0, ("exit_code", "wait"): 3.0,
+    }  # fmt: skip
+    trials = [Trial(k, "a", status="ok", values={**values}) for k in range(6)]
+    for k, trial in enumerate(trials):
+        trial.values["wall_ns", "switch"] += k * 1e8
+    found = document(trials, measured)
+    (one,) = found["results"]
+    assert one["command"] == "./a 1"
+    assert one["times"] == pytest.approx([2.0, 2.1, 2.2, 2.3, 2.4, 2.5])
+    assert (one["mean"], one["median"]) == (pytest.approx(2.25), pytest.approx(2.25))
+    assert (one["user"], one["system"]) == (1.0, 0.5)
+    assert one["exit_codes"] == [3] * 6
+    assert one["parameters"] == {"n": "1"}
+    assert document(trials, measured, named=True)["results"][0]["command"] == "a"
+    from tare import interop
+
+    file = tmp_path / "hf.json"
+    file.write_text(json.dumps(found))
+    (series,) = interop.read(file).series
+    assert list(series.values) == pytest.approx(one["times"])
