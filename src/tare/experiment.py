@@ -69,7 +69,9 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     capture: bool = False
     #: Exit codes that are no failure besides 0; empty: all, and signals; None: none.
     ignore_failure: tuple[int, ...] | None = None
-    #: Lines for ``sh`` on this machine, once before the first trial and after the last one.
+    #: Runs the lines below.
+    shell: tuple[str, ...] = ("sh",)
+    #: Lines for it on this machine, once before the first trial and after the last one.
     setup: str | None = None
     cleanup: str | None = None
     #: The same before and after every trial.

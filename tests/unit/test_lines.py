@@ -91,7 +91,7 @@ def test_lines_around_are_once_or_once_for_each() -> None:
         "setup": "s 2", "conclude": "c 2", "cleanup": "e", "ignore_failure": [1, 2],
     }  # fmt: skip
     (bash,) = lines("f 1", around=Around(prepare=("a; b",), shell="bash"))
-    assert bash.options == {"prepare": "exec bash -c 'a; b'"}
+    assert bash.options == {"prepare": "a; b", "shell": ["bash"]}
     (both,) = lines("f 1", around=Around(ignore_failure="all"))
     assert both.options == {"ignore_failure": True}
 

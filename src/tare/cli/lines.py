@@ -194,11 +194,6 @@ def typed(
         If there are more names or lines than commands, or a line is none.
     """
     texts = _texts(arguments, around, names, several=several)
-    if isinstance(texts, list) and texts and names and len(names) != len(texts):
-        raise ExperimentError(
-            f"there are {len(names)} names for {len(texts)} commands",
-            "one --name for each command, in their order",
-        )
     whole = texts if texts else [shlex.join(arguments)]
     for option, lines in (("--prepare", around.prepare), ("--conclude", around.conclude)):
         if len(lines) not in (0, 1, len(whole)):
@@ -213,6 +208,11 @@ def typed(
             f"that makes {len(whole) * len(combinations)} commands, and {MOST_LINES} are the most",
             "a larger --parameter-step-size, or fewer values",
         )
+    if len(names) not in (0, len(whole), len(whole) * len(combinations)):
+        raise ExperimentError(
+            f"there are {len(names)} names for {len(whole)} commands",
+            "one --name for each command, in their order",
+        )
     _check_used(parameters, whole, around)
     found = [
         _line(number, text, combination, around, None if texts else list(arguments))
@@ -226,9 +226,8 @@ def _texts(
     arguments: Sequence[str], around: Around, names: Sequence[str], *, several: bool
 ) -> list[str] | None:
     """Return the commands; None where the arguments are the words of a single one."""
-    if several or around.shell is not None or len(names) > 1:
-        return list(arguments)
-    return list(arguments) if set(" \t") & set(arguments[0]) else None
+    lines = several or around.shell is not None or set(" \t") & set(arguments[0])
+    return list(arguments) if lines or len(names) == len(arguments) > 1 else None
 
 
 def _line(
@@ -252,10 +251,12 @@ def _line(
         "cleanup": around.cleanup,
     }
     options: dict[str, Any] = {
-        key: _of_shell(_fill(line, parameters), around.shell)
+        key: _fill(line, parameters)
         for key, line in lines.items()
         if line is not None and line.strip()
     }
+    if options and around.shell not in (None, "none"):
+        options["shell"] = split(around.shell or "")
     if around.ignore_failure is not None:
         options["ignore_failure"] = _codes(around.ignore_failure)
     return Line(words[0], filled, words, parameters, options)
@@ -265,13 +266,6 @@ def _nth(lines: Sequence[str], number: int) -> str | None:
     if not lines:
         return None
     return lines[number] if len(lines) > 1 else lines[0]
-
-
-def _of_shell(line: str, shell: str | None) -> str:
-    """Return a line for ``sh`` that has another shell do it, where there is one."""
-    if shell in (None, "none", "sh"):
-        return line
-    return f"exec {shell} -c {shlex.quote(line)}"
 
 
 def _fill(text: str, parameters: Mapping[str, str]) -> str:
@@ -306,6 +300,8 @@ def _check_used(
 def _named(found: list[Line], texts: Sequence[str], names: Sequence[str]) -> list[Line]:
     """Name what is measured by its command, where there are several, and by its parameters."""
     per = len(found) // len(texts)
+    if len(names) == len(found):
+        per = 1
     own = list(names) or names_of([line.words for line in found[::per]], texts)
     if len(set(own)) < len(own):
         raise ExperimentError("two commands have the same --name", "give each its own")
@@ -313,7 +309,7 @@ def _named(found: list[Line], texts: Sequence[str], names: Sequence[str]) -> lis
     for number, line in enumerate(found):
         name = own[number // per]
         told = ", ".join(f"{key}={value}" for key, value in line.parameters.items())
-        if told:
+        if told and per > 1:
             name = told if len(texts) == 1 and not names else f"{name} ({told})"
         named.append(Line(name[:100], line.text, line.words, line.parameters, line.options))
     return named

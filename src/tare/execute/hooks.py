@@ -80,7 +80,7 @@ class Hooks:
         with os.fdopen(os.memfd_create("tare-hook", os.MFD_CLOEXEC), "r+b") as said:
             try:
                 code = subprocess.run(
-                    ["sh", "-c", line],
+                    [*cell.workload.shell, "-c", line],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=said,

@@ -167,10 +167,11 @@ COMMAND = (
         kinds.EXITS,
         "exit codes that are no failure; true: all, and signals",
     ),
+    Key("shell", kinds.COMMAND, "runs the lines below"),
     Key(
         "setup",
         kinds.TEXT,
-        "line for `sh` before the first trial; on this machine, not in the platform; with "
+        "line for it before the first trial; on this machine, not in the platform; with "
         "placeholders",
     ),
     Key("prepare", kinds.TEXT, "the same before every trial; not in its time"),

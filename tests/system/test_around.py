@@ -1,0 +1,140 @@
+"""Lines around trials, failures that are none, parameters, what is piped in."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.system
+
+TARE = str(Path(sys.executable).with_name("tare"))
+
+
+def tare(
+    *words: str, cwd: Path, code: int = 0, stdin: Any = subprocess.DEVNULL, text: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    given = {"stdin": stdin} if text is None else {"input": text}
+    done = subprocess.run(
+        [TARE, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False, **given
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done
+
+
+def summary(*words: str, cwd: Path) -> dict[str, Any]:
+    tare("run", "--json", "out.json", *words, cwd=cwd)
+    found: dict[str, Any] = json.loads((cwd / "out.json").read_text())
+    return found
+
+
+def test_lines_are_executed_in_their_order_and_not_timed(tmp_path: Path) -> None:
+    found = summary(
+        "-n", "3", "--setup", "echo setup >> log", "--prepare", "sleep 0.2; echo prepare >> log",
+        "--conclude", "sleep 0.2; echo conclude >> log", "--cleanup", "echo cleanup >> log",
+        "--shell", "sh", "echo trial >> log", cwd=tmp_path,
+    )  # fmt: skip
+    each = ["prepare", "trial", "conclude"]
+    assert (tmp_path / "log").read_text().split() == ["setup", *each, *each, *each, "cleanup"]
+    assert found["summary"]["max_s"] < 0.15
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [("--setup", "setup of true failed with exit code 4: no room"),
+     ("--prepare", "prepare of true failed with exit code 4: no room"),
+     ("--conclude", "conclude of true failed with exit code 4: no room")],
+)  # fmt: skip
+def test_a_line_that_fails_says_what_it_said(option: str, told: str, tmp_path: Path) -> None:
+    words = ("-n", "3", "--cleanup", "echo cleaned > log", option, "echo no room >&2; exit 4")
+    done = tare("run", *words, "--", "true", cwd=tmp_path, code=15)
+    assert told in done.stderr
+    assert (tmp_path / "log").exists() == (option != "--setup")
+
+
+def test_cleanup_comes_after_a_run_that_was_cut_short(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [TARE, "run", "--cleanup", "echo cleaned > log", "--setup", "echo s > began", "--",
+         "sleep", "0.05"],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    import time
+
+    for _ in range(200):
+        if (tmp_path / "began").exists():
+            break
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert (tmp_path / "log").read_text() == "cleaned\n"
+
+
+def test_failures_that_are_none(tmp_path: Path) -> None:
+    words = ("-n", "3", "--", "sh", "-c", "exit 3")
+    found = summary("--ignore-failure", *words, cwd=tmp_path)
+    assert [t["exit"] for t in found["trials"]] == [3, 3, 3]
+    assert summary("--ignore-failure=2,3", *words, cwd=tmp_path)["summary"]["failed"] == 0
+    tare("run", "--ignore-failure=2", *words, cwd=tmp_path, code=15)
+    killed = ("-n", "3", "--", "sh", "-c", "kill -9 $$")
+    assert summary("-i", *killed, cwd=tmp_path)["trials"][0]["signal"] == 9
+    tare("run", "--ignore-failure=9", *killed, cwd=tmp_path, code=15)
+    # What takes too long was ended by us.
+    tare("run", "-i", "--timeout", "100 ms", "-n", "3", "--", "sleep", "9", cwd=tmp_path, code=15)
+
+
+def test_a_command_that_fails_shows_what_it_said_at_last(tmp_path: Path) -> None:
+    done = tare("run", "--", "sh", "-c", "echo lost key >&2; exit 3", cwd=tmp_path, code=15)
+    assert "lost key" in done.stderr
+    assert "--capture" not in done.stderr
+    done = tare("run", "a b", "sh -c 'echo lost door >&2; exit 3'", cwd=tmp_path, code=15)
+    assert "lost door" in done.stderr
+
+
+def test_what_is_piped_in_is_given_to_each_or_refused(tmp_path: Path) -> None:
+    words = ("-n", "3", "--capture", "--no-fingerprint")
+    done = tare("run", *words, "--", "wc", "-l", cwd=tmp_path, text="a\nb\n", code=11)
+    assert "--input -" in done.stderr
+    out = tmp_path / "out"
+    tare("run", *words, "--input", "-", "--out", str(out), "--", "wc", "-l", cwd=tmp_path,
+         text="a\nb\n")  # fmt: skip
+    kept = sorted(out.glob("output/*.out"))
+    assert [one.read_text() for one in kept] == ["2\n"] * 3
+    # A file from its beginning is meant, one in the middle of a loop is the loop's.
+    lines = tmp_path / "lines"
+    lines.write_text("a\nb\n")
+    with lines.open() as file:
+        tare("run", "-n", "3", "--", "cat", cwd=tmp_path, stdin=file, code=11)
+        file.seek(2)
+        tare("run", "-n", "3", "--", "cat", cwd=tmp_path, stdin=file)
+
+
+def test_a_scan_is_a_table_with_a_line_through_it(tmp_path: Path) -> None:
+    words = ("-P", "t", "1", "3", "-n", "6", "--export-json", "hf.json", "sleep 0.0{t}")
+    done = tare("run", *words, cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["command", "t=1", "t=2", "t=3"]
+    assert lines[4].startswith("Line ")
+    assert "× t" in lines[4]
+    results = json.loads((tmp_path / "hf.json").read_text())["results"]
+    assert [one["parameters"] for one in results] == [{"t": "1"}, {"t": "2"}, {"t": "3"}]
+    assert [len(one["times"]) for one in results] == [6, 6, 6]
+    for one, least in zip(results, (0.01, 0.02, 0.03), strict=True):
+        assert least < one["median"] < least + 0.05
+
+
+def test_several_commands_are_one_table(tmp_path: Path) -> None:
+    words = ("-n", "6", "--markdown", "-", "sleep 0.01", "sleep 0.02")
+    done = tare("run", *words, cwd=tmp_path)
+    head, rule, first, second = done.stdout.splitlines()
+    assert head == "| command | median (95 %) | vs. sleep 0.01 | p10–p90 | n |"
+    assert rule == "| --- | ---: | ---: | ---: | ---: |"
+    assert first.startswith("| sleep 0.01 | ")
+    assert "slower" in second
+    found = summary("-n", "6", "sleep 0.01", "sleep 0.02", cwd=tmp_path)
+    assert found["comparisons"][0]["verdict"] == "slower"
