@@ -206,10 +206,10 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def how_to_see(why: str, *, seen: bool) -> str | None:
-    """Say how to see what a command that failed said, where it said anything."""
+    """Say how to see what a command that failed wrote, where that was not shown."""
     # What did not start has said nothing.
     spoke = any(words in why for words in (" ended with ", " ended by "))
-    return "--capture shows what it said" if spoke and not seen else None
+    return "--capture --out DIR keeps what it wrote" if spoke and not seen else None
 
 
 @contextlib.contextmanager

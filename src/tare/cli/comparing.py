@@ -220,7 +220,7 @@ def check_complete(results: Results, execution: Execution, code: int, ended: str
             told,
             "the same command with --resume   (measures what is missing)"
             if execution.kept
-            else "--capture shows what a command that failed said",
+            else "--capture --out DIR keeps what they wrote",
         )
 
 

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from tare.cli.command_line import split
+from tare.cli.help import helped
 from tare.errors import ExperimentError
 
 #: Between the values of one option, which nobody can type.
@@ -37,12 +38,29 @@ _BARE = {
 }
 #: More than this is a slip of the finger.
 MOST_LINES = 1000
+#: Groups of options, for the help; what is in none of them stands under the last.
+GROUPS = {
+    "What": (
+        "name", "shell", "parameter_scan", "parameter_step_size", "parameter_list", "input",
+        "inputs", "metric", "quantile", "baseline", "baseline_name", "margin", "gate",
+    ),
+    "How long": ("budget", "precision", "trials", "warmup", "anytime", "timeout", "linger"),
+    "Around trials": ("setup", "prepare", "prepare_line", "conclude", "cleanup", "ignore_failure"),
+    "Where": (
+        "platform", "image", "size", "pinning", "workers", "instances", "network", "hosts",
+        "serve", "as_root",
+    ),
+    "Output": (),
+}  # fmt: skip
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
 
 Name = Annotated[
     list[str] | None,
-    typer.Option("--name", help="What to call the commands, once for each, in their order."),
+    typer.Option(
+        "--name",
+        help="What to call the commands, once for each, in their order.",
+    ),
 ]
 Shell = Annotated[
     str | None,
@@ -56,7 +74,11 @@ Shell = Annotated[
 ]
 Setup = Annotated[
     str | None,
-    typer.Option("--setup", metavar="LINE", help="Shell line to run before the first trial."),
+    typer.Option(
+        "--setup",
+        metavar="LINE",
+        help="Shell line to run before the first trial.",
+    ),
 ]
 Prepare = Annotated[
     list[str] | None,
@@ -72,7 +94,11 @@ Conclude = Annotated[
 ]
 Cleanup = Annotated[
     str | None,
-    typer.Option("--cleanup", metavar="LINE", help="Shell line to run after the last trial."),
+    typer.Option(
+        "--cleanup",
+        metavar="LINE",
+        help="Shell line to run after the last trial.",
+    ),
 ]
 IgnoreFailure = Annotated[
     str | None,
@@ -94,7 +120,12 @@ Scan = Annotated[
 ]
 Step = Annotated[
     str | None,
-    typer.Option("--parameter-step-size", "-D", metavar="N", help="From one to the next of these."),
+    typer.Option(
+        "--parameter-step-size",
+        "-D",
+        metavar="N",
+        help="From one to the next of these.",
+    ),
 ]
 Listed = Annotated[
     list[str] | None,
@@ -113,6 +144,10 @@ class LineCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join what belongs together, up to what is the measured command's own."""
         return super().parse_args(ctx, list(_joined(args)))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print options by groups."""
+        print(helped(ctx, self, GROUPS))
 
 
 def _joined(args: Sequence[str]) -> Iterator[str]:

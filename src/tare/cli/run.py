@@ -58,12 +58,13 @@ def run(
         typer.Option(help="Stop when the median is known this well.  [default: 2%]"),
     ] = None,
     quantile: Annotated[
-        str, typer.Option(help="The quantile to know that well, such as p95.")
+        str, typer.Option(help="Quantile that the precision applies to, such as p95.")
     ] = "median",
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to know that well: wall, cpu, memory …; may be repeated.  [default: wall]"
+            help="Metric that the precision applies to: wall, cpu, memory …; may be repeated.  "
+            "[default: wall]"
         ),
     ] = None,
     anytime: Annotated[
@@ -166,12 +167,8 @@ def run(
 
     Several commands, values of a parameter, or platforms make one table.
 
-    Examples
-    --------
         tare run -- sleep 0.1
-
         tare run 'sleep 0.1' 'sleep 0.103'
-
         tare run --parameter-scan t 1 3 'sleep 0.{t}'
     """
     from tare import experiment_file
@@ -336,7 +333,7 @@ def _more(summary: Summary, out: Path | None) -> str:
     if out:
         return "the same command with --resume   (measures more)"
     if len(summary.good) < len(summary.trials):
-        return "--capture shows what a command that failed said"
+        return "--capture --out DIR keeps what it wrote"
     return "the same command again" if summary.by_hand else "a longer --budget"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from tare.errors import ExperimentError
 from tare.experiment import TOPOLOGY, Experiment
 from tare.experiment_file import factors, keys, networks, sections, substitution, windows
-from tare.experiment_file.table import Table, suggestion
+from tare.experiment_file.table import Table, closest, suggestion
 from tare.registry import Catalogue
 
 __all__ = ["from_table", "parse", "read", "template"]
@@ -134,7 +134,10 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
     for metric in metrics:
         if metric not in catalogue.metrics:
             raise table.error(
-                "metric", f"there is no metric {metric!r}", suggestion(metric, catalogue.metrics)
+                "metric",
+                f"there is no metric {metric!r}",
+                closest(metric, catalogue.metrics)
+                or "wall, cpu, memory, or another of: tare describe metrics",
             )
     commands = [workload.name for workload in experiment.workloads if workload.command]
     if not commands:

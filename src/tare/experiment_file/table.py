@@ -123,10 +123,15 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "…"
 
 
+#: Names that one reads; whoever wants all asks for them.
+MOST_NAMED = 20
+
+
 def suggestion(given: str, known: Iterable[str]) -> str:
     """Return a hint at what was meant, or at what there is."""
     known = tuple(known)
-    there_are = "there are: " + ", ".join(known) if known else "there are none"
+    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    there_are = f"there are: {', '.join(known[:MOST_NAMED])}{more}" if known else "there are none"
     return closest(given, known) or there_are
 
 

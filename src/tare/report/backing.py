@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -44,7 +45,7 @@ def stop_table(results: Results) -> Table:
     factors = results.varied or ["workload"]
     asked = quantile_name(results.experiment.stopping.quantile)
     stops = results.stops.set_index("cell")
-    reached = _reached(results)
+    known_of = _known(results)
     rows: list[dict[str, Any]] = []
     for cell, some in trials.groupby("cell"):
         counts = some["status"].value_counts()
@@ -56,8 +57,8 @@ def stop_table(results: Results) -> Table:
                 "failed": int(counts.get("failed", 0)),
                 "why": _why(stop),
                 "target": None if stop is None else _share(stop["target"]),
-                "reached": _share(reached.get(cell)),
-                "more": _more(stop),
+                "reached": _share(known_of[cell].interval.half_width if cell in known_of else None),
+                "more": _more(stop, known_of.get(cell), results),
                 "refusal": _text(stop, "refusal"),
             }
         )
@@ -76,7 +77,7 @@ def stop_table(results: Results) -> Table:
     )
 
 
-def _reached(results: Results) -> dict[Any, float | None]:
+def _known(results: Results) -> dict[Any, known.Known]:
     results = results.of_levels
     basis = basis_of(results)
     if isinstance(basis, str):
@@ -84,12 +85,13 @@ def _reached(results: Results) -> dict[Any, float | None]:
     values = results.values(basis.metric, basis.source).sort_values("trial")
     stopping = results.experiment.stopping
     return {
-        cell: known.interval(
+        cell: known.know(
+            basis.metric,
+            basis.source,
             some["value"].to_numpy(dtype=float),
-            stopping.quantile,
             stopping,
             by_hand=results.by_hand,
-        ).half_width
+        )
         for cell, some in values.groupby("cell")
     }
 
@@ -110,12 +112,20 @@ def _share(value: Any) -> str | None:
     return None if value is None or pd.isna(value) else f"±{percent(float(value))}"
 
 
-def _more(stop: Any) -> str | None:
+def _more(stop: Any, found: known.Known | None, results: Results) -> str | None:
+    """Tell how many more trials the target takes, by all that there are now."""
     if stop is None or pd.isna(stop["more_trials"]) or not stop["more_trials"]:
         return None
-    trials = f"about {counted(int(stop['more_trials']), 'trial')}"
-    seconds = stop["more_seconds"]
-    return trials if pd.isna(seconds) else f"{trials}, {duration(float(seconds))}"
+    more, seconds = int(stop["more_trials"]), stop["more_seconds"]
+    each_s = None if pd.isna(seconds) else float(seconds) / more
+    reached = None if found is None else found.interval.half_width
+    target = results.experiment.stopping.precision
+    if found is not None and reached is not None and not pd.isna(stop["target"]):
+        if reached <= target:
+            return None
+        more = math.ceil(found.interval.n * ((reached / target) ** 2 - 1))
+    trials = f"about {counted(more, 'trial')}"
+    return trials if each_s is None else f"{trials}, {duration(more * each_s)}"
 
 
 def doubts(results: Results) -> tuple[str, ...]:
@@ -196,7 +206,7 @@ def _fact(row: dict[str, Any]) -> dict[str, Any]:
     value, unit = row["value"], row["unit"]
     if isinstance(value, bool):
         text = "yes" if value else "no"
-    elif isinstance(value, int) and unit in (None, "1"):
+    elif isinstance(value, int) and (not isinstance(unit, str) or unit == "1"):
         text = f"{value:,}"
     elif isinstance(value, int | float):
         text = quantity(float(value), unit if isinstance(unit, str) else "1")

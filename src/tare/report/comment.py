@@ -17,7 +17,7 @@ _SIGNS: dict[GateAnswer, str] = {
     "fail": "❌ fails",
     "undecided": "❔ undecided",
 }
-_HEADS = ("verdict", "ratio", "median", "of", "pairs")
+_HEADS = ("verdict", "ratio", "median", "of")
 
 
 def render(found: Sequence[Difference], results: Results, gate: float | None) -> str:
@@ -46,7 +46,8 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
         yield f"> {_words(weak)}\n"
     for failed in failures(results):
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"
-    yield f"| compared | with | {' | '.join(_HEADS)} |"
+    of = "pairs" if all(d.paired for d in found) else "sessions"
+    yield f"| compared | with | {' | '.join(_HEADS)} | {of} |"
     yield "| --- | --- | --- | --- | ---: | ---: | ---: |"
     for d in found:
         yield _row(d)
