@@ -14,6 +14,7 @@ import argparse
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,7 +111,8 @@ def commands(command: Any, path: str) -> Iterator[str]:
             yield from commands(below, path if standard else f"{path} {name}")
         return
     yield f"### `{path}`"
-    yield from (" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    for part in (command.help or "").split("\n\n"):
+        yield f"```\n{textwrap.dedent(part)}\n```" if part.startswith("    ") else one_line(part)
     rows = [
         [f"`{written(parameter)}`", one_line(getattr(parameter, "help", "")), default(parameter)]
         for parameter in command.params
