@@ -21,6 +21,7 @@ from tare.cli.lines import Line
 from tare.cli.summary import show, summarize
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
+from tare.findings import disturbance
 from tare.metrics import ranked
 
 MS = 1e6
@@ -251,6 +252,19 @@ def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:
     found = summarize(write(tmp_path / "a", asked, [cell], [case]), "budget").disturbance
     assert found is not None
     assert 0 <= found.share <= 1
+
+
+def test_the_whole_tree_waits_for_a_cpu() -> None:
+    """Children that did not get a CPU count, though the root process slept all the time."""
+    one = np.array([1.0])
+    recorded = {
+        ("wait_ns", "schedstat"): 0.001 * one,
+        ("on_cpu_ns", "perf_cpu"): one,
+        ("off_cpu_preempted_ns", "perf_cpu"): 3 * one,
+    }
+    found = disturbance.worst(recorded, one, one, 2)
+    assert found == disturbance.Disturbance("waiting for a CPU", 0.75)
+    assert disturbance.worst({}, one, one, 2) is None
 
 
 @pytest.mark.parametrize("reason", ["budget", "interrupted"])

@@ -77,7 +77,7 @@ def compare(
         ),
     ] = 0,
     setup: lines.Setup = None,
-    prepare_line: lines.Prepare = None,
+    prepare: lines.Prepare = None,
     conclude: lines.Conclude = None,
     cleanup: lines.Cleanup = None,
     shell: lines.Shell = None,
@@ -169,7 +169,7 @@ def compare(
                 "leave --resume out, and choose another --out",
             )
     output.check_writable(json, junit, markdown, report)
-    around = lines.Around(setup, prepare_line or (), conclude or (), cleanup, shell, ignore_failure)
+    around = lines.Around(setup, prepare or (), conclude or (), cleanup, shell, ignore_failure)
     measured = lines.typed(commands, around, name or (), (), several=True)
     _check_quotes([line.words for line in measured], platform)
     names = [line.name for line in measured]

@@ -45,7 +45,7 @@ GROUPS = {
         "inputs", "metric", "quantile", "baseline", "baseline_name", "margin", "gate",
     ),
     "How long": ("budget", "precision", "trials", "warmup", "anytime", "timeout", "linger"),
-    "Around trials": ("setup", "prepare", "prepare_line", "conclude", "cleanup", "ignore_failure"),
+    "Around trials": ("setup", "prepare", "conclude", "cleanup", "ignore_failure"),
     "Where": (
         "platform", "image", "size", "pinning", "workers", "instances", "network", "hosts",
         "serve", "as_root",
