@@ -308,4 +308,4 @@ def test_intervals_of_a_series_are_widened_for_what_it_remembers() -> None:
     assert seen.tau[0] == pytest.approx(median_dependence_time(values))
     tail = series_interval(np.cumsum(rng.standard_normal(120)), 0.95)
     assert (tail.low, tail.high) == (None, None)
-    assert "worth" in (tail.refusal or "")
+    assert "independent ones" in (tail.refusal or "")

@@ -27,8 +27,7 @@ def enter_interrupts() -> Iterator[None]:
                 os.read(terminal, 4096)
                 if sys.stderr.isatty():
                     # Back to the line that the terminal has just left.
-                    sys.stderr.write("\x1b[A")
-                    sys.stderr.flush()
+                    os.write(2, b"\x1b[A")
                 signal.pthread_kill(main, signal.SIGINT)
                 return
 

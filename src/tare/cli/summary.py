@@ -382,7 +382,7 @@ def _trust(summary: Summary, time: Known) -> str:
     if refusals:
         return f"Trust   {'; '.join(refusals)}; {disturbed}."
     if reached is None:
-        return f"Trust   the median has no interval: {time.interval.refusal}; {disturbed}."
+        return f"Trust   no interval of the median: {time.interval.refusal}; {disturbed}."
     return f"Trust   the median is known to ±{reached * 100:.2g} %; {disturbed}."
 
 

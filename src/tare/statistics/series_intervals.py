@@ -73,7 +73,7 @@ def series_interval(
     method = "order statistics, widened for dependence"
     if math.isinf(low) or math.isinf(high):
         worth = len(values) / tau[0]
-        refusal = f"n = {len(values)} is too small: trials that remember are worth {worth:.0f}"
+        refusal = f"{len(values)} autocorrelated trials count as about {worth:.0f} independent ones"
         return replace(plain, low=None, high=None, method=method, refusal=refusal)
     return replace(plain, low=low, high=high, method=method)
 

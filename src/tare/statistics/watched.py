@@ -124,7 +124,11 @@ def watched_interval(values: FloatArray, q: float = 0.5) -> Interval:
         bounds = float(shown.low[0]), float(shown.high[0])
         return Interval(estimate, *bounds, 1 - ERROR, method, n)
     needs = _boundary(q).first
-    refusal = f"n = {n}, of the effective sample size {worth}, is too small, needs ≥ {needs}"
+    refusal = f"n = {n} is too small, needs ≥ {needs}"
+    if worth < n:
+        refusal = (
+            f"{n} autocorrelated trials count as about {worth} independent ones, {needs} are needed"
+        )
     return Interval(estimate, None, None, 1 - ERROR, method, n, refusal)
 
 
