@@ -92,3 +92,10 @@ def interval(unit: str, estimate: float, low: float, high: float) -> str:
     places = places_of_width([(high - low) / scale])
     told, *ends = (fixed(value / scale, places) for value in (estimate, low, high))
     return f"{told} {name}".rstrip() + f" [{', '.join(ends)}]"
+
+
+def span(unit: str, low: float, high: float) -> str:
+    """Write two ends in one unit, apart from each other: ``40.12 ms – 40.31 ms``."""
+    scale, name = scale_for([low], unit)
+    places = places_of_width([(high - low) / scale]) if high > low else places_of([low / scale])
+    return " – ".join(f"{fixed(end / scale, places)} {name}".rstrip() for end in (low, high))

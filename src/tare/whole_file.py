@@ -31,6 +31,13 @@ def write(path: Path, data: bytes, hint: str) -> None:
     StoreError
         If it cannot be written.
     """
+    if path.exists() and not path.is_file():
+        # A device or a pipe is written to, not replaced.
+        try:
+            path.write_bytes(data)
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror}", hint) from error
+        return
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:

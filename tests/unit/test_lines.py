@@ -85,7 +85,7 @@ def test_words_of_one_command_have_parameters_too() -> None:
 
 
 def test_lines_around_are_once_or_once_for_each() -> None:
-    around = Around("s {a}", ("p1", ""), ("c {a}",), "e", None, "1,2")
+    around = Around(("s {a}",), ("p1", ""), ("c {a}",), ("e",), None, "1,2")
     first, *_, last = lines("f {a}", "g {a}", around=around, a="1,2")
     assert first.options == {
         "setup": "s 1", "prepare": "p1", "conclude": "c 1", "cleanup": "e",

@@ -22,6 +22,7 @@ from tare.cli.summary import show, summarize
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 from tare.findings import disturbance
+from tare.findings.phrasing import percent
 from tare.metrics import ranked
 
 MS = 1e6
@@ -230,14 +231,14 @@ def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
         words = "isturbances were not recorded"
     else:
         assert 0 <= found["share"] <= 1
-        words = f"{found['what'][1:]} took {found['share']:.1%} of the time"
+        words = f"{found['what'][1:]} took {percent(found['share'])} of the time"
     assert words in screen
     assert words in written
     reached = [k["reached"] for k in told["summary"]["asked"]]
     if len(reached) == 1 and reached[0] is not None and "known to" in screen:
         if told["summary"]["asked"][0]["metric"] == "wall_ns":
-            assert f"known to ±{100 * told['summary']['precision']:.2g} %" in screen
-        assert f"±{100 * reached[0]:.2g} %" in written
+            assert f"known to ±{percent(told['summary']['precision'])}" in screen
+        assert f"±{percent(reached[0])}" in written
 
 
 def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:

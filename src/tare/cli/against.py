@@ -42,7 +42,9 @@ def against(
         # A new session is like the stored ones if it is as long as they are, but for an interval.
         prepared = prepare(_with_trials(table, max(FEWEST_TRIALS, found.trials)), execution.network)
     with wanted.folder() as folder:
-        ended = measure(prepared, folder, execution)
+        ended, failure = measure(prepared, folder, execution)
+        if failure is not None:
+            raise failure
         if ended == "interrupted":
             # A session that is shorter than the stored ones is not like them.
             raise cut_short(folder, execution)

@@ -11,10 +11,15 @@ import threading
 from collections.abc import Iterator
 
 
+def is_at_terminal() -> bool:
+    """Tell whether somebody may press Enter."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 @contextlib.contextmanager
 def enter_interrupts() -> Iterator[None]:
     """Take Enter on this terminal for Ctrl-C."""
-    if not sys.stdin.isatty():
+    if not is_at_terminal():
         yield
         return
     over, end = os.pipe()

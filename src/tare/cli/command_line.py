@@ -11,7 +11,6 @@ import re
 import shlex
 import shutil
 import stat
-import sys
 import termios
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
@@ -181,23 +180,29 @@ def folder_in_memory() -> Iterator[Path]:
         If there is no room for them.
     """
     name = lease.new_name()
-    with lease.hold(name):
-        folder = Path("/dev/shm") / f"{name}-run"
+    try:
+        with lease.hold(name):
+            yield from _in_memory(Path("/dev/shm") / f"{name}-run")
+    finally:
+        # Nothing is left of it, however it ended.
+        lease.forget(name)
+
+
+def _in_memory(folder: Path) -> Iterator[Path]:
+    try:
         try:
-            try:
-                folder.mkdir(mode=0o700)
-            except OSError as error:
-                raise StoreError(f"cannot make {folder}: {error.strerror}", _ROOM) from error
-            yield folder
-        except StoreError as error:
-            if not (isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOSPC):
-                raise
-            raise StoreError(
-                f"no room is left in {folder.parent}, where trials are held that nobody keeps",
-                _ROOM,
-            ) from error
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise StoreError(f"cannot make {folder}: {error.strerror}", _ROOM) from error
+        yield folder
+    except StoreError as error:
+        if not (isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.ENOSPC):
+            raise
+        raise StoreError(
+            f"no room is left in {folder.parent}, where trials are held that nobody keeps", _ROOM
+        ) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,11 +231,25 @@ def standard_input(asked: str | None) -> Iterator[str | None]:
     ExperimentError
         If something waits on our own standard input, and nobody said what is to become of it.
     """
+    from tare import conclude
+
     if asked == "-":
         with folder_in_memory() as folder:
             kept = folder / "input"
-            with kept.open("xb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
+            try:
+                with open(0, "rb", closefd=False) as given, kept.open("xb") as file:
+                    shutil.copyfileobj(given, file)
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    raise
+                raise ExperimentError(
+                    f"standard input cannot be read: {error.strerror}", "--input FILE"
+                ) from error
+            # Under sudo, the command is the caller's, and so is what it reads.
+            user = conclude.calling_user()
+            if user is not None:
+                os.chown(folder, user.uid, user.gid)
+                os.chown(kept, user.uid, user.gid)
             yield str(kept)
         return
     if asked is None and _waits(0):

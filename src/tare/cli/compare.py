@@ -169,7 +169,9 @@ def compare(
                 "leave --resume out, and choose another --out",
             )
     output.check_writable(json, junit, markdown, report)
-    around = lines.Around(setup, prepare or (), conclude or (), cleanup, shell, ignore_failure)
+    around = lines.Around(
+        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
+    )
     measured = lines.typed(commands, around, name or (), (), several=True)
     _check_quotes([line.words for line in measured], platform)
     names = [line.name for line in measured]
@@ -232,9 +234,11 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
 
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
-        ended = measure(prepared, folder, execution)
+        ended, failure = measure(prepared, folder, execution)
         results, found = differences_in(folder, execution, ended)
         code = tell(found, results, ended, folder, wanted)
+        if failure is not None:
+            raise failure
         hopeless = failing(results, "workload")
         if hopeless:
             # The others were compared and told; a gate must not pass without this one.

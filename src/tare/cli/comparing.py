@@ -80,15 +80,25 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
         raise ExperimentError(as_option(error.message), error.hint) from error
 
 
-def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
-    """Measure a session, and return why it ended: ``interrupted`` if somebody stopped it."""
+def measure(
+    prepared: Prepared, folder: Path, execution: Execution
+) -> tuple[str, TrialError | None]:
+    """Measure a session.
+
+    Returns
+    -------
+    (str, TrialError or None)
+        Why it ended: ``interrupted`` if somebody stopped it; and what failed where there are
+        trials to conclude from all the same.
+    """
     from tare import conclude
     from tare.cli.by_hand import enter_interrupts
     from tare.cli.progress import Bar
 
+    bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
     try:
-        with Bar(budget_s=prepared.experiment.stopping.budget_s) as bar, enter_interrupts():
-            return conclude.execute(
+        with bar, enter_interrupts():
+            ended = conclude.execute(
                 prepared,
                 folder,
                 bar,
@@ -97,11 +107,18 @@ def measure(prepared: Prepared, folder: Path, execution: Execution) -> str:
                 teardown=True,
                 spent_s=spent_s(),
             )
+            return ended, None
     except TerminatedError as error:
         raise cut_short(folder, execution) from error
     except KeyboardInterrupt:
-        return "interrupted"
+        if not bar.has_begun:
+            raise
+        return "interrupted", None
     except TrialError as error:
+        from tare.cli.summary import read_trials
+
+        if read_trials(folder):
+            return "failed", error
         seen = _say_evidence(folder)
         raise TrialError(error.message, how_to_see(error.message, seen=seen)) from error
 

@@ -6,6 +6,7 @@ An earlier answer that stays in them would be taken for that of the command whic
 from __future__ import annotations
 
 import contextlib
+import html
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -73,7 +74,11 @@ def _remember(params: Mapping[str, Any]) -> None:
     destinations = [*given.values(), *([str(params["ndjson"])] if params.get("ndjson") else [])]
     for one in destinations:
         if destinations.count(one) > 1 and one != os.devnull:
-            options = [f"--{name}" for name in (*_NOTES, "ndjson") if str(params.get(name)) == one]
+            options = [
+                f"--{name.replace('_', '-')}"
+                for name in (*_NOTES, "ndjson")
+                if str(params.get(name)) == one
+            ]
             _asked.clear()
             raise ExperimentError(
                 f"{' and '.join(options)} would mix in {'standard output' if one == '-' else one}",
@@ -95,7 +100,8 @@ def write(failure: Failure) -> None:
             continue
         text = _NOTES[option](failure)
         if destination == "-":
-            output.print_text(text)
+            with contextlib.suppress(OSError):
+                output.print_text(text)
             continue
         with contextlib.suppress(OSError):  # the error itself is what has to be told
             # Nobody may be there to read a pipe.
@@ -138,9 +144,16 @@ def _markdown(failure: Failure) -> str:
     return f"### tare failed (exit code {failure.exit_code})\n\n{fence}\n{body}\n{fence}\n"
 
 
+def _page(failure: Failure) -> str:
+    body = html.escape(_markdown(failure))
+    return f"<!doctype html><meta charset=utf-8><title>tare failed</title><pre>{body}</pre>\n"
+
+
 #: What each option's file holds.
 _NOTES: dict[str, Callable[[Failure], str]] = {
     "json": _json,
     "junit": _junit,
     "markdown": _markdown,
+    "export_json": _json,
+    "report": _page,
 }

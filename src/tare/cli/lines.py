@@ -8,6 +8,8 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -36,6 +38,19 @@ _BARE = {
     "--ignore-failure": "--ignore-failure=all",
     "-N": "--shell=none",
 }
+#: What hyperfine calls otherwise, to what to type here.
+HYPERFINE = {
+    **dict.fromkeys(("--runs", "-r"), "-n N"),
+    **dict.fromkeys(("--min-runs", "--max-runs", "-m", "-M"), "leave it out, or --budget"),
+    **dict.fromkeys(("--export-csv", "--export-asciidoc"), "--export-json FILE"),
+    **dict.fromkeys(("--output", "--show-output"), "--capture --out DIR"),
+    **dict.fromkeys(("--style", "--sort", "--time-unit", "-u"), "leave it out"),
+    "--command-name": "--name NAME",
+    "--export-markdown": "--markdown FILE",
+    "--reference": "name it first: the first command is the reference",
+    "-c": "--cleanup LINE",
+    "-s": "--setup LINE",
+}
 #: More than this is a slip of the finger.
 MOST_LINES = 1000
 #: Groups of options, for the help; what is in none of them stands under the last.
@@ -54,6 +69,8 @@ GROUPS = {
 }  # fmt: skip
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
+#: Of a level of a factor.
+_LONGEST_LEVEL = 100
 
 Name = Annotated[
     list[str] | None,
@@ -69,15 +86,15 @@ Shell = Annotated[
         "-S",
         metavar="SHELL",
         help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: as a "
-        "command without one.",
+        "command without one (-N).",
     ),
 ]
 Setup = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--setup",
         metavar="LINE",
-        help="Shell line to run before the first trial.",
+        help="Shell line to run before the first trial; give it once, or once for each command.",
     ),
 ]
 Prepare = Annotated[
@@ -85,7 +102,7 @@ Prepare = Annotated[
     typer.Option(
         "--prepare",
         metavar="LINE",
-        help="Before every trial, outside its time; once, or once for each command.",
+        help="The same before every trial, outside its time.",
     ),
 ]
 Conclude = Annotated[
@@ -93,11 +110,11 @@ Conclude = Annotated[
     typer.Option("--conclude", metavar="LINE", help="The same after every trial."),
 ]
 Cleanup = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--cleanup",
         metavar="LINE",
-        help="Shell line to run after the last trial.",
+        help="The same after the last trial.",
     ),
 ]
 IgnoreFailure = Annotated[
@@ -124,7 +141,7 @@ Step = Annotated[
         "--parameter-step-size",
         "-D",
         metavar="N",
-        help="From one to the next of these.",
+        help="Step between these.  [default: 1]",
     ),
 ]
 Listed = Annotated[
@@ -167,10 +184,10 @@ def _joined(args: Sequence[str]) -> Iterator[str]:
 class Around:
     """What is run beside the commands, as it was typed."""
 
-    setup: str | None = None
+    setup: Sequence[str] = ()
     prepare: Sequence[str] = ()
     conclude: Sequence[str] = ()
-    cleanup: str | None = None
+    cleanup: Sequence[str] = ()
     shell: str | None = None
     ignore_failure: str | None = None
 
@@ -228,9 +245,14 @@ def typed(
     ExperimentError
         If there are more names or lines than commands, or a line is none.
     """
+    _check_meant(arguments, around, several=several)
     texts = _texts(arguments, around, names, several=several)
     whole = texts if texts else [shlex.join(arguments)]
-    for option, lines in (("--prepare", around.prepare), ("--conclude", around.conclude)):
+    of_each = {
+        "--setup": around.setup, "--prepare": around.prepare, "--conclude": around.conclude,
+        "--cleanup": around.cleanup,
+    }  # fmt: skip
+    for option, lines in of_each.items():
         if len(lines) not in (0, 1, len(whole)):
             raise ExperimentError(
                 f"{option} is given {len(lines)} times for {len(whole)} commands",
@@ -262,7 +284,22 @@ def _texts(
 ) -> list[str] | None:
     """Return the commands; None where the arguments are the words of a single one."""
     lines = several or around.shell is not None or set(" \t") & set(arguments[0])
-    return list(arguments) if lines or len(names) == len(arguments) > 1 else None
+    named = len(names) == len(arguments) > 1
+    return list(arguments) if lines or named or len(arguments) == 1 else None
+
+
+def _check_meant(arguments: Sequence[str], around: Around, *, several: bool) -> None:
+    """Refuse what may be one command or two: a program, and what looks like another command."""
+    if several or around.shell is not None or "--" in sys.argv or len(arguments) < 2:
+        return
+    program, second = arguments[:2]
+    if set(" \t") & set(program) or " " not in second.strip():
+        return
+    if shutil.which(program) and shutil.which(second.split()[0]):
+        raise ExperimentError(
+            f"{second!r} may be a command of its own, or what {program} is to be given",
+            f"--shell none for several commands, or tare run -- {shlex.join(arguments)}",
+        )
 
 
 def _line(
@@ -280,10 +317,10 @@ def _line(
     else:
         words = split(filled)
     lines = {
-        "setup": around.setup,
+        "setup": _nth(around.setup, number),
         "prepare": _nth(around.prepare, number),
         "conclude": _nth(around.conclude, number),
-        "cleanup": around.cleanup,
+        "cleanup": _nth(around.cleanup, number),
     }
     options: dict[str, Any] = {
         key: _fill(line, parameters)
@@ -310,6 +347,7 @@ def _fill(text: str, parameters: Mapping[str, str]) -> str:
 
 
 def _codes(asked: str) -> bool | list[int]:
+    asked = asked.removeprefix("=")
     if asked in ("all", "all-non-zero"):
         return True
     try:
@@ -323,7 +361,7 @@ def _codes(asked: str) -> bool | list[int]:
 def _check_used(
     parameters: Sequence[tuple[str, tuple[str, ...]]], texts: Sequence[str], around: Around
 ) -> None:
-    lines = [*texts, around.setup or "", *around.prepare, *around.conclude, around.cleanup or ""]
+    lines = [*texts, *around.setup, *around.prepare, *around.conclude, *around.cleanup]
     for name, _ in parameters:
         if not any(f"{{{name}}}" in line for line in lines):
             raise ExperimentError(
@@ -342,11 +380,16 @@ def _named(found: list[Line], texts: Sequence[str], names: Sequence[str]) -> lis
         raise ExperimentError("two commands have the same --name", "give each its own")
     named = []
     for number, line in enumerate(found):
-        name = own[number // per]
+        command = own[number // per]
         told = ", ".join(f"{key}={value}" for key, value in line.parameters.items())
-        if told and per > 1:
-            name = told if len(texts) == 1 and not names else f"{name} ({told})"
-        named.append(Line(name[:100], line.text, line.words, line.parameters, line.options))
+        name = _fill(command, line.parameters) if names else command
+        if told and per > 1 and name == command:
+            name = told if len(texts) == 1 and not names else f"{command} ({told})"
+        # A name stands in one line of a table.
+        name = "".join(c if c.isprintable() else " " for c in name)
+        if len(name) > _LONGEST_LEVEL:
+            name = f"{name[: _LONGEST_LEVEL - 8]}… ({number + 1})"
+        named.append(Line(name, line.text, line.words, line.parameters, line.options))
     return named
 
 
@@ -391,9 +434,15 @@ def _scan(asked: str, step: str | None) -> tuple[str, tuple[str, ...]]:
         raise ExperimentError(
             f"--parameter-scan: {' '.join(ends)!r} by {step or 1} are no numbers", example
         ) from None
-    if not all(number.is_finite() for number in (first, last, by)) or by <= 0 or last < first:
+    sane = all(n.is_finite() and -20 < n.adjusted() < 20 for n in (first, last, by) if n)
+    if not sane or by <= 0 or last < first:
         raise ExperimentError(
             f"--parameter-scan {name}: there is nothing from {first} to {last} by {by}", example
+        )
+    if step is None and not (first == first.to_integral() and last == last.to_integral()):
+        raise ExperimentError(
+            f"--parameter-scan {name}: between fractions the step does not go without saying",
+            f"--parameter-scan {name} {first} {last} --parameter-step-size {(last - first) / 4}",
         )
     count = int((last - first) / by) + 1
     if count > MOST_LINES:

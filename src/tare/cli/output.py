@@ -99,16 +99,17 @@ def write_json(value: Any, destination: str) -> None:
 
 def write_text(text: str, destination: str, option: str) -> None:
     """Write a text to a file, or to standard output where it is ``-``."""
-    if destination == "-":
-        print_text(text)
-    else:
-        try:
+    try:
+        if destination == "-":
+            print_text(text)
+        else:
             Path(destination).write_text(text, encoding="utf-8")
-        except OSError as error:
-            # Without its cause: it is not where the results are that has no room.
-            raise StoreError(
-                f"cannot write {destination}: {error.strerror}", f"choose another {option} FILE"
-            ) from None
+    except OSError as error:
+        where = "standard output" if destination == "-" else destination
+        # Without its cause: it is not where the results are that has no room.
+        raise StoreError(
+            f"cannot write {where}: {error.strerror}", f"choose another {option} FILE"
+        ) from None
     written.add(destination)
 
 

@@ -10,6 +10,7 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
+from tare.cli.by_hand import is_at_terminal
 from tare.cli.output import err, seconds
 from tare.execute import Outcome
 from tare.experiment import Cell
@@ -89,6 +90,8 @@ class Bar(Live):
         self._trials: int | None = None
         self._estimate = ""
         self._budget_s = budget_s
+        #: Whether a trial has ended; who interrupts before that may leave modules half loaded.
+        self.has_begun = False
         self._announcement: threading.Timer | None = None
 
     def __exit__(
@@ -109,7 +112,7 @@ class Bar(Live):
 
         Until it ends nothing else is known.
         """
-        ending = " · Enter ends it" if sys.stdin.isatty() else ""
+        ending = " · Enter ends it" if is_at_terminal() else ""
         self._show(f"the first trial{ending}")
         limit_s = LONG_S if self._budget_s is None else max(LONG_S, self._budget_s)
         longer = "" if self._budget_s is None else ", longer than the budget"
@@ -142,6 +145,7 @@ class Bar(Live):
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Tell that a trial is over."""
         self._silence()
+        self.has_begun = True
         left = "" if seconds_left is None else f", {seconds(seconds_left)} left"
         of = f" of {self._trials}" if self._trials else ""
         where = " ".join([cell.workload.name, cell.platform, f"×{cell.workers}"])

@@ -181,7 +181,9 @@ def run(
     known = catalogue()
     earlier = _so_far(out) if resume else 0
     platforms = platform or ["bare"]
-    around = lines.Around(setup, prepare or (), conclude or (), cleanup, shell, ignore_failure)
+    around = lines.Around(
+        setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
+    )
     parameters = lines.scanned(parameter_scan or (), parameter_step_size, parameter_list or ())
     measured = lines.typed(command, around, name or (), parameters, several=False)
     # Words of a command are taken as for the platform that has the fewest files of this machine.
@@ -277,8 +279,9 @@ def _one(
         if wanted.json is not None:
             output.write_json(summary.as_json(), wanted.json)
         if summary.good and wanted.markdown is not None:
-            row = as_row(summary, line.name)
-            output.write_text(run_table.markdown([row], None), wanted.markdown, "--markdown")
+            row, of = as_row(summary, line.name if named else line.text)
+            text = run_table.markdown([row], None, of, summary.failures)
+            output.write_text(text, wanted.markdown, "--markdown")
         if summary.good and export is not None:
             from tare.interop.hyperfine_export import document
 
@@ -308,8 +311,9 @@ def _measure(
     from tare.cli.run_progress import RunBar
 
     asked = prepared.experiment
+    bar = RunBar(plan.metric(asked), asked.stopping)
     try:
-        with RunBar(plan.metric(asked), asked.stopping) as bar, enter_interrupts():
+        with bar, enter_interrupts():
             ended = conclude.execute(
                 prepared,
                 folder,
@@ -324,6 +328,8 @@ def _measure(
     except TerminatedError as error:
         raise cut_short(folder, execution) from error
     except KeyboardInterrupt:
+        if not bar.has_begun:
+            raise
         return "interrupted", None
     return ended, None
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 
 import numpy as np
 
 from tare import units
+from tare.cli.by_hand import is_at_terminal
 from tare.cli.output import err, seconds
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell, Stopping
 from tare.experiment_file.kinds import quantile_name
-from tare.findings.phrasing import unit_of
+from tare.findings.phrasing import percent, share, unit_of
 from tare.metrics import ranked
 from tare.statistics.looks import FIRST_LOOK
 from tare.statistics.statistic import FloatArray
@@ -49,6 +49,7 @@ class RunBar(Bar):
     def ended(self, cell: Cell, outcome: Outcome, done: int, seconds_left: float | None) -> None:
         """Show what is known after one more trial."""
         self._silence()
+        self.has_begun = True
         if outcome.status != "ok":
             super().ended(cell, outcome, done, seconds_left)
             return
@@ -61,7 +62,7 @@ class RunBar(Bar):
         if seconds_left is not None:
             self._advance(seconds_left)
             parts.append(f"{seconds(seconds_left)} left")
-            if sys.stdin.isatty():
+            if is_at_terminal():
                 parts.append("Enter ends it")
         self._show(" · ".join(parts))
 
@@ -85,8 +86,8 @@ class RunBar(Bar):
         if err.width < WIDE:
             value = value.partition(" [")[0]
         asked = self._stopping.trials is None and err.width >= NARROW
-        of = f" (of {100 * self._stopping.precision:.2g} %)" if asked else ""
-        return f"{name}{value} ±{100 * reached:.2g} %{of} · n = {self._count(len(values))}"
+        of = f" (of {share(self._stopping.precision)})" if asked else ""
+        return f"{name}{value} ±{percent(reached)}{of} · n = {self._count(len(values))}"
 
     def _count(self, n: int) -> str:
         """Return how many trials there are, and of how many where that is known."""

@@ -21,6 +21,7 @@ from tare.cli.comparing import (
     prepare,
 )
 from tare.errors import ExperimentError, TrialError
+from tare.findings.known import relative_spread
 
 if TYPE_CHECKING:
     from tare.cli.lines import Line
@@ -105,33 +106,44 @@ def run_table(
         Whether the commands were given names.
     """
     from tare.cli import comparing
+    from tare.cli.summary import read_trials
+    from tare.findings.disturbance import failures
 
     asked = {k: v for k, v in table["experiment"].items() if k not in ("quantile", "anytime")}
     table["experiment"] = {**asked, "metric": _only(asked)}
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
-        ended = measure(prepared, folder, execution)
+        ended, failure = measure(prepared, folder, execution)
         results, found = differences_in(folder, execution, ended)
         rows = list(_rows(found))
+        failed = failures(results, factor=found[0].factor)
         if "-" not in (wanted.json, wanted.markdown, export):
             _show(rows, found, lines, results, ended)
         if wanted.json is not None:
             from tare.cli import verdict
+            from tare.cli.trial_json import trial_json
 
-            output.write_json(verdict.as_json(found, results, ended, None), wanted.json)
+            trials = [
+                {"workload": t.workload, "platform": t.platform, **trial_json(t)}
+                for t in read_trials(folder)
+            ]
+            document = verdict.as_json(found, results, ended, None)
+            output.write_json(document | {"trials": trials}, wanted.json)
         if wanted.markdown is not None:
-            output.write_text(markdown(rows, found[0].first), wanted.markdown, "--markdown")
+            text = markdown(rows, found[0].first, found[0].basis.metric, failed)
+            output.write_text(text, wanted.markdown, "--markdown")
         if export is not None:
-            from tare.cli.summary import read_trials
-            from tare.interop.hyperfine_export import document
+            from tare.interop.hyperfine_export import document as as_hyperfine
 
-            output.write_json(document(read_trials(folder), lines, named=named), export)
+            output.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
         page = comparing.page(folder, results, wanted)
         if "-" not in (wanted.json, wanted.markdown, export):
             told = (
                 f"Report  {page}" if page else "Next    tare run --out DIR …   (keeps the trials)"
             )
             output.out.print(told, style="dim", soft_wrap=True)
+        if failure is not None:
+            raise failure
         _check_all(results, found[0].factor)
         check_complete(results, execution, 0, ended)
         return 0
@@ -160,7 +172,7 @@ def _show(
     if first.factor == "platform":
         say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    heads = _heads(first.factor, first.first)
+    heads = _heads(first.factor, first.first, first.basis.metric)
     for number, heading in enumerate(heads):
         table.add_column(heading, justify="right" if number else "left", no_wrap=True)
     for row in rows:
@@ -183,9 +195,14 @@ def _counted(n: int) -> str:
     return counted(n, "trial")
 
 
-def _heads(factor: str, reference: str) -> tuple[str, ...]:
+def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
+    """Return the heads of the columns; the metric is named where it is not the usual one."""
+    from tare.findings.phrasing import metric_name
+
     what = "command" if factor == "workload" else factor
-    return what, "median (95 %)", f"vs. {reference}", "p10–p90", "n"
+    of = "median" if metric == "wall_ns" else f"median {metric_name(metric)}"
+    versus = [] if reference is None else [f"vs. {reference}, in pairs"]
+    return [what, f"{of} (95 %)", *versus, "p10–p90", "n"]
 
 
 def _rows(found: Sequence[Difference]) -> Iterator[Row]:
@@ -204,9 +221,7 @@ def _own(
         told = units.amount(unit, median.estimate)
     else:
         told = units.interval(unit, median.estimate, median.low, median.high)
-    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
-    spread = f"{100 * (high - low) / middle:.2g} %" if len(values) > 1 and middle else "–"
-    return told, versus, spread, str(len(values))
+    return told, versus, relative_spread(values), str(len(values))
 
 
 def _word(d: Difference) -> str:
@@ -214,20 +229,28 @@ def _word(d: Difference) -> str:
     return words.get(d.comparison.verdict, d.comparison.verdict)
 
 
-def markdown(rows: Sequence[Row], reference: str | None) -> str:
-    """Return a table for a README or a comment; ``reference``: what others are compared with."""
+def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[str]) -> str:
+    """Return a table for a README or a comment.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+    reference : str or None
+        What others are compared with; None: there is one row.
+    metric : str
+        Of the values.
+    failed : sequence of str
+        Which trials failed, and why.
+    """
     from tare.report.markdown import text
 
-    heads = ["command", "median (95 %)", *([f"vs. {reference}"] if reference else []), "p10–p90"]
-    written = [[*heads, "n"], ["---", *["---:"] * len(heads)]]
-    written += [
-        [row.name, row.median, *([row.versus] if reference else []), row.spread, row.n]
-        for row in rows
-    ]
-    escaped = [
-        [cell if cell.strip("-:") == "" else text(cell) for cell in cells] for cells in written
-    ]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in escaped)
+    heads = _heads("workload", reference, metric)
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for row in rows:
+        cells = [row.name, row.median, row.versus, row.spread, row.n]
+        lines.append([text(c) for c in cells if reference is not None or c is not row.versus])
+    table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    return table + "".join(f"\nFailed: {text(one)}\n" for one in failed)
 
 
 def _further(found: Sequence[Difference]) -> list[str]:

@@ -17,9 +17,10 @@ from tare.cli import output
 from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
 from tare.findings import disturbance
-from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, spread
-from tare.findings.phrasing import unit_of
+from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread, spread
+from tare.findings.phrasing import percent, share, unit_of
 from tare.metrics import ranked
+from tare.statistics.intervals import p10_and_p90
 
 if TYPE_CHECKING:
     from tare.cli.run_table import Row
@@ -60,7 +61,9 @@ class Trial:
     """One trial of ``tare run``."""
 
     number: int
+    #: What it was of: its workload, and its platform.
     workload: str = ""
+    platform: str = ""
     session: int = 1
     status: str = "unfinished"
     reason: str | None = None
@@ -120,6 +123,14 @@ class Summary:
         if fails_often(failed, len(self.trials)):
             return f"{failed} of {len(self.trials)} trials failed"
         return None
+
+    @property
+    def failures(self) -> list[str]:
+        """How many trials failed, and why; nothing where none did."""
+        failed = len(self.trials) - len(self.good)
+        reasons = sorted({t.reason for t in self.trials if t.reason})
+        of = f"{failed} of {len(self.trials)} trials, left out"
+        return [f"{of}: {'; '.join(reasons[:3])}"] if failed else []
 
     @property
     def of_levels(self) -> list[Trial]:
@@ -221,7 +232,7 @@ class Summary:
 
 def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
     i = time.interval
-    p10, p90 = np.quantile(ns, [0.1, 0.9])
+    p10, p90 = p10_and_p90(ns)
     several = len(ns) >= FEWEST_FOR_QUANTILES
     return {
         "median_s": i.estimate / 1e9,
@@ -231,8 +242,8 @@ def _statistics(time: Known, ns: FloatArray) -> dict[str, Any]:
         "precision": i.half_width,
         "mean_s": float(ns.mean()) / 1e9,
         "sd_s": float(ns.std(ddof=1)) / 1e9 if len(ns) > 1 else None,
-        "p10_s": float(p10) / 1e9 if several else None,
-        "p90_s": float(p90) / 1e9 if several else None,
+        "p10_s": p10 / 1e9 if several else None,
+        "p90_s": p90 / 1e9 if several else None,
         "min_s": float(ns.min()) / 1e9,
         "max_s": float(ns.max()) / 1e9,
     }
@@ -257,7 +268,11 @@ def _read(folder: Path) -> tuple[list[Trial], dict[str, Any], journal.Stop | Non
                 session = line.session
             case journal.TrialStart(rehearsal=False):
                 trials[line.trial] = Trial(
-                    line.trial, line.levels["workload"], session, began_ns=line.monotonic_ns
+                    line.trial,
+                    line.levels["workload"],
+                    line.levels.get("platform", ""),
+                    session,
+                    began_ns=line.monotonic_ns,
                 )
             case record.Sample(phase="measured"):
                 sums[line.trial][line.metric, line.source].append(line.value)
@@ -333,16 +348,13 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         say(_next(summary, kept, platform), style="dim")
 
 
-def as_row(summary: Summary, name: str) -> Row:
-    """Return the result as the line of a table."""
+def as_row(summary: Summary, name: str) -> tuple[Row, str]:
+    """Return the result as the line of a table, and the metric that it is of."""
     from tare.cli.run_table import Row
 
-    known = summary.known("wall_ns", 0.5)
-    assert known is not None
-    values = summary.values("wall_ns", known.source)
-    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
-    share = f"{100 * (high - low) / middle:.2g} %" if len(values) > 1 and middle else "–"
-    return Row(name, str(known), "–", share, str(len(values)))
+    (known, *_) = summary.asked
+    values = summary.values(known.metric, known.source)
+    return Row(name, str(known), "–", relative_spread(values), str(len(values))), known.metric
 
 
 def _label(metric: str) -> str:
@@ -383,15 +395,12 @@ def _trust(summary: Summary, time: Known) -> str:
         return f"Trust   {'; '.join(refusals)}; {disturbed}."
     if reached is None:
         return f"Trust   no interval of the median: {time.interval.refusal}; {disturbed}."
-    return f"Trust   the median is known to ±{reached * 100:.2g} %; {disturbed}."
+    return f"Trust   the median is known to ±{percent(reached)}; {disturbed}."
 
 
 def _problems(summary: Summary) -> list[str]:
     told = []
-    failed = len(summary.trials) - len(summary.good)
-    if failed:
-        reasons = sorted({t.reason for t in summary.trials if t.reason})
-        told.append(f"Failed  {failed} of {len(summary.trials)} trials: {'; '.join(reasons[:3])}")
+    told += [f"Failed  {failed}" for failed in summary.failures]
     if summary.by_hand:
         asked = summary.stopping.trials
         of = "" if asked is None else f" of {asked:,}"
@@ -413,8 +422,8 @@ def _problems(summary: Summary) -> list[str]:
     ):
         more = "" if stop.more_seconds is None else f", {output.seconds(stop.more_seconds)}"
         told.append(
-            f"Note    target not reached: ±{100 * summary.reached:.2g} % instead of "
-            f"±{100 * stop.target:.2g} %; "
+            f"Note    target not reached: ±{percent(summary.reached)} instead of "
+            f"±{share(stop.target)}; "
             f"about {stop.more_trials} more trials{more}"
         )
     return told
@@ -429,10 +438,10 @@ def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     needed_s = RESERVE * each_s * (n + stop.more_trials)
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), None)
     if budget_s is not None:
-        brings = f"±{100 * stop.target:.2g} %"
+        brings = f"±{share(stop.target)}"
     else:
         budget_s = BUDGETS_S[-1]
-        brings = f"about ±{100 * reached * math.sqrt(n * each_s / budget_s):.2g} %"
+        brings = f"about ±{percent(reached * math.sqrt(n * each_s / budget_s))}"
     return f"tare run --budget '{output.seconds(budget_s)}' -- …   ({brings})"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from tare import record
 from tare.errors import TrialError
 from tare.experiment import Cell
+from tare.platforms import processes
 from tare.workloads import placeholders
 
 #: Kept of what a line that fails said.
@@ -41,31 +43,38 @@ class Hooks:
 
     @contextlib.contextmanager
     def around_all(self, seed: int) -> Iterator[None]:
-        """Run what stands before the first and after the last trial, each line once.
+        """Run what stands before the first and after the last trial, once for each workload.
 
         Raises
         ------
         TrialError
             If a line fails.
         """
-        self._once("setup", seed)
         with _afterwards(lambda: self._once("cleanup", seed)):
+            self._once("setup", seed)
             yield
 
     @contextlib.contextmanager
     def around(self, cell: Cell, seed: int) -> Iterator[None]:
         """Run what stands before and after a trial of a cell; raises TrialError."""
-        self._line("prepare", cell, seed)
         with _afterwards(lambda: self._line("conclude", cell, seed)):
+            self._line("prepare", cell, seed)
             yield
 
     def _once(self, name: str, seed: int) -> None:
-        done = set()
+        done, failure = set(), None
         for cell in self._cells:
-            text = self._text(name, cell, seed)
-            if text not in done:
-                done.add(text)
+            key = cell.workload.name, self._text(name, cell, seed)
+            if key in done:
+                continue
+            done.add(key)
+            try:
                 self._line(name, cell, seed)
+            except TrialError as error:
+                # What was set up for the others is to be cleaned up as well.
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _text(self, name: str, cell: Cell, seed: int) -> str | None:
         line: str | None = getattr(cell.workload, name)
@@ -79,15 +88,16 @@ class Hooks:
         # A file rather than a pipe: what the line leaves running may hold it for ever.
         with os.fdopen(os.memfd_create("tare-hook", os.MFD_CLOEXEC), "r+b") as said:
             try:
-                code = subprocess.run(
-                    [*cell.workload.shell, "-c", line],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=said,
-                    env={**self._surroundings, **levels},
-                    check=False,
-                    **self._user,
-                ).returncode
+                code = _ended(
+                    subprocess.Popen(
+                        [*cell.workload.shell, "-c", line],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=said,
+                        env={**self._surroundings, **levels},
+                        **self._user,
+                    )
+                )
             except OSError as error:
                 raise TrialError(f"{name} cannot run: {error.strerror}") from error
             if code == 0:
@@ -111,6 +121,18 @@ def _afterwards(do: Callable[[], None]) -> Iterator[None]:
             do()
         raise
     do()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a line; who does not wait for its end kills it, with all that it is waiting for."""
+    try:
+        return process.wait()
+    except BaseException:
+        for pid in (process.pid, *processes.descendants(process.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+        raise
 
 
 def _levels(cell: Cell, seed: int) -> dict[str, str]:

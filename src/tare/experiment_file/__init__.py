@@ -124,6 +124,7 @@ def from_table(values: dict[str, Any], name: str, catalogue: Catalogue) -> Exper
     substitution.check(name, experiment)
     windows.check(file, experiment)
     _check_commands(top, experiment, catalogue)
+    _check_prepared(top, experiment)
     _check_compared(top, experiment)
     return experiment
 
@@ -151,6 +152,20 @@ def _check_commands(table: Table, experiment: Experiment, catalogue: Catalogue) 
         raise table.error(
             "process", f"only kernels can iterate in one process; {commands[0]!r} is a command"
         )
+
+
+def _check_prepared(table: Table, experiment: Experiment) -> None:
+    """Refuse executions of a trial that would find what another one left of what was prepared."""
+    if not any(workload.prepare for workload in experiment.workloads):
+        return
+    if experiment.warmup:
+        raise table.error(
+            "warmup",
+            "is executed after prepare, so that the measured execution would find what it left",
+            "leave one of both out",
+        )
+    if experiment.iterations > 1:
+        raise table.error("iterations", "excludes prepare, which is done once a trial", "1")
 
 
 def _check_compared(table: Table, experiment: Experiment) -> None:

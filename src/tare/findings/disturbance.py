@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tare.statistics.statistic import FloatArray
+from tare.statistics.telling import percent
 
 if TYPE_CHECKING:
     from tare.results import Results
@@ -84,7 +85,7 @@ def sentence(found: Disturbance | None) -> str:
     if found is None:
         return "disturbances were not recorded"
     if found.share > NOTABLE:
-        return f"{found.what} took {found.share:.1%} of the time"
+        return f"{found.what} took {percent(found.share)} of the time"
     return "no disturbance above 1 %"
 
 

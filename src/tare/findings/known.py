@@ -10,8 +10,8 @@ import numpy as np
 from tare import units
 from tare.experiment import Stopping
 from tare.experiment_file.kinds import quantile_name
-from tare.findings.phrasing import metric_name, unit_of
-from tare.statistics.intervals import Interval
+from tare.findings.phrasing import metric_name, percent, unit_of
+from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.refusals import Why, unsteady
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
@@ -132,7 +132,16 @@ def interval(values: FloatArray, quantile: float, stopping: Stopping, *, by_hand
 def spread(metric: str, values: FloatArray) -> str:
     """Write between what most values are, p10 to p90; of few, all of them."""
     if len(values) >= FEWEST_FOR_QUANTILES:
-        ends, what = np.quantile(values, [0.1, 0.9]), "p10–p90"
+        ends, what = p10_and_p90(values), "p10–p90"
     else:
-        ends, what = np.array([values.min(), values.max()]), "least and most"
-    return f"{' – '.join(units.amounts(unit_of(metric), ends.tolist()))}  ({what})"
+        ends, what = (float(values.min()), float(values.max())), "least and most"
+    return f"{units.span(unit_of(metric), *ends)}  ({what})"
+
+
+def relative_spread(values: FloatArray) -> str:
+    """Write the p10–p90 range relative to the median; a dash for too few values."""
+    middle = float(np.median(values))
+    if len(values) < FEWEST_FOR_QUANTILES or not middle:
+        return "–"
+    low, high = p10_and_p90(values)
+    return percent((high - low) / middle)

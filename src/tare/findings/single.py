@@ -6,7 +6,7 @@ from tare.findings.cells import answer_metric
 from tare.findings.disturbance import disturbance, sentence
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.known import Known, know, spread
-from tare.findings.phrasing import counted, unit_of
+from tare.findings.phrasing import counted, percent, unit_of
 from tare.registry import Description
 from tare.results import Results
 
@@ -84,7 +84,7 @@ def _estimate(one: Known) -> Estimate:
 def _table(found: list[Known]) -> Table:
     def precision(one: Known) -> str:
         width = one.interval.half_width
-        return "–" if width is None else f"±{100 * width:.2g} %"
+        return "–" if width is None else f"±{percent(width)}"
 
     return Table(
         title="What was asked for",

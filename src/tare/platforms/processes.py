@@ -195,6 +195,12 @@ def children(pid: int) -> int:
     return count
 
 
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process has begun, and those that they have, nearest first."""
+    found = [int(c) for c in _read(PROC / str(pid) / "task" / str(pid) / "children").split()]
+    return [*found, *(below for child in found for below in descendants(child))]
+
+
 def is_stopped(pid: int) -> bool:
     """Tell whether a process stands still because of a signal."""
     return _read(PROC / str(pid) / "stat").rpartition(")")[2].split()[:1] == ["T"]

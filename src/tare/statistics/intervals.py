@@ -146,17 +146,23 @@ def quantile_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.
 
 def p10_p90(values: FloatArray) -> FloatArray:
     """Distance from the 10th to the 90th percentile (Hazen's definition) along the last axis."""
-    n = values.shape[-1]
     ordered = np.sort(values, axis=-1)  # many times faster than np.quantile on short rows
+    return np.asarray(_percentile(ordered, 0.9) - _percentile(ordered, 0.1))
 
-    def percentile(q: float) -> FloatArray:
-        place = min(max(n * q - 0.5, 0.0), n - 1.0)
-        below = int(place)
-        above = min(below + 1, n - 1)
-        low, high = ordered[..., below], ordered[..., above]
-        return np.asarray(low + (place - below) * (high - low))
 
-    return np.asarray(percentile(0.9) - percentile(0.1))
+def p10_and_p90(values: FloatArray) -> tuple[float, float]:
+    """Return the 10th and the 90th percentile (Hazen's definition) of some values."""
+    ordered = np.sort(values)
+    return float(_percentile(ordered, 0.1)), float(_percentile(ordered, 0.9))
+
+
+def _percentile(ordered: FloatArray, q: float) -> FloatArray:
+    n = ordered.shape[-1]
+    place = min(max(n * q - 0.5, 0.0), n - 1.0)
+    below = int(place)
+    above = min(below + 1, n - 1)
+    low, high = ordered[..., below], ordered[..., above]
+    return np.asarray(low + (place - below) * (high - low))
 
 
 def range_interval(
