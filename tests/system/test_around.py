@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,14 @@ def summary(*words: str, cwd: Path) -> dict[str, Any]:
     return found
 
 
+def wait_for(file: Path) -> None:
+    for _ in range(400):
+        if file.exists():
+            return
+        time.sleep(0.05)
+    pytest.fail(f"there is no {file}")
+
+
 def test_lines_are_executed_in_their_order_and_not_timed(tmp_path: Path) -> None:
     found = summary(
         "-n", "3", "--setup", "echo setup >> log", "--prepare", "sleep 0.2; echo prepare >> log",
@@ -53,7 +63,53 @@ def test_a_line_that_fails_says_what_it_said(option: str, told: str, tmp_path: P
     words = ("-n", "3", "--cleanup", "echo cleaned > log", option, "echo no room >&2; exit 4")
     done = tare("run", *words, "--", "true", cwd=tmp_path, code=15)
     assert told in done.stderr
-    assert (tmp_path / "log").exists() == (option != "--setup")
+    assert (tmp_path / "log").exists()
+
+
+def test_a_cleanup_that_fails_loses_nothing(tmp_path: Path) -> None:
+    words = ("-n", "6", "-L", "x", "1,2", "--cleanup", "echo {x} >> log; exit 3")
+    done = tare("run", *words, "--export-json", "hf.json", "sleep 0.0{x}", cwd=tmp_path, code=15)
+    assert "x=2" in done.stdout
+    assert "cleanup of x=1 failed with exit code 3" in done.stderr
+    assert len(json.loads((tmp_path / "hf.json").read_text())["results"]) == 2
+    assert (tmp_path / "log").read_text().split() == ["1", "2"]
+    # What was set up in part is cleaned up, too.
+    tare("run", "--setup", "exit 1", "--cleanup", "echo c > undone", "true", cwd=tmp_path, code=15)
+    assert (tmp_path / "undone").exists()
+
+
+def test_who_cuts_a_line_short_ends_all_that_it_waits_for(tmp_path: Path) -> None:
+    mark = f"{1000 + os.getpid()}.5"
+    process = subprocess.Popen(
+        [TARE, "run", "--prepare", f"echo b > began; sleep {mark}; true", "--", "true"],
+        cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    wait_for(tmp_path / "began")
+    process.terminate()
+    process.communicate(timeout=60)
+    assert subprocess.run(["pgrep", "-f", f"sleep {mark}"], check=False).returncode == 1
+
+
+def test_a_failed_run_leaves_no_earlier_answer(tmp_path: Path) -> None:
+    files = {"--export-json": "a.json", "--report": "a.html", "--markdown": "a.md"}
+    for file in files.values():
+        (tmp_path / file).write_text("OLD")
+    words = [word for pair in files.items() for word in pair]
+    tare("run", *words, "--", "false", cwd=tmp_path, code=15)
+    for file in files.values():
+        assert "every trial failed" in (tmp_path / file).read_text()
+    # A pipe is written to, and not replaced.
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["sh", "-c", "cat pipe > page"], cwd=tmp_path)
+    tare("run", "-n", "6", "--report", "pipe", "--", "true", cwd=tmp_path)
+    assert reader.wait(timeout=60) == 0
+    assert (tmp_path / "page").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_what_was_prepared_is_not_used_up_by_a_warm_up(tmp_path: Path) -> None:
+    words = ("--prepare", "true", "--warmup", "1", "--", "true")
+    assert "prepare" in tare("run", *words, cwd=tmp_path, code=11).stderr
 
 
 def test_cleanup_comes_after_a_run_that_was_cut_short(tmp_path: Path) -> None:
@@ -62,12 +118,7 @@ def test_cleanup_comes_after_a_run_that_was_cut_short(tmp_path: Path) -> None:
          "sleep", "0.05"],
         cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    import time
-
-    for _ in range(200):
-        if (tmp_path / "began").exists():
-            break
-        time.sleep(0.05)
+    wait_for(tmp_path / "began")
     time.sleep(0.5)
     process.terminate()
     _, err = process.communicate(timeout=60)
@@ -132,7 +183,7 @@ def test_several_commands_are_one_table(tmp_path: Path) -> None:
     words = ("-n", "6", "--markdown", "-", "sleep 0.01", "sleep 0.02")
     done = tare("run", *words, cwd=tmp_path)
     head, rule, first, second = done.stdout.splitlines()
-    assert head == "| command | median (95 %) | vs. sleep 0.01 | p10–p90 | n |"
+    assert head == "| command | median (95 %) | vs. sleep 0.01, in pairs | p10–p90 | n |"
     assert rule == "| --- | ---: | ---: | ---: | ---: |"
     assert first.startswith("| sleep 0.01 | ")
     assert "slower" in second

@@ -65,7 +65,7 @@ def test_run_tells_what_a_trial_took_and_how_it_is_known() -> None:
         assert trial["wall_s"] >= 0.02
         assert trial["cpu_s"] < trial["wall_s"]
         assert trial["memory_bytes"] > 0
-        assert trial["source"] in ("perf_cpu", "perf_task", "around")
+        assert trial["source"] in ("switch", "perf_cpu", "perf_task", "around")
     assert told["summary"]["n"] == 7
     assert told["summary"]["median_low_s"] <= told["summary"]["median_s"]
     assert told["facts"]["cpus"] >= 1

@@ -196,7 +196,9 @@ def tell(
             output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
         verdict.show(found, results, wanted.gate)
         if ended == "interrupted":
-            output.out.print(f"Note     stopped by hand after {len(results.trial_table)} trials")
+            more = "; --resume goes on" if wanted.out else ""
+            n = len(results.trial_table)
+            output.out.print(f"Note     stopped by hand after {n} trials{more}")
         for note in caveats.notes(sessions.caveats(results)):
             output.out.print(f"Note     {note}")
         for failed in failures(results):

@@ -340,7 +340,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     if own is not None:
         say(f"Error   {own}")
     say(_trust(summary, time))
-    for problem in _problems(summary):
+    for problem in _problems(summary, kept):
         say(problem)
     for note in noted:
         say(f"Note    {note}", soft_wrap=True)
@@ -398,13 +398,14 @@ def _trust(summary: Summary, time: Known) -> str:
     return f"Trust   the median is known to ±{percent(reached)}; {disturbed}."
 
 
-def _problems(summary: Summary) -> list[str]:
+def _problems(summary: Summary, kept: Path | None) -> list[str]:
     told = []
     told += [f"Failed  {failed}" for failed in summary.failures]
     if summary.by_hand:
         asked = summary.stopping.trials
         of = "" if asked is None else f" of {asked:,}"
-        told.append(f"Note    stopped by hand after {len(summary.good):,}{of} trials")
+        more = "" if kept is None else "; --resume goes on"
+        told.append(f"Note    stopped by hand after {len(summary.good):,}{of} trials{more}")
     told += [f"Note    {warning}" for warning in summary.warnings]
     stop = summary.stop
     if summary.is_only_dependent:
