@@ -23,7 +23,7 @@ from tare.experiment import WHOLE_SIZE
 #: How complaints name where the options come from.
 COMMAND_LINE = "the command line"
 #: What it takes to read the trials and to say what they mean.
-CONCLUDING_S = 0.5
+CONCLUDING_S = 0.7
 #: What helps where results that nobody keeps find no room.
 _ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.

@@ -293,7 +293,8 @@ def _one(
             hint = how_to_see(failure.message, seen=execution.capture or bool(said))
             raise TrialError(failure.message, hint)
         if wanted.report is not None:
-            comparing.page(folder, conclude.results_of(folder), wanted)
+            page = comparing.page(folder, conclude.results_of(folder), wanted)
+            output.err.print(f"Report  {page}")
         if save is not None:
             _save(folder, save, prepared.experiment)
         if summary.short is not None:
