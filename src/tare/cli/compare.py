@@ -70,12 +70,7 @@ def compare(
     platform: Annotated[
         str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
     ] = "bare",
-    warmup: Annotated[
-        int,
-        typer.Option(
-            "--warmup", "-w", min=0, help="Unmeasured executions before each measured one."
-        ),
-    ] = 0,
+    warmup: where.Warmup = 0,
     setup: lines.Setup = None,
     prepare: lines.Prepare = None,
     conclude: lines.Conclude = None,
@@ -92,17 +87,10 @@ def compare(
     instances: where.Instances = "own",
     size: where.Size = "all",
     pinning: where.Pinning = "none",
-    timeout: Annotated[
-        str | None, typer.Option(help="Kill an execution that takes longer.")
-    ] = None,
+    timeout: where.Timeout = None,
     linger: Annotated[str, typer.Option(help="How long children may outlive a command.")] = "1 s",
-    input: Annotated[
-        str | None,
-        typer.Option(
-            "--input", metavar="FILE", help="Standard input of each; `-`: what comes to tare's own."
-        ),
-    ] = None,
-    image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
+    input: where.Input = None,
+    image: where.Image = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of the order in pairs.  [default: random]")
     ] = None,
@@ -125,13 +113,7 @@ def compare(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the report, one page, here.")
     ] = None,
-    fingerprint: Annotated[
-        bool,
-        typer.Option(
-            help="Where results are kept, probe the machine before and after the trials: for 5 s, "
-            "at most 20 s where it is busy."
-        ),
-    ] = True,
+    fingerprint: where.Fingerprint = True,
     network_fingerprint: where.NetworkFingerprint = None,
     json: Annotated[
         str | None,

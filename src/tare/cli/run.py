@@ -77,12 +77,7 @@ def run(
         str | None,
         typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
     ] = None,
-    warmup: Annotated[
-        int,
-        typer.Option(
-            "--warmup", "-w", min=0, help="Unmeasured executions before each measured one."
-        ),
-    ] = 0,
+    warmup: where.Warmup = 0,
     setup: lines.Setup = None,
     prepare: lines.Prepare = None,
     conclude: lines.Conclude = None,
@@ -100,17 +95,10 @@ def run(
     network: where.Network = None,
     hosts: where.Hosts = 2,
     serve: where.Serve = None,
-    timeout: Annotated[
-        str | None, typer.Option(help="Kill an execution that takes longer.")
-    ] = None,
+    timeout: where.Timeout = None,
     linger: Annotated[str, typer.Option(help="How long children may outlive the command.")] = "1 s",
-    input: Annotated[
-        str | None,
-        typer.Option(
-            "--input", metavar="FILE", help="Standard input of each; `-`: what comes to tare's own."
-        ),
-    ] = None,
-    image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
+    input: where.Input = None,
+    image: where.Image = None,
     capture: Annotated[
         bool,
         typer.Option(
@@ -133,13 +121,7 @@ def run(
             metavar="FILE", help="Add the session to this file, for tare compare --baseline FILE."
         ),
     ] = None,
-    fingerprint: Annotated[
-        bool,
-        typer.Option(
-            help="Where results are kept, probe the machine before and after the trials: for 5 s, "
-            "at most 20 s where it is busy."
-        ),
-    ] = True,
+    fingerprint: where.Fingerprint = True,
     network_fingerprint: where.NetworkFingerprint = None,
     json: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""Options that say where commands run, the same for one command and for several."""
+"""Options of one command and of several alike: where they run, on what, with what around."""
 
 from __future__ import annotations
 
@@ -18,6 +18,25 @@ Pinning = Annotated[
     str,
     typer.Option(
         help="none, spread, compact; pinned: as many CPUs as the size has cores; or 0-1,3."
+    ),
+]
+Warmup = Annotated[
+    int,
+    typer.Option("--warmup", "-w", min=0, help="Unmeasured executions before each measured one."),
+]
+Timeout = Annotated[str | None, typer.Option(help="Kill an execution that takes longer.")]
+Image = Annotated[str | None, typer.Option(help="Image for a docker layer.")]
+Input = Annotated[
+    str | None,
+    typer.Option(
+        "--input", metavar="FILE", help="Standard input of each; `-`: what comes to tare's own."
+    ),
+]
+Fingerprint = Annotated[
+    bool,
+    typer.Option(
+        help="Where results are kept, probe the machine before and after the trials: for 5 s, "
+        "at most 20 s where it is busy."
     ),
 ]
 Network = Annotated[
