@@ -326,7 +326,7 @@ def test_a_table_of_platforms_says_what_its_json_says(
     folder = write(tmp_path / "kept", asked, cells, cases)
     results, found = comparing.differences_in(folder, Execution(False, False, False, True), "")
     lines = [Line("a", "a", ["a"])]
-    run_table._show(list(run_table._rows(found)), found, lines, results, "finished")
+    run_table._show(list(run_table._rows(found)), found, lines, results, "finished", [])
     screen = capsys.readouterr().out
     for name, known in zip(("bare", "unshare"), found[0].medians, strict=True):
         (line,) = re.findall(rf"^{name} .*", screen, re.MULTILINE)

@@ -21,6 +21,7 @@ from tare.cli.comparing import (
     differences_in,
     measure,
     prepare,
+    say_evidence,
     tell,
 )
 from tare.errors import ExperimentError, TrialError
@@ -209,7 +210,6 @@ def compare(
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
-    from tare.cli.verdict import evidence
     from tare.findings.disturbance import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
@@ -225,13 +225,10 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
         if hopeless:
             # The others were compared and told; a gate must not pass without this one.
             why = "; ".join(failures(results, hopeless))
-            said = evidence(results)
-            if said:
-                output.err.print(said)
             raise TrialError(
                 f"every trial of {listing(hopeless)} failed, so that it is compared with nothing: "
                 + why,
-                how_to_see(why, seen=bool(said)),
+                how_to_see(why, seen=say_evidence(results)),
             )
         check_complete(results, execution, code, ended)
         return code

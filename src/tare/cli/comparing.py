@@ -26,6 +26,7 @@ from tare.errors import (
 )
 
 if TYPE_CHECKING:
+    from tare.cli.progress import Bar
     from tare.conclude import Prepared
     from tare.findings.judgement import Difference
     from tare.results import Results
@@ -83,19 +84,45 @@ def prepare(table: dict[str, Any], network: Path | None = None) -> Prepared:
 def measure(
     prepared: Prepared, folder: Path, execution: Execution
 ) -> tuple[str, TrialError | None]:
-    """Measure a session.
+    """Measure a session that there must be something to conclude from.
 
     Returns
     -------
     (str, TrialError or None)
-        Why it ended: ``interrupted`` if somebody stopped it; and what failed where there are
-        trials to conclude from all the same.
+        As of :func:`conduct`, where some trials are good all the same.
+    """
+    from tare import store
+    from tare.cli.progress import Bar
+    from tare.cli.summary import read_trials
+
+    bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
+    ended, failure = conduct(prepared, folder, execution, bar)
+    if failure is not None and not read_trials(folder):
+        seen = say_evidence(store.load(folder))
+        raise TrialError(failure.message, how_to_see(failure.message, seen=seen)) from failure
+    return ended, failure
+
+
+def conduct(
+    prepared: Prepared, folder: Path, execution: Execution, bar: Bar
+) -> tuple[str, TrialError | None]:
+    """Measure a session, which Enter and Ctrl-C end with what there is.
+
+    Returns
+    -------
+    (str, TrialError or None)
+        Why it ended: ``interrupted`` if somebody stopped it; and what failed.
+
+    Raises
+    ------
+    InterruptError
+        If it was told to end at once.
+    KeyboardInterrupt
+        If somebody stopped it before there was anything.
     """
     from tare import conclude
     from tare.cli.by_hand import enter_interrupts
-    from tare.cli.progress import Bar
 
-    bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
     try:
         with bar, enter_interrupts():
             ended = conclude.execute(
@@ -115,12 +142,7 @@ def measure(
             raise
         return "interrupted", None
     except TrialError as error:
-        from tare.cli.summary import read_trials
-
-        if read_trials(folder):
-            return "failed", error
-        seen = _say_evidence(folder)
-        raise TrialError(error.message, how_to_see(error.message, seen=seen)) from error
+        return "failed", error
 
 
 def differences_in(
@@ -136,20 +158,17 @@ def differences_in(
         If that is because somebody stopped it: ``ended`` is what :func:`measure` returned.
     """
     from tare import conclude
-    from tare.cli.verdict import evidence
     from tare.findings.disturbance import failures
     from tare.findings.judgement import differences
 
     results = conclude.results_of(folder)
     found = differences(results)
     if isinstance(found, str):
-        said = evidence(results)
-        if said:
-            output.err.print(said)
+        seen = say_evidence(results)
         if ended == "interrupted":
             raise cut_short(folder, execution)
         why = "; ".join(failures(results, factor=results.experiment.stopping.compare or "workload"))
-        raise TrialError(f"{found} {why}".strip(), how_to_see(why, seen=bool(said)))
+        raise TrialError(f"{found} {why}".strip(), how_to_see(why, seen=seen))
     return results, found
 
 
@@ -165,12 +184,11 @@ def cut_short(folder: Path, execution: Execution) -> InterruptError:
     )
 
 
-def _say_evidence(folder: Path) -> bool:
+def say_evidence(results: Results) -> bool:
     """Print what the first command that failed said at last; tell whether there is such a thing."""
-    from tare import store
     from tare.cli.verdict import evidence
 
-    said = evidence(store.load(folder))
+    said = evidence(results)
     if said:
         output.err.print(said)
     return bool(said)

@@ -16,17 +16,15 @@ from tare.cli.command_line import (
     factors,
     how_to_see,
     metric_name,
-    spent_s,
     standard_input,
     workload,
 )
 from tare.cli.command_line import network as of_network
-from tare.errors import ExperimentError, IncompleteError, TerminatedError, TrialError
+from tare.errors import ExperimentError, IncompleteError, TrialError
 
 if TYPE_CHECKING:
     from tare.cli.comparing import Execution, Wanted
     from tare.cli.summary import Summary
-    from tare.conclude import Prepared
     from tare.experiment import Experiment
 
 #: What is spent on one command, and at least on each of many.
@@ -177,6 +175,8 @@ def run(
     several = cells > 1
     compared = "platform" if len(platforms) > 1 else "workload"
     default_s = max(BUDGET_S, CELL_S * cells)
+    execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
+    wanted = Wanted(None, out, report, json, None, markdown)
     with ExitStack() as stack:
         given = stack.enter_context(standard_input(input))
         table = {
@@ -212,8 +212,6 @@ def run(
                 "--precision": precision,
             }  # fmt: skip
             run_table.check(platforms, measured, {o: bool(asked) for o, asked in refused.items()})
-            execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
-            wanted = Wanted(None, out, report, json, None, markdown)
             code = run_table.run_table(
                 table, measured, execution, wanted, export_json, named=bool(name)
             )
@@ -222,8 +220,6 @@ def run(
             asked = experiment_file.from_table(table, COMMAND_LINE, known)
         except ExperimentError as error:
             raise ExperimentError(as_option(error.message), error.hint) from error
-        execution = Execution(resume, as_root, capture, out is not None, network_fingerprint)
-        wanted = Wanted(None, out, report, json, None, markdown)
         _one(asked, measured[0], execution, wanted, main, save, export_json, named=bool(name))
 
 
@@ -245,13 +241,15 @@ def _one(
     named: bool,
 ) -> None:
     """Measure a single command on a single platform, and say what is known of it."""
-    from tare import conclude
+    from tare import conclude, plan
     from tare.cli import comparing, run_table
+    from tare.cli.run_progress import RunBar
     from tare.cli.summary import as_row, show, summarize
 
     prepared = conclude.check(asked, network=execution.network)
     with wanted.folder() as folder:
-        ended, failure = _measure(prepared, folder, execution)
+        bar = RunBar(plan.metric(asked), asked.stopping)
+        ended, failure = comparing.conduct(prepared, folder, execution, bar)
         summary = summarize(folder, ended)
         if summary.by_hand and not summary.good:
             raise KeyboardInterrupt
@@ -282,39 +280,6 @@ def _one(
         if summary.short is not None:
             raise IncompleteError(summary.short, _more(summary, wanted.out))
         conclude.check_same(summary.caveats, summary.levels_of, wanted.out)
-
-
-def _measure(
-    prepared: Prepared, folder: Path, execution: Execution
-) -> tuple[str, TrialError | None]:
-    """Measure a session; return why it ended, and what failed, which is a result, too."""
-    from tare import conclude, plan
-    from tare.cli.by_hand import enter_interrupts
-    from tare.cli.comparing import cut_short
-    from tare.cli.run_progress import RunBar
-
-    asked = prepared.experiment
-    bar = RunBar(plan.metric(asked), asked.stopping)
-    try:
-        with bar, enter_interrupts():
-            ended = conclude.execute(
-                prepared,
-                folder,
-                bar,
-                resume=execution.resume,
-                as_root=execution.as_root,
-                teardown=True,
-                spent_s=spent_s(),
-            )
-    except TrialError as error:
-        return "failed", error
-    except TerminatedError as error:
-        raise cut_short(folder, execution) from error
-    except KeyboardInterrupt:
-        if not bar.has_begun:
-            raise
-        return "interrupted", None
-    return ended, None
 
 
 def _more(summary: Summary, out: Path | None) -> str:

@@ -19,9 +19,10 @@ from tare.cli.comparing import (
     differences_in,
     measure,
     prepare,
+    say_evidence,
 )
 from tare.errors import ExperimentError, TrialError
-from tare.findings.known import relative_spread
+from tare.findings.known import figure, relative_spread
 
 if TYPE_CHECKING:
     from tare.cli.lines import Line
@@ -118,7 +119,7 @@ def run_table(
         rows = list(_rows(found))
         failed = failures(results, factor=found[0].factor)
         if "-" not in (wanted.json, wanted.markdown, export):
-            _show(rows, found, lines, results, ended)
+            _show(rows, found, lines, results, ended, failed)
         if wanted.json is not None:
             from tare.cli import verdict
             from tare.cli.trial_json import trial_json
@@ -164,9 +165,9 @@ def _show(
     lines: Sequence[Line],
     results: Results,
     ended: str,
+    failed: Sequence[str],
 ) -> None:
     from tare.cli.verdict import trust
-    from tare.findings.disturbance import failures
 
     say, first = output.out.print, found[0]
     if first.factor == "platform":
@@ -180,8 +181,8 @@ def _show(
     output.print_whole(table)
     for sentence in _line(lines, found):
         say(f"Line    {sentence}")
-    for failed in failures(results, factor=first.factor):
-        say(f"Failed  {failed}")
+    for one in failed:
+        say(f"Failed  {one}")
     say(f"Trust   {trust(results, found)}")
     if ended == "interrupted":
         say(f"Note    stopped by hand after {_counted(len(results.trial_table))}")
@@ -216,12 +217,7 @@ def _rows(found: Sequence[Difference]) -> Iterator[Row]:
 def _own(
     median: Interval, values: FloatArray, d: Difference, versus: str
 ) -> tuple[str, str, str, str]:
-    unit = d.basis.unit
-    if median.low is None or median.high is None:
-        told = units.amount(unit, median.estimate)
-    else:
-        told = units.interval(unit, median.estimate, median.low, median.high)
-    return told, versus, relative_spread(values), str(len(values))
+    return figure(d.basis.unit, median), versus, relative_spread(values), str(len(values))
 
 
 def _word(d: Difference) -> str:
@@ -247,8 +243,7 @@ def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Se
     heads = _heads("workload", reference, metric)
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     for row in rows:
-        cells = [row.name, row.median, row.versus, row.spread, row.n]
-        lines.append([text(c) for c in cells if reference is not None or c is not row.versus])
+        lines.append([text(c) for c in row.cells if reference is not None or c is not row.versus])
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return table + "".join(f"\nFailed: {text(one)}\n" for one in failed)
 
@@ -303,7 +298,6 @@ def _number(text: str) -> float | None:
 def _check_all(results: Results, factor: str) -> None:
     """Raise where something that was asked for has no good trial."""
     from tare.cli.command_line import how_to_see
-    from tare.cli.verdict import evidence
     from tare.findings.disturbance import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
@@ -313,10 +307,8 @@ def _check_all(results: Results, factor: str) -> None:
         why = "; ".join(failures(results, hopeless, factor))
         on = "on" if factor == "platform" else "of"
         hint = f"tare describe platforms {' '.join(hopeless)}"
-        said = evidence(results)
-        if said:
-            output.err.print(said)
+        seen = say_evidence(results)
         raise TrialError(
             f"every trial {on} {listing(hopeless)} failed: {why}",
-            hint if factor == "platform" else how_to_see(why, seen=bool(said)),
+            hint if factor == "platform" else how_to_see(why, seen=seen),
         )

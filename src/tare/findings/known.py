@@ -46,11 +46,7 @@ class Known:
 
     def __str__(self) -> str:
         """Return the figure as it stands in the terminal and on the page."""
-        i = self.interval
-        unit = unit_of(self.metric)
-        if i.low is None or i.high is None:
-            return units.amount(unit, i.estimate)
-        return units.interval(unit, i.estimate, i.low, i.high)
+        return figure(unit_of(self.metric), self.interval)
 
     @property
     def name(self) -> str:
@@ -127,6 +123,13 @@ def interval(values: FloatArray, quantile: float, stopping: Stopping, *, by_hand
         family=1 + len(stopping.also),
         fixed=stopping.trials is not None,
     )
+
+
+def figure(unit: str, i: Interval) -> str:
+    """Write an estimate, with its interval where it has one: ``41.2 ms [39.8, 43.0]``."""
+    if i.low is None or i.high is None:
+        return units.amount(unit, i.estimate)
+    return units.interval(unit, i.estimate, i.low, i.high)
 
 
 def spread(metric: str, values: FloatArray) -> str:
