@@ -30,6 +30,7 @@ from tare.errors import ChangedError, ExperimentError, StoreError
 from tare.execute import folder as folders
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment
+from tare.metrics import tick
 from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
 
@@ -202,6 +203,7 @@ def _decide(made: plan.Plan, progress: execution.Progress) -> execution.Decide:
                 quantile=stopping.quantile,
                 anytime=stopping.anytime,
                 family=len(metrics),
+                tick=tick(metric),
             )
             for metric, some in zip(metrics, values, strict=True)
         }

@@ -29,8 +29,25 @@ _FIRST = {"memory_bytes": "rusage"}
 #: Metrics of which more is better; of all others, which take time or room, less is.
 RATES = frozenset({"throughput"})
 
+#: What isolate's file has of times, and what the kernel tells of memory.
+_ISOLATE_NS, _MEMORY_BYTES = 1e6, 1024.0
+
 
 def ranked(metric: str, sources: Iterable[str]) -> list[str]:
     """Return the sources that a metric has, best first."""
     order = (_FIRST.get(metric, ""), *SOURCES)
     return sorted(sources, key=lambda s: (order.index(s) if s in order else len(order), s))
+
+
+def tick(metric: str, source: str | None = None) -> float | None:
+    """Tell how coarsely a metric is recorded, in its unit; None where only its values tell.
+
+    Counts are exact. CPU time is counted by what counts it on the platform, some by 10 ms.
+    """
+    if metric.endswith("_ns"):
+        if "cpu" in metric:
+            return _ISOLATE_NS if source == "isolate" else None
+        return _ISOLATE_NS if source == "isolate" else 1.0
+    if metric.endswith("_bytes"):
+        return _MEMORY_BYTES if "memory" in metric else 1.0
+    return None if metric in RATES or metric.endswith("_hz") else 0.0

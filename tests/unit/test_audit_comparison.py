@@ -147,7 +147,20 @@ def test_what_has_no_ratio_says_why(values: np.ndarray, more: dict[str, object],
     assert found.refusal is not None
     assert why in found.refusal
     assert found.verdict == "not decided"
-    assert found.doubtful == bool(len(values) == 0 or more)
+    assert (found.difference is not None) == (why == "zero")
+
+
+def test_what_has_no_ratio_has_a_difference() -> None:
+    rng = np.random.default_rng(1)
+    some = [
+        audited({"c": c}, np.round(rng.normal(middle, 1, 60)))
+        for c, middle in (("a", 1.0), ("b", 5.0))
+    ]
+    (found,) = compare_series(some, ("c",), Question())
+    assert found.location is None
+    assert found.difference is not None
+    assert found.difference.low is not None
+    assert 2 < found.difference.low < 4 < (found.difference.high or 0) < 6
 
 
 @pytest.mark.parametrize(

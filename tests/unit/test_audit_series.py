@@ -97,8 +97,9 @@ def test_too_few_values_are_rejected_without_a_crash(n: int) -> None:
 
 def test_constant_values_have_a_verdict_and_no_spread() -> None:
     found = audited(np.full(30, 2.5))
-    assert found.trust.verdict == "TRUST"
-    assert "clock" in found.trust.remarks[0]
+    assert found.trust.verdict == "DOUBT"
+    assert "clock" in found.trust.reasons[0]
+    assert (found.median.estimate, found.median.low) == (2.5, None)
     assert found.cov == 0
     assert found.sd.low is None
 

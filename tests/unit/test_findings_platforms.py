@@ -251,7 +251,7 @@ def test_advice_has_at_most_six_lines_which_stand_first(
 
 def test_where_nothing_is_decided_the_advice_says_so() -> None:
     results = make(
-        Behaviour(mean_ns=200 * MS, spread=0.4),
+        Behaviour(mean_ns=200 * MS, spread=0.3),
         platforms=("bare", "docker", "runc"),
         workers=(1,),
         pinnings=("none", "pinned"),

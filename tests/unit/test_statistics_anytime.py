@@ -76,12 +76,12 @@ def test_is_wider_than_one_look_and_narrows_with_n() -> None:
 
 def test_interval_takes_its_values_from_the_series() -> None:
     values = np.random.default_rng(2).permutation(np.arange(1.0, 101.0))
-    interval = sequence_interval(values)
+    interval = sequence_interval(values, tick=0.0)
     ranks = sequence_ranks(100)
     assert ranks is not None
     assert (interval.low, interval.high) == ranks
     assert interval.estimate == 50.5
-    scaled = sequence_interval(3 * values)
+    scaled = sequence_interval(3 * values, tick=0.0)
     assert (scaled.low, scaled.high) == (3 * ranks[0], 3 * ranks[1])
 
 

@@ -194,9 +194,3 @@ def test_holm_can_take_a_difference_back() -> None:
     assert alone.p < 0.05 < family.p_adjusted
     assert (alone.verdict, family.verdict) == ("slower", "not decided")
     assert family.more_pairs is not None
-
-
-def test_another_interval_can_take_the_place_of_the_fixed_n_one() -> None:
-    wide = compare(np.ones(30), np.full(30, 1.1), interval=lambda d, _: (-1.0, 1.0))
-    assert (wide.low, wide.high) == (pytest.approx(math.exp(-1)), pytest.approx(math.e))
-    assert wide.verdict == "not decided"

@@ -93,7 +93,7 @@ def test_says_how_much_is_missing() -> None:
 
 def test_few_trials_reach_nothing_and_are_told_so() -> None:
     assert reached_precision(np.arange(1.0, 6.0)) is None
-    assert reached_precision(np.linspace(99, 101, 7)) == pytest.approx(0.01)  # ranks 1 and 7
+    assert reached_precision(np.linspace(99, 101, 7), tick=0.0) == pytest.approx(0.01)  # ranks 1, 7
     decision = decide_cell(np.arange(1.0, 6.0), 0.02)
     assert (decision.stop, decision.reached, decision.more_trials) == (False, None, 45)
     assert decide_cell(np.array([]), 0.02).more_trials == FIRST_LOOK
@@ -127,9 +127,22 @@ def test_stability_needs_the_spread_known_too() -> None:
     assert alone < 100 <= both < 200
 
 
-def test_equal_values_are_enough() -> None:
-    decision = decide_cell(np.full(80, 3.0), 0.02, spread_target(0.5))
-    assert (decision.stop, decision.reached) == (True, 0.0)
+def test_equal_values_are_enough_where_the_tick_is_known() -> None:
+    decision = decide_cell(np.full(80, 3.0), 0.02, spread_target(0.5), tick=0.003)
+    assert (decision.stop, decision.reason) == (True, "target")
+    assert decision.reached == pytest.approx(0.001)
+    unknown = decide_cell(np.full(80, 3.0), 0.02, spread_target(0.5))
+    assert (unknown.stop, unknown.reason, unknown.why) == (True, "refused", "coarse")
+    assert unknown.reached is None
+
+
+def test_a_tick_that_is_coarser_than_the_target_ends_it() -> None:
+    values = np.round(np.random.default_rng(1).normal(10, 0.5, 400))
+    decision = decide_cell(values, 0.02)
+    assert (decision.stop, decision.reason, decision.why) == (True, "refused", "coarse")
+    assert decision.refusal is not None
+    assert "10 %" in decision.refusal
+    assert decide_cell(values, 0.2).reason == "target"
 
 
 def test_every_cell_is_decided_by_itself() -> None:

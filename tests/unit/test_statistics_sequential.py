@@ -259,11 +259,18 @@ def test_detectable_change_shrinks_as_pairs_come() -> None:
 
 
 def test_constant_pairs_are_decided_at_once() -> None:
-    same = compare_sequentially(np.full(20, 3.0), np.full(20, 3.0))
+    same = compare_sequentially(np.full(20, 3.0), np.full(20, 3.0), tick=1e-9)
     assert (same.stop, same.comparison.verdict, same.comparison.n) == (True, "same", FIRST_LOOK)
-    slower = compare_sequentially(np.full(20, 3.0), np.full(20, 3.6))
+    slower = compare_sequentially(np.full(20, 3.0), np.full(20, 3.6), tick=1e-9)
     assert (slower.stop, slower.comparison.verdict) == (True, "slower")
     assert slower.comparison.low == pytest.approx(1.2)
+
+
+def test_constant_pairs_decide_nothing_where_the_tick_is_not_known() -> None:
+    for second in (np.full(20, 3.0), np.full(20, 3.6)):
+        found = compare_sequentially(np.full(20, 3.0), second, final=True)
+        assert (found.stop, found.comparison.verdict) == (False, "not decided")
+        assert found.comparison.more_pairs is None
 
 
 def test_a_clock_with_coarse_ticks() -> None:
@@ -271,6 +278,10 @@ def test_a_clock_with_coarse_ticks() -> None:
     ticks = rng.integers(100, 103, (2, 400)).astype(float)
     found = compare_sequentially(*ticks)
     assert (found.stop, found.comparison.verdict) == (True, "same")
+    # A tick of 10 % does not tell equal from 4 % slower.
+    first, second = (np.round(rng.normal(x, 0.3, 300)) for x in (10.0, 10.4))
+    found = compare_sequentially(first, second)
+    assert (found.stop, found.comparison.verdict) == (False, "not decided")
 
 
 @settings(max_examples=40, deadline=None)

@@ -68,5 +68,8 @@ def test_who_depends_on_neighbours_is_worth_less() -> None:
 
 
 def test_equal_values_are_known_at_once() -> None:
-    equal = watched_interval(np.full(12, 5.0))
+    equal = watched_interval(np.full(12, 5.0), tick=0.0)
     assert (equal.low, equal.high) == (5.0, 5.0)
+    unknown = watched_interval(np.full(12, 5.0))
+    assert unknown.low is None
+    assert "clock" in str(unknown.refusal)

@@ -62,7 +62,7 @@ def _pair(c: ComparisonAudit) -> dict[str, Any]:
 def _ratios(audit: Audit) -> Table:
     rows = []
     for c in audit.comparisons:
-        row = {**_pair(c), "verdict": c.verdict if c.location else f"not compared: {c.refusal}"}
+        row = {**_pair(c), "verdict": c.verdict if c.location else words.uncompared(c)}
         if (found := c.location) is not None:
             row |= {
                 "n": found.n,

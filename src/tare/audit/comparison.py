@@ -15,9 +15,12 @@ from tare.audit.question import Question, Tell, silent
 from tare.audit.series import SeriesAudit, thinned
 from tare.errors import InputError
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
+from tare.statistics.course import sample
+from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spread
 from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
+from tare.statistics.ticks import tick_of
 
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000
@@ -50,6 +53,8 @@ class ComparisonAudit:
         The ratio b / a; None where there is none.
     refusal : str or None
         Why there is none.
+    difference : Shift or None
+        b − a in the unit of the values, where they have no ratio.
     spread : SpreadComparison or None
         Of the p10–p90 ranges.
     mean, sd : str or None
@@ -67,6 +72,7 @@ class ComparisonAudit:
     matched: Matched
     location: Comparison | None
     refusal: str | None
+    difference: Shift | None
     spread: SpreadComparison | None
     mean: Word | None
     sd: Word | None
@@ -209,6 +215,7 @@ def _compare(
         matched=matched,
         location=location,
         refusal=refusal,
+        difference=_difference(a, b, matched, question) if refusal else None,
         spread=_spread(matched, question, family.size),
         mean=said["mean"],
         sd=said["sd"],
@@ -224,13 +231,33 @@ def locate(
     if refusal is not None:
         return None, refusal
     first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
+    tick = _tick(a, b)
+    how = question.margin, question.confidence
     if matched.paired:
-        return compare(first, second, question.margin, question.confidence), None
+        return compare(first, second, *how, dependence=matched.dependence, tick=tick), None
     dependence = max(a.dependence, b.dependence)
-    return (
-        compare_unpaired(first, second, question.margin, question.confidence, dependence),
-        None,
-    )
+    return compare_unpaired(first, second, *how, dependence, tick), None
+
+
+def _difference(
+    a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
+) -> Shift | None:
+    """Return the difference where there is no ratio, but values."""
+    if min(len(matched.first), len(matched.second)) == 0 or a.series.defects or b.series.defects:
+        return None
+    first, second = thinned(matched.first, MOST_COMPARED), thinned(matched.second, MOST_COMPARED)
+    if has_ratio(first, second):
+        return None
+    of, tick = question.confidence, _tick(a, b)
+    if matched.paired:
+        return paired_shift(first, second, of, dependence=matched.dependence, tick=tick)
+    dependence = max(a.dependence, b.dependence)
+    return unpaired_shift(first, second, of, dependence=dependence, tick=tick)
+
+
+def _tick(a: SeriesAudit, b: SeriesAudit) -> float | None:
+    """Tick of the clock that both were timed with, before trials were averaged."""
+    return tick_of(np.concatenate([sample(s.series.values) for s in (a, b)]))
 
 
 def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> str | None:

@@ -125,6 +125,13 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         "paired": c.matched.how,
         "because": c.matched.because,
         "refusal": c.refusal,
+        "difference": None
+        if c.difference is None
+        else {
+            "estimate": _number(c.difference.middle),
+            "ci": _pair(c.difference.low, c.difference.high),
+            "p": _number(c.difference.p),
+        },
         "spread": None
         if spread is None
         else {

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.audit.trials import Trials
+from tare.statistics.shift import FEWEST_INDEPENDENT, pair_dependence
 from tare.statistics.statistic import FloatArray
 
 #: With fewer common blocks than this a paired interval does not exist.
@@ -27,6 +28,9 @@ class Matched:
         Why so, as a sentence.
     blocks : array or None
         Of each pair, where paired by block.
+    dependence : float or None
+        Pairs that are worth one independent pair, where paired: nobody knows here whether coins
+        were flipped for the order within blocks, so that what neighbours share does not cancel.
     """
 
     first: FloatArray
@@ -34,6 +38,7 @@ class Matched:
     how: str
     because: str
     blocks: np.ndarray | None = None
+    dependence: float | None = None
 
     @property
     def paired(self) -> bool:
@@ -73,7 +78,7 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     left_out = len(np.union1d(first.block, second.block)) - len(common)
     rest = f"; {left_out} blocks that only one has are left out" if left_out else ""
     means = _means(first, common), _means(second, common)
-    return Matched(*means, "by block", f"Paired by block{rest}.", common)
+    return _paired(*means, "by block", f"Paired by block{rest}.", common)
 
 
 def _means(trials: Trials, common: np.ndarray) -> FloatArray:
@@ -104,4 +109,21 @@ def _by_order(first: Trials, second: Trials) -> Matched:
         else ""
     )
     values = first.values[one], second.values[two]
-    return Matched(*values, "by order", f"Paired with the neighbour in time.{caution}")
+    return _paired(*values, "by order", f"Paired with the neighbour in time.{caution}")
+
+
+def _paired(
+    first: FloatArray,
+    second: FloatArray,
+    how: str,
+    because: str,
+    blocks: np.ndarray | None = None,
+) -> Matched:
+    """Count what pairs share with the pairs before them."""
+    n, dependence = len(first), pair_dependence(first, second)
+    if n < FEWEST_INDEPENDENT * dependence:
+        because += (
+            f" Their differences are autocorrelated or few: {n} pairs count as about "
+            f"{n / dependence:.0f} independent ones, {FEWEST_INDEPENDENT} are needed."
+        )
+    return Matched(first, second, how, because, blocks, dependence)

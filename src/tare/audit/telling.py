@@ -26,6 +26,17 @@ _NUMBER = re.compile(r"[+−-]?\d[\d.,]*(?:e[+-]?\d+)?")
 T = TypeVar("T")
 
 
+def uncompared(c: ComparisonAudit) -> str:
+    """Tell why there is no ratio, and the difference where there is one."""
+    told, d = f"not compared: {c.refusal}", c.difference
+    if d is None:
+        return told
+    middle, *ends = (
+        told_quantity(x, c.first.series.unit) for x in (d.middle, d.low, d.high) if x is not None
+    )
+    return f"{told}; difference {middle}" + (f" [{', '.join(ends)}]" if ends else "")
+
+
 def told_quantity(value: float, unit: str | None, digits: int = 4) -> str:
     """Write a value with its unit; times in whichever of s, ms, µs and ns reads best."""
     if math.isnan(value):

@@ -157,7 +157,7 @@ def _ratio(c: ComparisonAudit) -> str:
 
 def _verdict(c: ComparisonAudit) -> str:
     if c.location is None:
-        return f"not compared: {c.refusal}"
+        return words.uncompared(c)
     if c.location.verdict == "not decided" and c.location.more_pairs:
         return f"not decided (about {counted(c.location.more_pairs, 'more trial')} each)"
     return c.verdict

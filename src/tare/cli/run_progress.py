@@ -14,7 +14,7 @@ from tare.execute import Outcome
 from tare.experiment import Cell, Stopping
 from tare.experiment_file.kinds import quantile_name
 from tare.findings.phrasing import percent, share, unit_of
-from tare.metrics import ranked
+from tare.metrics import ranked, tick
 from tare.statistics.looks import FIRST_LOOK
 from tare.statistics.statistic import FloatArray
 
@@ -70,12 +70,12 @@ class RunBar(Bar):
         """Return estimate and interval; before there is one, estimate and range."""
         from tare.statistics.watched import watched_interval
 
-        values = self._series()
+        source, values = self._series()
         if not len(values):
             return f"n = {self._good}"
         q = self._stopping.quantile
         name = "" if q == 0.5 else f"{quantile_name(q)} "
-        found = watched_interval(values, q)
+        found = watched_interval(values, q, tick(self._metric, source))
         reached = found.half_width
         if found.low is None or found.high is None or reached is None:
             ends = (found.estimate, float(values.min()), float(values.max()))
@@ -96,8 +96,8 @@ class RunBar(Bar):
             return f"{n} of at least {FIRST_LOOK}" if err.width >= WIDE else f"{n}"
         return f"{n}" if wanted is None else f"{n} of {wanted}"
 
-    def _series(self) -> FloatArray:
-        """Return the values on the best source that all trials have, as they are told at last."""
+    def _series(self) -> tuple[str | None, FloatArray]:
+        """Return the best source that all trials have, and its values, as they are told at last."""
         common = [s for s, values in self._values.items() if len(values) == self._good]
         source = next(iter(ranked(self._metric, common)), None)
-        return np.array([] if source is None else self._values[source])
+        return source, np.array([] if source is None else self._values[source])

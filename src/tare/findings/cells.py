@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tare import plan
+from tare import metrics, plan
 from tare.experiment import Stopping
 from tare.findings import known
 from tare.findings.phrasing import listing, unit_of
 from tare.metrics import RATES
 from tare.results import Results
 from tare.statistics.intervals import Interval
+from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
 
 IntArray = NDArray[np.int_]
@@ -38,6 +39,11 @@ class Basis:
     def unit(self) -> str:
         """Unit of the values."""
         return unit_of(self.metric)
+
+    @property
+    def tick(self) -> float | None:
+        """What is known of the clock's tick."""
+        return metrics.tick(self.metric, self.source)
 
     def __str__(self) -> str:
         return f"{self.metric} ({self.source})"
@@ -112,6 +118,11 @@ class Pair:
         """Value of each trial: the mean over its workers."""
         return self.first.mean(axis=1), self.second.mean(axis=1)
 
+    @property
+    def has_ratio(self) -> bool:
+        """Whether all values of both are above zero."""
+        return has_ratio(self.first, self.second)
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -128,11 +139,15 @@ class Cell:
     stopping: Stopping
     #: Whether somebody who watched ended it.
     by_hand: bool
+    #: What is known of the clock's tick.
+    tick: float | None
 
     @property
     def median(self) -> Interval:
         """Median of the trial values, with the interval that holds in spite of the looks."""
-        return known.interval(self.trial_values, 0.5, self.stopping, by_hand=self.by_hand)
+        return known.interval(
+            self.trial_values, 0.5, self.stopping, by_hand=self.by_hand, tick=self.tick
+        )
 
     @property
     def n(self) -> int:
@@ -185,6 +200,7 @@ class Cells:
                     within=None if pd.isna(variance) else float(np.sqrt(variance)),
                     stopping=self.results.experiment.stopping,
                     by_hand=self.results.by_hand,
+                    tick=self.basis.tick,
                 )
             )
         return cells
@@ -241,6 +257,10 @@ class Cells:
         ]
         # Cells that never met in a block, as after an interruption, cannot be compared.
         return [pair for pair in made if len(pair.first)]
+
+    def ratios(self, factor: str, reference: str | None = None) -> list[Pair]:
+        """Those of :meth:`pairs` whose values have ratios: all of them are above zero."""
+        return [pair for pair in self.pairs(factor, reference) if pair.has_ratio]
 
 
 @lru_cache(maxsize=4)

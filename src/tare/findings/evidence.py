@@ -7,16 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from tare.findings.cells import Basis, Cell, Pair
+from tare import units
+from tare.findings.cells import Basis, Cell, Cells, Pair
 from tare.findings.finding import Column, Estimate, Table
+from tare.findings.phrasing import at_levels
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, range_interval
+from tare.statistics.shift import paired_shift
 from tare.statistics.spread import SpreadComparison
 
 LOCATION_METHOD = (
     "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
 )
 SPREAD_METHOD = "ratio of p10–p90 ranges on common blocks, percentile bootstrap of blocks"
+
+
+def without_ratio(pairs: Sequence[Pair], cells: Cells) -> str | None:
+    """Tell the differences of what has no ratio, since some values are zero; None: all have one."""
+    basis = cells.basis
+    told = [_difference(pair, cells) for pair in pairs if not pair.has_ratio]
+    if not told:
+        return None
+    more = f" and {len(told) - 6} more" if told[6:] else ""
+    return (
+        f"No ratio of {basis}, because some values are 0. Differences: {'; '.join(told[:6])}{more}."
+    )
+
+
+def _difference(pair: Pair, cells: Cells) -> str:
+    basis = cells.basis
+    found = paired_shift(*pair.trial_values, tick=basis.tick)
+    if found.low is None or found.high is None:
+        amount = units.amount(basis.unit, found.middle)
+    else:
+        amount = units.interval(basis.unit, found.middle, found.low, found.high)
+    others = [f for f in cells.varied if f != pair.factor]
+    at = f" at {at_levels(pair.levels, others)}" if others else ""
+    return f"{pair.level} − {pair.reference}{at}: {amount}"
 
 
 def level_columns(factors: Sequence[str]) -> tuple[Column, ...]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from tare.findings import emulation
 from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, directions
+from tare.findings.evidence import without_ratio
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import (
     at_levels,
@@ -200,8 +201,8 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     pairs = [p for p in cells.pairs(factor, reference) if p.reference == reference]
     if not pairs:
         return _nothing_shared(results, factor, reference)
-    if any((p.first <= 0).any() or (p.second <= 0).any() for p in pairs):
-        return f"Nothing is compared, because some values of {basis} are 0, which has no ratio."
+    if refused := without_ratio(pairs, cells):
+        return f"Nothing is compared. {refused}"
     alone = results.trial_table.drop_duplicates("cell")
     level = confidence(int((alone[factor].astype(str) != reference).sum()))
     spreads, _ = compare_spreads(
@@ -235,11 +236,11 @@ def _difference(
     asked, (first, second) = results.experiment, pair.trial_values
     looked = asked.stopping.trials is None
     if looked:
-        found = _sequential(results, first, second, level)
+        found = _sequential(results, first, second, level, basis.tick)
         comparison, looks = found.comparison, found.looks
         how = f"after {counted(len(looks), 'look')}" if looks else "before the first look"
     else:
-        comparison, looks = compare(first, second, asked.margin, level), ()
+        comparison, looks = compare(first, second, asked.margin, level, tick=basis.tick), ()
         how = "fixed beforehand"
     if pair.levels_of is not None:
         apart = compare(first[pair.level_rows], second[pair.level_rows], asked.margin, level)
@@ -288,14 +289,15 @@ _FIXED = f"{_PAIRED}signed-rank interval"
 
 
 def _sequential(
-    results: Results, first: FloatArray, second: FloatArray, level: float
+    results: Results, first: FloatArray, second: FloatArray, level: float, tick: float | None
 ) -> Sequential:
     """Compare as the stopping rule did; where it was cut short, spend what error is left."""
     asked = results.experiment
-    found = compare_sequentially(first, second, asked.margin, level, asked.stopping.gate)
+    asked_for = (first, second, asked.margin, level, asked.stopping.gate)
+    found = compare_sequentially(*asked_for, tick=tick)
     if found.stop or not _over(results):
         return found
-    return compare_sequentially(first, second, asked.margin, level, asked.stopping.gate, final=True)
+    return compare_sequentially(*asked_for, final=True, tick=tick)
 
 
 def _over(results: Results) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tare import units
+from tare import metrics, units
 from tare.experiment import Stopping
 from tare.experiment_file.kinds import quantile_name
 from tare.findings.phrasing import metric_name, percent, unit_of
@@ -95,12 +95,20 @@ def know(
         Another than was asked for.
     """
     wanted = stopping.quantile if quantile is None else quantile
-    found = interval(values, wanted, stopping, by_hand=by_hand)
+    tick = metrics.tick(metric, source)
+    found = interval(values, wanted, stopping, by_hand=by_hand, tick=tick)
     why, refusal = unsteady(values, stopping.precision, wanted)
     return Known(metric, source, wanted, found, why, refusal)
 
 
-def interval(values: FloatArray, quantile: float, stopping: Stopping, *, by_hand: bool) -> Interval:
+def interval(
+    values: FloatArray,
+    quantile: float,
+    stopping: Stopping,
+    *,
+    by_hand: bool,
+    tick: float | None = None,
+) -> Interval:
     """Return the interval of a quantile that holds however the series ended.
 
     Parameters
@@ -112,16 +120,19 @@ def interval(values: FloatArray, quantile: float, stopping: Stopping, *, by_hand
         What was asked: all metrics of it have to hold together.
     by_hand : bool
         Whether somebody who watched it ended it.
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.metrics.tick`.
     """
     # Who compares watches the ratio.
     if by_hand and stopping.compare is None:
-        return watched_interval(values, quantile)
+        return watched_interval(values, quantile, tick)
     return interval_at_stop(
         values,
         quantile,
         anytime=stopping.anytime,
         family=1 + len(stopping.also),
         fixed=stopping.trials is not None,
+        tick=tick,
     )
 
 

@@ -66,7 +66,7 @@ def ladders(cells: Cells) -> list[Ladder]:
     if len(counts) < 2:
         return []
     found: dict[tuple[tuple[str, str], ...], list[Step]] = {}
-    for i, pair in enumerate(cells.pairs("workers", str(counts[0]))):
+    for i, pair in enumerate(cells.ratios("workers", str(counts[0]))):
         step = _step(pair, cells.results, i)
         found.setdefault(tuple(pair.levels.items()), []).append(step)
     return [
@@ -82,7 +82,9 @@ def _step(pair: Pair, results: Results, number: int) -> Step:
         *pair.within_sessions, experiment.parallel_growth, seed=experiment.seed + number
     )
     state = _state(shift, growth, experiment.parallel_shift, experiment.parallel_growth)
-    more = max(_more(shift, experiment.parallel_shift), _more(growth, experiment.parallel_growth))
+    more = max(
+        _more(shift, experiment.parallel_shift) or 1, _more(growth, experiment.parallel_growth) or 1
+    )
     return Step(
         workers=int(pair.level),
         pair=pair,
@@ -93,7 +95,7 @@ def _step(pair: Pair, results: Results, number: int) -> Step:
     )
 
 
-def _more(c: Comparison | SpreadComparison, most: float) -> int:
+def _more(c: Comparison | SpreadComparison, most: float) -> int | None:
     """Further pairs after which the interval is no wider than what is allowed."""
     if c.low is None or c.high is None:
         return c.more_pairs or 1

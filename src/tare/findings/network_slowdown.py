@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tare.findings.cells import Pair, directions
-from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
+from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.network_cells import FACTOR, Level, Networks, applies, carried, networks_of
 from tare.findings.phrasing import at_levels, change_interval, counted, listing, percent
@@ -70,7 +70,11 @@ def slowdowns(networks: Networks) -> tuple[Slowed, ...]:
             (networks.largest, p) for p in _pairs(networks, networks.largest) if p.level in buckets
         ]
     levels = {r.level.text: r.level for _, r in networks.rungs}
-    found = compare_family([p.trial_values for _, p in pairs], networks.results.experiment.margin)
+    found = compare_family(
+        [p.trial_values for _, p in pairs],
+        networks.results.experiment.margin,
+        tick=networks.cells.basis.tick,
+    )
     return tuple(
         Slowed(levels[p.level], beside, p, c) for (beside, p), c in zip(pairs, found, strict=True)
     )
@@ -78,7 +82,7 @@ def slowdowns(networks: Networks) -> tuple[Slowed, ...]:
 
 def _pairs(networks: Networks, beside: Level) -> list[Pair]:
     """Give the pairs with one level, in the order of the ladders."""
-    pairs = networks.cells.pairs(FACTOR, beside.text)
+    pairs = networks.cells.ratios(FACTOR, beside.text)
     order = [r.cell.levels for _, r in networks.rungs]
     return sorted(
         (p for p in pairs if p.reference == beside.text),
@@ -94,8 +98,9 @@ def find(results: Results) -> Finding | None:
     if isinstance(networks, str):
         return uncompared(_DESCRIPTION, networks)
     some = slowdowns(networks)
+    ratioless = without_ratio(networks.cells.pairs(FACTOR, networks.reference.text), networks.cells)
     if not some:
-        return uncompared(_DESCRIPTION, nothing(networks))
+        return uncompared(_DESCRIPTION, ratioless or nothing(networks))
     first = [s for s in some if s.beside == networks.reference]
     answer = f"Beside {networks.reference.name}: {listing(_clauses(first, networks))}."
     missing = too_few(some)
@@ -110,7 +115,7 @@ def find(results: Results) -> Finding | None:
             ratio_estimate(s.pair, s.comparison, f"slowdown beside {s.beside.text}") for s in some
         ),
         tables=tuple(_tables(some, networks)),
-        caveats=(_CARRIED,) if carried(results) else (),
+        caveats=tuple(filter(None, [_CARRIED if carried(results) else None, ratioless])),
         charts=("network_slowdown", "network_values"),
     )
 

@@ -6,7 +6,7 @@ import msgspec
 
 from tare.findings import emulation
 from tare.findings.cells import Basis, Cells, cells_of, directions, worded
-from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
+from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, percent
 from tare.findings.platform_cells import cost_basis
@@ -37,8 +37,9 @@ def find(results: Results) -> Finding | None:
     margin = results.experiment.margin
     compared = compare_locations(cells, "platform", margin)
     apart, emulated = emulation.note(results), emulation.table(cells)
+    ratioless = without_ratio(cells.pairs("platform"), cells)
     if not compared:
-        why = apart or "No platform has cells that bare has too."
+        why = apart or ratioless or "No platform has cells that bare has too."
         finding = uncompared(_DESCRIPTION, f"Nothing is compared: {why}" if apart else why)
         return msgspec.structs.replace(finding, tables=(emulated,) if emulated else ())
     telling = location_telling(cells, margin)
@@ -57,7 +58,7 @@ def find(results: Results) -> Finding | None:
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
         tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
-        caveats=tuple(filter(None, [_unmatched(cells, compared)])),
+        caveats=tuple(filter(None, [_unmatched(cells, compared), ratioless])),
         charts=("overhead",),
     )
 
@@ -95,8 +96,8 @@ def _unmatched(cells: Cells, compared: Compared) -> str | None:
 
 def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
     """Compare trial values with those at the factor's reference; Holm over all comparisons."""
-    pairs = cells.pairs(factor)
-    found = compare_family([p.trial_values for p in pairs], margin)
+    pairs = cells.ratios(factor)
+    found = compare_family([p.trial_values for p in pairs], margin, tick=cells.basis.tick)
     return list(zip(pairs, found, strict=True))
 
 

@@ -15,7 +15,8 @@ from tare.experiment import Cell
 from tare.findings.cells import REFERENCES
 from tare.findings.phrasing import at_levels, change_interval, counted
 from tare.journal import StopReason, StopWhy
-from tare.plan import Plan
+from tare.metrics import tick
+from tare.plan import Plan, metric
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
 
@@ -109,6 +110,7 @@ class _Rule:
 
     def __init__(self, made: Plan, pairs: Sequence[tuple[Cell, Cell]]) -> None:
         self._experiment = made.experiment
+        self._tick = tick(metric(made.experiment))
         self._confidence = confidence(len(pairs))
         self._last: dict[tuple[int, int], Sequential] = {}
         #: Whether anything new was looked at since this was last asked.
@@ -136,7 +138,9 @@ class _Rule:
         if not len(first) or min(first.min(), second.min()) <= 0:
             return None
         stopping, margin = self._experiment.stopping, self._experiment.margin
-        last = compare_sequentially(first, second, margin, self._confidence, stopping.gate)
+        last = compare_sequentially(
+            first, second, margin, self._confidence, stopping.gate, tick=self._tick
+        )
         self._last[key], self._looked = last, True
         return last
 

@@ -18,6 +18,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
+from tare.statistics.shift import has_ratio
 
 _DESCRIPTION = Description(
     name="parallelism_check",
@@ -130,7 +131,8 @@ def _end_drift(cell: Cell, cells: Cells) -> Comparison | None:
         return None
     middle = s[(s["iteration"] < last) & (s["iteration"] > first)].groupby("trial")["value"].mean()
     end = s[s["iteration"] == last].groupby("trial")["value"].mean()
-    return compare(middle.to_numpy(float), end.to_numpy(float), cells.results.experiment.margin)
+    pair = middle.to_numpy(float), end.to_numpy(float)
+    return compare(*pair, cells.results.experiment.margin) if has_ratio(*pair) else None
 
 
 def _row(

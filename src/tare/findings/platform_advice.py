@@ -141,9 +141,11 @@ def _no_worse(best: str, results: Results) -> list[str]:
     basis = cost_basis(results)
     if isinstance(basis, str):
         return []
-    pairs = cells_of(results, basis).pairs("platform", best)
+    pairs = cells_of(results, basis).ratios("platform", best)
     pairs = [p for p in pairs if p.reference == best and p.level != reference_of(results)]
-    found = compare_family([p.trial_values for p in pairs], results.experiment.margin)
+    found = compare_family(
+        [p.trial_values for p in pairs], results.experiment.margin, tick=basis.tick
+    )
     worse = "faster" if basis.metric in RATES else "slower"
     shown = {p.level for p, c in zip(pairs, found, strict=True) if c.verdict.startswith(worse)}
     return [name for name in dict.fromkeys(p.level for p in pairs) if name not in shown]

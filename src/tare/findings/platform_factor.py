@@ -16,6 +16,7 @@ from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_cos
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
+from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
 
 _DESCRIPTION = Description(
@@ -103,7 +104,7 @@ def _changes(cells: Cells, factor: str) -> Iterator[Change]:
         if len(known) < len(four):
             continue
         first, second = _common(cells.basis, known)
-        if len(first):
+        if len(first) and has_ratio(first, second):
             others = {f: v for f, v in cell.levels.items() if f not in ("platform", factor)}
             trials = tuple(t for c in known for t in c.trials)
             yield Change(platform, factor, reference, level, others, first, second, trials)

@@ -195,7 +195,7 @@ Pairs = tuple[tuple[float, float] | None, float]
 
 def _pairs(metric: str, before: Sequence[Take], after: Sequence[Take]) -> Pairs:
     """Return the hull of the intervals over all pairs of takes, in logs, and the largest p."""
-    from tare.statistics.rank_sum import rank_sum_interval
+    from tare.statistics.brunner_munzel import brunner_munzel_interval
 
     hull: tuple[float, float] | None = (math.inf, -math.inf)
     largest = 0.0
@@ -203,7 +203,7 @@ def _pairs(metric: str, before: Sequence[Take], after: Sequence[Take]) -> Pairs:
         for other in after:
             a, b = np.log(np.array(one[metric])), np.log(np.array(other[metric]))
             largest = max(largest, _p(a, b))
-            found = rank_sum_interval(a, b)
+            found = brunner_munzel_interval(a, b)
             if found is None:
                 hull = None
             elif hull is not None:

@@ -27,6 +27,8 @@ _FUNCTIONS = {
     "expected_curve": "confirm",
     "compare": "comparison",
     "compare_unpaired": "comparison",
+    "paired_shift": "shift",
+    "unpaired_shift": "shift",
     "compare_family": "comparison",
     "cliffs_delta": "comparison",
     "holm": "comparison",

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.intervals import Interval
+from tare.statistics.intervals import Interval, widened
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Trials that the mixture's prior is worth. It sets the n at which the sequence is narrowest
@@ -59,7 +59,9 @@ def sequence_ranks(n: int, q: float = 0.5, confidence: float = 0.95) -> tuple[in
     return (low, high) if low >= 1 and high <= n else None
 
 
-def sequence_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.95) -> Interval:
+def sequence_interval(
+    values: FloatArray, q: float = 0.5, confidence: float = 0.95, tick: float | None = None
+) -> Interval:
     """Interval of a quantile that may be looked at after every trial.
 
     Parameters
@@ -71,6 +73,8 @@ def sequence_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.
         The quantile; the median by default.
     confidence : float
         That the quantile lies within the intervals at all n.
+    tick : float, optional
+        As for :func:`tare.statistics.intervals.quantile_interval`.
 
     Returns
     -------
@@ -86,7 +90,7 @@ def sequence_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.
         return Interval(estimate, None, None, confidence, method, n, refusal)
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])
-    return Interval(estimate, low, high, confidence, method, n)
+    return widened(Interval(estimate, low, high, confidence, method, n), values, tick)
 
 
 def _sequence_needs(q: float, confidence: float) -> int:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from scipy import stats
 
+from tare.errors import InputError
 from tare.registry import Description, Parameter
-from tare.statistics.rank_sum import rank_sum_interval, rank_sum_p
-from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
+from tare.statistics.dependence_rows import padded
+from tare.statistics.shift import (
+    FEWEST_INDEPENDENT,
+    Shift,
+    has_ratio,
+    paired_shift,
+    unpaired_shift,
+)
 from tare.statistics.statistic import FloatArray, Statistic
 
 Verdict = Literal[
@@ -20,10 +27,8 @@ Verdict = Literal[
     "not decided",
 ]  # fmt: skip
 
-#: An interval of the Hodges–Lehmann median: (log-ratios, confidence) → bounds, or None where n is
-#: too small. :func:`signed_rank_interval` is the one for a fixed n; a sequential one fits here too.
-PairedInterval = Callable[[FloatArray, float], tuple[float, float] | None]
-
+#: Times the widening: pairs from which a widened signed-rank interval exists.
+_RANKS_NEED = 8
 #: Standard normal quantile of the power that "detectable" means: 80 %.
 _POWER = float(stats.norm.ppf(0.8))
 
@@ -57,6 +62,9 @@ class Comparison:
         smaller, −1 to 1.
     median_ratio : float
         Ratio of the medians; differs from ``ratio`` where there are separated modes.
+    tick : float or None
+        Of the clock, relative to the median of the first; the interval allows for it. None where
+        all values are equal, so that it cannot be seen.
     """
 
     ratio: float
@@ -71,6 +79,7 @@ class Comparison:
     detectable: float | None
     cliffs_delta: float
     median_ratio: float
+    tick: float | None = 0.0
 
 
 def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
@@ -120,14 +129,22 @@ def judge(low: float | None, high: float | None, margin: float, *, different: bo
     return "same" if same else "not decided"
 
 
-def further(n: int, log_half_width: float, margin: float) -> int:
+def further(n: int, log_half_width: float, margin: float, tick: float = 0.0) -> int | None:
     """Further pairs after which any effect is decided.
 
     An interval no wider than the margin either excludes 1 or lies inside the margin. Widths
-    shrink with the root of n; the observed effect is not looked at.
+    shrink with the root of n, but for what the clock's tick (relative to the values) has of them;
+    the observed effect is not looked at.
+
+    Returns
+    -------
+    int or None
+        None where the tick is too coarse for any number of pairs.
     """
-    needed = n * (2 * log_half_width / math.log1p(margin)) ** 2
-    return max(1, math.ceil(needed) - n)
+    room = math.log1p(margin) / 2 - tick
+    if room <= 0:
+        return None
+    return max(1, math.ceil(n * (max(log_half_width - tick, 0.0) / room) ** 2) - n)
 
 
 def detectable_change(log_half_width: float, confidence: float) -> float:
@@ -141,7 +158,9 @@ def compare(
     second: FloatArray,
     margin: float = 0.02,
     confidence: float = 0.95,
-    interval: PairedInterval = signed_rank_interval,
+    *,
+    dependence: float | None = None,
+    tick: float | None = None,
 ) -> Comparison:
     """Compare two cells by the values of their trials in common blocks.
 
@@ -153,22 +172,33 @@ def compare(
         Relative difference of practical importance.
     confidence : float
         Of the interval.
-    interval : callable
-        How the interval of the log-ratios' Hodges–Lehmann median is made.
+    dependence : float, optional
+        Pairs that are worth one independent pair (:func:`tare.statistics.shift.pair_dependence`),
+        where nobody knows whether a coin flip chose the order within each block. Not decided below
+        ten independent pairs.
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
 
     Returns
     -------
     Comparison
         As a family of one; see :func:`compare_family`.
+
+    Raises
+    ------
+    InputError
+        If some values are not positive: they have a difference, but no ratio; see
+        :func:`tare.statistics.shift.paired_shift`.
     """
-    # A clock that counts in ticks sees nothing of what is shorter: of that there is no ratio.
-    seen = (first > 0) & (second > 0)
-    if seen.any():
-        first, second = first[seen], second[seen]
-    d = np.log(second) - np.log(first)
-    shift = hodges_lehmann(d)
-    bounds = interval(d, confidence)
-    return _conclude(first, second, shift, bounds, signed_rank_p(d), margin, confidence)
+    require_ratios(first, second)
+    shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
+    found = conclude(first, second, shift, margin, confidence)
+    if shift.low is None and dependence is not None:
+        # Widened as much, the ranks of fewer pairs lie outside of them.
+        widened = _RANKS_NEED * float(padded(np.array(dependence), len(first)))
+        needed = math.ceil(max(FEWEST_INDEPENDENT * dependence, widened))
+        return replace(found, more_pairs=max(1, needed - len(first)))
+    return found
 
 
 def compare_unpaired(
@@ -177,18 +207,19 @@ def compare_unpaired(
     margin: float = 0.02,
     confidence: float = 0.95,
     dependence: float = 1.0,
+    tick: float | None = None,
 ) -> Comparison:
     """Compare two series that share no blocks, such as those of two files.
 
     Whatever changed between the two measurements counts as a difference of the two: only
-    interleaved trials tell them apart.
+    interleaved trials tell them apart. Spread and shape of the two may differ.
 
     Parameters
     ----------
     first : array, shape (m,)
     second : array, shape (n,)
         Positive trial values.
-    margin, confidence : float
+    margin, confidence, tick : float
         As for :func:`compare`.
     dependence : float
         Trials that are worth one independent trial, the larger of the two series; widens the
@@ -198,56 +229,73 @@ def compare_unpaired(
     -------
     Comparison
         Its ``n`` is the smaller of m and n, and ``more_pairs`` further trials of each.
+
+    Raises
+    ------
+    InputError
+        If some values are not positive.
     """
-    found = rank_sum_interval(np.log(first), np.log(second), confidence, dependence)
-    p = rank_sum_p(first, second, dependence)
-    if found is None:
-        shift, bounds = float(np.median(np.subtract.outer(np.log(second), np.log(first)))), None
-    else:
-        shift, bounds = found[0], found[1:]
-    return _conclude(first, second, shift, bounds, p, margin, confidence)
+    require_ratios(first, second)
+    shift = unpaired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
+    return conclude(first, second, shift, margin, confidence)
 
 
-def _conclude(
-    first: FloatArray,
-    second: FloatArray,
-    shift: float,
-    bounds: tuple[float, float] | None,
-    p: float,
-    margin: float,
-    confidence: float,
+def require_ratios(first: FloatArray, second: FloatArray) -> None:
+    """Refuse values that have no ratio."""
+    if not has_ratio(first, second):
+        raise InputError(
+            "a ratio needs values above zero, and some are zero or below",
+            "compare their differences: paired_shift(first, second), or unpaired_shift",
+        )
+
+
+def conclude(
+    first: FloatArray, second: FloatArray, shift: Shift, margin: float, confidence: float
 ) -> Comparison:
-    n = min(len(first), len(second))
-    low, high = (None, None) if bounds is None else (math.exp(bounds[0]), math.exp(bounds[1]))
-    half = None if bounds is None else (bounds[1] - bounds[0]) / 2
-    verdict = judge(low, high, margin, different=p < 1 - confidence)
-    undecided = verdict == "not decided" and half is not None and math.isfinite(half)
-    return Comparison(
-        ratio=math.exp(shift),
+    """Judge the shift between the logarithms of two samples as a ratio.
+
+    Parameters
+    ----------
+    first, second : array
+        Positive trial values.
+    shift : Shift
+        Of their logarithms.
+    margin, confidence : float
+        As for :func:`compare`.
+    """
+    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
+    half = None if shift.low is None or shift.high is None else (shift.high - shift.low) / 2
+    middle = float(np.median(first))
+    found = Comparison(
+        ratio=math.exp(shift.middle),
         low=low,
         high=high,
         confidence=confidence,
-        p=p,
-        p_adjusted=p,
-        n=n,
-        verdict=verdict,
-        more_pairs=further(n, half, margin) if undecided and half is not None else None,
+        p=shift.p,
+        p_adjusted=shift.p,
+        n=min(len(first), len(second)),
+        verdict="not decided",
+        more_pairs=None,
         detectable=None if half is None else detectable_change(half, confidence),
         cliffs_delta=cliffs_delta(first, second),
-        median_ratio=float(np.median(second) / np.median(first)),
+        median_ratio=float(np.median(second)) / middle,
+        tick=None if shift.tick is None else shift.tick / middle,
     )
+    return adjust(found, shift.p, margin)
 
 
 def compare_family(
     pairs: Sequence[tuple[FloatArray, FloatArray]],
     margin: float = 0.02,
     confidence: float = 0.95,
+    tick: float | None = None,
 ) -> list[Comparison]:
     """Compare many pairs of cells that answer one question; Holm holds the error of all.
 
     Parameters
     ----------
     pairs : sequence of (array, array)
+    margin, confidence, tick : float
         As for :func:`compare`.
 
     Returns
@@ -256,7 +304,7 @@ def compare_family(
         In the same order. At most ``1 − confidence`` of such families have any verdict
         ``slower`` or ``faster`` where nothing differs.
     """
-    alone = [compare(a, b, margin, confidence) for a, b in pairs]
+    alone = [compare(a, b, margin, confidence, tick=tick) for a, b in pairs]
     adjusted = holm([c.p for c in alone])
     return [adjust(c, p, margin) for c, p in zip(alone, adjusted, strict=True)]
 
@@ -267,7 +315,7 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
     verdict = judge(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
     more = c.more_pairs
     if verdict == "not decided" and c.low and c.high and math.isfinite(c.high / c.low):
-        more = further(c.n, math.log(c.high / c.low) / 2, margin)
+        more = further(c.n, math.log(c.high / c.low) / 2, margin, c.tick or 0.0)
     return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
 
 
@@ -287,5 +335,12 @@ UNIT = Statistic(
         ),
         source="Hodges and Lehmann 1963; Holm 1979; Cliff 1993",
     ),
-    methods=(compare, compare_unpaired, compare_family, judge, cliffs_delta, holm),
+    methods=(
+        compare,
+        compare_unpaired,
+        compare_family,
+        judge,
+        cliffs_delta,
+        holm,
+    ),
 )

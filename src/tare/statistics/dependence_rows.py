@@ -24,14 +24,23 @@ def dependence_times(rows: FloatArray, certain: float = 1.0) -> FloatArray:
     -------
     array, shape (m,)
     """
+    return padded(unpadded_times(rows, certain), rows.shape[1])
+
+
+def padded(tau: FloatArray, n: int) -> FloatArray:
+    """Make dependence times as long as a series of n values may hide that they are."""
+    return tau * (1 + 8 * tau / n)
+
+
+def unpadded_times(rows: FloatArray, certain: float = 1.0) -> FloatArray:
+    """Dependence times as estimated; see :func:`dependence_times`."""
     m, n = rows.shape
     rho = _autocorrelations(rows)
     pairs = rho[:, : n // 2 * 2].reshape(m, -1, 2).sum(axis=2)
     # Geyer's initial positive sequence: up to the first pair that is not positive.
     ended = np.maximum.accumulate(pairs <= 0, axis=1)
     times = np.maximum(1.0, 2 * np.where(ended, 0.0, pairs).sum(axis=1) - 1)
-    tau = np.where(rho[:, 1] > certain / np.sqrt(n), times, 1.0)
-    return np.asarray(tau * (1 + 8 * tau / n))
+    return np.asarray(np.where(rho[:, 1] > certain / np.sqrt(n), times, 1.0))
 
 
 def first_correlations(rows: FloatArray) -> FloatArray:

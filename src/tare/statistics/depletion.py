@@ -11,10 +11,10 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description
+from tare.statistics.brunner_munzel import brunner_munzel_interval
 from tare.statistics.changes import changes, remaining
 from tare.statistics.intervals import Interval, quantile_interval, trials_needed
 from tare.statistics.order import order_of
-from tare.statistics.rank_sum import rank_sum_interval
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Trials below which their order says nothing at 5 %, shared by a few levels.
@@ -24,7 +24,7 @@ BOUND = 0.10
 #: Up to so many all orders are looked at.
 _EXACT = 8
 #: From so many trials on thirds are compared, below halves; and what either needs for an interval.
-_THIRDS, _HALVES = 12, 8
+_THIRDS, _HALVES = 18, 12
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def depletion(values: FloatArray, tokens: FloatArray) -> Depletion | None:
     most, fewest = logs[np.sort(order[:size])], logs[np.sort(order[n - size :])]
     shift = None
     if n >= _HALVES:
-        shift = rank_sum_interval(most, fewest, dependence=_dependence(logs))
+        shift = brunner_munzel_interval(most, fewest, dependence=_dependence(logs))
     if shift is None:
         return Depletion(found, float(np.exp(np.median(fewest) - np.median(most))), None, None)
     ratio, low, high = (math.exp(x) for x in shift)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +12,7 @@ from tare.errors import InputError
 from tare.registry import Description
 from tare.statistics.exact import binomial_quantile
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import tick_of
 
 #: Below this many trials no interval of the p10–p90 range is given: its ends are then the two
 #: most extreme values [n = 12: equal cells differ in 5 to 12 %, where 5 % are allowed].
@@ -39,6 +40,8 @@ class Interval:
         Trials behind it.
     refusal : str or None
         Why there is no interval, and how many trials there must be.
+    tick : float
+        By how much the clock could not tell values apart; the bounds allow for it.
     """
 
     estimate: float
@@ -48,6 +51,7 @@ class Interval:
     method: str
     n: int
     refusal: str | None = None
+    tick: float = 0.0
 
     @property
     def half_width(self) -> float | None:
@@ -55,6 +59,48 @@ class Interval:
         if self.low is None or self.high is None or self.estimate == 0:
             return None
         return max(self.estimate - self.low, self.high - self.estimate) / abs(self.estimate)
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether the clock decides how wide it is: without it, less than two ticks."""
+        if self.low is None or self.high is None:
+            return False
+        return self.tick > 0 and self.high - self.low < 3.5 * self.tick
+
+
+def widened(interval: Interval, values: FloatArray, tick: float | None = None) -> Interval:
+    """Move the bounds of a quantile apart by what the clock could not tell.
+
+    A value that was recorded with a tick d is known to within d/2 where it was rounded, and to
+    within d above where it was cut off; which of the two nobody knows. Recording keeps the order
+    of values: order statistics of what was recorded, moved by so much, enclose what those of the
+    true values do.
+
+    Parameters
+    ----------
+    interval : Interval
+        Of recorded values.
+    values : array, shape (n,)
+        The recorded values.
+    tick : float, optional
+        What is known of the tick; see :func:`tare.statistics.ticks.tick_of`.
+
+    Returns
+    -------
+    Interval
+        With the tick; without bounds, and with the refusal, where all values are equal and the
+        tick is not known.
+    """
+    if interval.low is None or interval.high is None:
+        return interval
+    tick = tick_of(values, tick)
+    if tick is None:
+        refusal = f"all {interval.n:,} values are equal: how coarse the clock is cannot be seen"
+        return replace(interval, low=None, high=None, refusal=refusal)
+    # What is never negative is not negative between two ticks either.
+    least = 0.0 if interval.low >= 0 else -math.inf
+    low, high = max(least, interval.low - tick / 2), interval.high + tick
+    return replace(interval, low=low, high=high, tick=tick)
 
 
 def quantile_ranks(
@@ -114,8 +160,10 @@ def trials_needed(q: float = 0.5, confidence: float = 0.95) -> int:
     return n
 
 
-def quantile_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.95) -> Interval:
-    """Exact order-statistic interval of a quantile.
+def quantile_interval(
+    values: FloatArray, q: float = 0.5, confidence: float = 0.95, tick: float | None = None
+) -> Interval:
+    """Exact order-statistic interval of a quantile, widened by the clock's tick.
 
     Parameters
     ----------
@@ -124,12 +172,16 @@ def quantile_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.
     q : float
         The quantile; the median by default.
     confidence : float
-        Coverage is at least this for independent values of any distribution.
+        Coverage is at least this for independent values of any distribution, however coarsely
+        they were recorded.
+    tick : float, optional
+        What is known of the tick; see :func:`tare.statistics.ticks.tick_of`.
 
     Returns
     -------
     Interval
-        Without bounds, and with the refusal, where n is too small.
+        Without bounds, and with the refusal, where n is too small, or where all values are equal
+        and the tick is not known.
     """
     n = len(values)
     estimate = float(np.quantile(values, q))
@@ -141,7 +193,7 @@ def quantile_interval(values: FloatArray, q: float = 0.5, confidence: float = 0.
         return Interval(estimate, None, None, confidence, method, n, refusal)
     ordered = np.sort(values)
     low, high = float(ordered[ranks[0] - 1]), float(ordered[ranks[1] - 1])
-    return Interval(estimate, low, high, confidence, method, n)
+    return widened(Interval(estimate, low, high, confidence, method, n), values, tick)
 
 
 def p10_p90(values: FloatArray) -> FloatArray:

@@ -56,6 +56,8 @@ class Target:
         By the confidence sequence, for exchangeable trials only.
     family : int
         Intervals that have to hold together (Bonferroni): one for each metric.
+    tick : float or None
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
     """
 
     precision: float
@@ -64,6 +66,7 @@ class Target:
     cap: int = CAP
     anytime: bool = False
     family: int = 1
+    tick: float | None = None
 
     @property
     def confidence(self) -> float:

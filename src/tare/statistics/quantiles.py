@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tare.registry import Description
-from tare.statistics.intervals import Interval, quantile_ranks, trials_needed
+from tare.statistics.intervals import Interval, quantile_ranks, trials_needed, widened
 from tare.statistics.selection import Parts, select, survey
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -16,6 +16,7 @@ def quantiles(
     qs: Sequence[float],
     confidence: float = 0.95,
     widening: float = 1.0,
+    tick: float | None = None,
 ) -> list[Interval]:
     """Find exact quantiles with their order-statistic intervals, of a series of any length.
 
@@ -31,6 +32,8 @@ def quantiles(
     widening : float
         Factor on the distance of the ranks: the root of the dependence time. Long series are
         seldom independent, and their intervals absurdly narrow without it.
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
 
     Returns
     -------
@@ -63,7 +66,8 @@ def quantiles(
             intervals.append(Interval(estimate, None, None, confidence, method, n, refusal))
         else:
             low, high = found[ends[0]], found[ends[1]]
-            intervals.append(Interval(estimate, low, high, confidence, method, n))
+            exact = Interval(estimate, low, high, confidence, method, n)
+            intervals.append(widened(exact, surveyed.sample, tick))
     return intervals
 
 

@@ -9,13 +9,15 @@ import numpy as np
 from tare.statistics.looks import FIRST_LOOK, MEMORY, Target
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steadiness import SAY, Change, largest_change
+from tare.statistics.ticks import tick_of
 
 #: Trials below which a change of level is not looked for.
 _FEWEST_FOR_CHANGE = 20
 
-#: Why the target is not called reached: the interval is too ``wide``; the series ``remembers`` too
-#: much; it ``drifts`` or ``jumps`` by more than the target; under ``anytime``, it is ``ordered``.
-Why = Literal["wide", "remembers", "drifts", "jumps", "ordered"]
+#: Why the target is not called reached: the interval is too ``wide``; the clock is too ``coarse``;
+#: the series ``remembers`` too much; it ``drifts`` or ``jumps`` by more than the target; under
+#: ``anytime``, it is ``ordered``.
+Why = Literal["wide", "coarse", "remembers", "drifts", "jumps", "ordered"]
 
 
 def unsteady(
@@ -59,6 +61,22 @@ def _changed(change: Change) -> tuple[Why, str]:
     return "jumps", (
         f"this series jumps: {size} after trial {change.place}; find out what happened then, or "
         "warm up longer"
+    )
+
+
+def clock_words(values: FloatArray, target: Target) -> tuple[Why | None, str | None]:
+    """Tell that no number of trials reaches the target, since the clock's tick is in the way."""
+    tick, middle = tick_of(values, target.tick), float(np.quantile(values, target.quantile))
+    if tick is None:
+        return (
+            "coarse",
+            f"all {len(values)} values are equal: how coarse the clock is cannot be seen",
+        )
+    if tick <= target.precision * abs(middle):
+        return None, None
+    share = f"{100 * tick / abs(middle):.2g} %" if middle else "more than all"
+    return "coarse", (
+        f"the clock's tick is {share} of the value: time more work at once, or with a finer clock"
     )
 
 

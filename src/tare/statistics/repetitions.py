@@ -21,7 +21,7 @@ from tare.statistics.looks import (
     look,
     next_look,
 )
-from tare.statistics.refusals import Why, change_words, memory_words, unsteady
+from tare.statistics.refusals import Why, change_words, clock_words, memory_words, unsteady
 from tare.statistics.series_intervals import interval_at_stop, reached_precision, series_interval
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -54,6 +54,7 @@ def decide_cell(
     quantile: float = 0.5,
     anytime: bool = False,
     family: int = 1,
+    tick: float | None = None,
 ) -> Decision:
     """Decide whether one cell has enough trials.
 
@@ -78,6 +79,8 @@ def decide_cell(
         Stop by a confidence sequence; refused where trials remember each other.
     family : int
         Metrics whose intervals have to hold together.
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
 
     Returns
     -------
@@ -92,11 +95,11 @@ def decide_cell(
     ``benchmarks/coverage.py``. What 50 trials cannot show cannot be held: of two levels that are
     each kept for 50 trials, the first look often sees one.
     """
-    target = Target(precision, quantile, spread, cap, anytime, family)
+    target = Target(precision, quantile, spread, cap, anytime, family, tick)
     n = len(values)
     reached = None
     if n:
-        at_stop = interval_at_stop(values, quantile, anytime=anytime, family=family)
+        at_stop = interval_at_stop(values, quantile, anytime=anytime, family=family, tick=tick)
         reached = at_stop.half_width
     projected = _few_projection(values, reached, target)
     seen: Look | None = None
@@ -121,12 +124,13 @@ def looks(
     quantile: float = 0.5,
     anytime: bool = False,
     family: int = 1,
+    tick: float | None = None,
 ) -> Iterator[tuple[int, Look]]:
     """Go over the sizes at which the rule looks at a series, up to its length or its stop.
 
     Parameters are those of :func:`decide_cell`.
     """
-    return _looks(values, Target(precision, quantile, spread, cap, anytime, family))
+    return _looks(values, Target(precision, quantile, spread, cap, anytime, family, tick))
 
 
 def _looks(values: FloatArray, target: Target) -> Iterator[tuple[int, Look]]:
@@ -148,6 +152,7 @@ def decide(
     quantile: float = 0.5,
     anytime: bool = False,
     family: int = 1,
+    tick: float | None = None,
 ) -> dict[int, Decision]:
     """Decide for every cell; blocks go on until all of them say stop.
 
@@ -155,7 +160,7 @@ def decide(
     ----------
     values : mapping
         Cell to its trial values, each with the block that it belongs to, in order of time.
-    precision, spread, cap, quantile, anytime, family
+    precision, spread, cap, quantile, anytime, family, tick
         As for :func:`decide_cell`.
 
     Returns
@@ -166,7 +171,7 @@ def decide(
     return {
         cell: decide_cell(
             np.array([v for _, v in pairs], dtype=float), precision, spread, cap,
-            quantile=quantile, anytime=anytime, family=family,
+            quantile=quantile, anytime=anytime, family=family, tick=tick,
         )
         for cell, pairs in values.items()
     }  # fmt: skip
@@ -210,6 +215,9 @@ def _look(data: bytes, target: Target) -> Look:
         tight = tight and width is not None and width <= target.spread
         more = 2 * n if width is None else math.ceil(n * (width / target.spread) ** 2)
         projected = max(projected, more)
+    why, refusal = clock_words(values, target)
+    if why is not None:
+        return Look(False, projected, True, why, refusal)
     if tight:
         return Look(True, projected)
     refused = bool(seen.refused[0])

@@ -12,9 +12,16 @@ from scipy import special
 
 from tare.errors import InputError
 from tare.registry import Description, Parameter
-from tare.statistics.comparison import Comparison, compare, detectable_change, further, judge
+from tare.statistics.comparison import (
+    Comparison,
+    conclude,
+    detectable_change,
+    judge,
+    require_ratios,
+)
 from tare.statistics.sequential_boundaries import History, boundary, level, spent
-from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level, signed_rank_p
+from tare.statistics.shift import Shift, clock_matters, paired_shift
+from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Pairs at the first look, and by how much the next looks grow.
@@ -80,6 +87,7 @@ def compare_sequentially(
     confidence: float = 0.95,
     gate: float | None = None,
     final: bool = False,
+    tick: float | None = None,
 ) -> Sequential:
     """Compare two cells, pair by pair, and say whether the verdict is safe.
 
@@ -97,6 +105,8 @@ def compare_sequentially(
     final : bool
         Whether the pairs end here for a reason that is not their values, such as a budget:
         what is left of the error is then spent at once.
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
 
     Returns
     -------
@@ -124,14 +134,14 @@ def compare_sequentially(
     d = _log_ratios(first, second)
     over: list[Look] = []
     stop = False
-    for look in looks(d, margin, confidence, final):
+    for exact in looks(d, margin, confidence, final):
+        look = _clocked(exact, first[: exact.n], second[: exact.n], tick)
         over.append(look)
         stop = decides(look, margin, gate)
         if stop:
             break
-    n = over[-1].n if over else len(d)
-    last = over[-1] if over else Look(n, 0.0, None, None)
-    comparison = _conclude(first[:n], second[:n], last, margin, confidence)
+    last = over[-1] if over else Look(len(d), 0.0, None, None)
+    comparison = _conclude(first[: last.n], second[: last.n], last, margin, confidence, tick)
     following = None if stop or final else _next(last.n if over else 0)
     return Sequential(comparison, stop, following, tuple(over))
 
@@ -175,11 +185,7 @@ def _log_ratios(first: FloatArray, second: FloatArray) -> FloatArray:
             f"{len(first)} values beside {len(second)} are no pairs.",
             hint="Give the values of the same blocks, in order of time.",
         )
-    both = np.concatenate([first, second])
-    if not (np.isfinite(both).all() and (both > 0).all()):
-        raise InputError(
-            "A ratio needs values above zero.", hint="Leave out the pairs that have no such value."
-        )
+    require_ratios(first, second)
     return np.log(second) - np.log(first)
 
 
@@ -238,31 +244,45 @@ def _pairs_needed(d: FloatArray, margin: float, confidence: float) -> float:
     return float((2 * z * error_of_one / math.log1p(margin)) ** 2)
 
 
+def _clocked(look: Look, first: FloatArray, second: FloatArray, tick: float | None) -> Look:
+    """Allow for what the clock could not tell."""
+    if not clock_matters(first, second, tick):
+        return look
+    shift = _at_look(first, second, look.level, tick)
+    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
+    return replace(look, low=low, high=high)
+
+
+def _at_look(first: FloatArray, second: FloatArray, nominal: float, tick: float | None) -> Shift:
+    """Shift of the logs at the level that a look may take; without bounds where none was left."""
+    if nominal <= 0:
+        shift = paired_shift(first, second, logs=True, tick=tick)
+        return replace(shift, low=None, high=None, p=1.0)
+    return paired_shift(first, second, 1 - nominal, logs=True, tick=tick)
+
+
 def _conclude(
-    first: FloatArray, second: FloatArray, look: Look, margin: float, confidence: float
+    first: FloatArray,
+    second: FloatArray,
+    look: Look,
+    margin: float,
+    confidence: float,
+    tick: float | None,
 ) -> Comparison:
     """Put the last look's interval where that of a fixed n would stand."""
-    alone = compare(first, second, margin, confidence, interval=lambda d, c: None)
-    d, low, high = np.log(second) - np.log(first), look.low, look.high
+    shift = _at_look(first, second, look.level, tick)
+    d = np.log(second) - np.log(first)
     needed = math.ceil(_pairs_needed(_thinned(np.sort(d), _QUANTILES), margin, confidence))
-    if low is None or high is None:
+    if shift.low is None or shift.high is None:
+        found = conclude(first, second, shift, margin, confidence)
         more = max(1, needed - look.n) if look.n >= FIRST_LOOK else None
-        return replace(alone, p=1.0, p_adjusted=1.0, verdict="not decided", more_pairs=more)
-    different = low > 1 or high < 1
-    verdict = judge(low, high, margin, different=different)
-    p = _p_of_all_looks(signed_rank_p(d), look.level, 1 - confidence, different)
-    half = math.log(high / low) / 2
-    more = needed - look.n if needed > look.n else further(look.n, half, margin)
-    return replace(
-        alone,
-        low=low,
-        high=high,
-        p=p,
-        p_adjusted=p,
-        verdict=verdict,
-        more_pairs=more if verdict == "not decided" else None,
-        detectable=detectable_change(half, 1 - look.level),
-    )
+        return replace(found, more_pairs=more if shift.tick is not None else None)
+    p = _p_of_all_looks(shift.p, look.level, 1 - confidence, shift.different)
+    found = conclude(first, second, replace(shift, p=p), margin, confidence)
+    if found.more_pairs is not None and needed > look.n:
+        found = replace(found, more_pairs=needed - look.n)
+    half = (shift.high - shift.low) / 2
+    return replace(found, detectable=detectable_change(half, 1 - look.level))
 
 
 def _p_of_all_looks(p: float, nominal: float, alpha: float, different: bool) -> float:

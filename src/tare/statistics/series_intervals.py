@@ -9,13 +9,18 @@ import numpy as np
 
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.dependence_rows import dependence_times
-from tare.statistics.intervals import Interval, quantile_interval
+from tare.statistics.intervals import Interval, quantile_interval, widened
 from tare.statistics.looks import FIRST_LOOK, Target, bounds, first_look, quantile_of
 from tare.statistics.statistic import FloatArray
 
 
 def reached_precision(
-    values: FloatArray, confidence: float = 0.95, quantile: float = 0.5, *, anytime: bool = False
+    values: FloatArray,
+    confidence: float = 0.95,
+    quantile: float = 0.5,
+    *,
+    anytime: bool = False,
+    tick: float | None = None,
 ) -> float | None:
     """Relative half-width of a quantile's interval, widened for dependence from 50 trials on.
 
@@ -31,6 +36,8 @@ def reached_precision(
         The median by default.
     anytime : bool
         Of the confidence sequence instead of order statistics.
+    tick : float, optional
+        As for :func:`tare.statistics.intervals.quantile_interval`.
 
     Returns
     -------
@@ -39,12 +46,17 @@ def reached_precision(
     """
     if not len(values):
         return None
-    interval = series_interval(values, quantile, confidence, anytime=anytime)
+    interval = series_interval(values, quantile, confidence, anytime=anytime, tick=tick)
     return interval.half_width
 
 
 def series_interval(
-    values: FloatArray, quantile: float = 0.5, confidence: float = 0.95, *, anytime: bool = False
+    values: FloatArray,
+    quantile: float = 0.5,
+    confidence: float = 0.95,
+    *,
+    anytime: bool = False,
+    tick: float | None = None,
 ) -> Interval:
     """Interval of a quantile of trials in order of time, widened for what they remember.
 
@@ -52,7 +64,7 @@ def series_interval(
     ----------
     values : array, shape (n,)
         Trial values in order of time.
-    quantile, confidence, anytime
+    quantile, confidence, anytime, tick
         As for :func:`reached_precision`.
 
     Returns
@@ -63,8 +75,8 @@ def series_interval(
     """
     row = np.asarray(values, dtype=float)[None]
     if anytime:
-        return sequence_interval(row[0], quantile, confidence)
-    plain = quantile_interval(row[0], quantile, confidence)
+        return sequence_interval(row[0], quantile, confidence, tick)
+    plain = quantile_interval(row[0], quantile, confidence, tick)
     if plain.low is None or len(values) < FIRST_LOOK:
         return plain
     ordered = np.sort(row, axis=1)
@@ -75,7 +87,7 @@ def series_interval(
         worth = len(values) / tau[0]
         refusal = f"{len(values)} autocorrelated trials count as about {worth:.0f} independent ones"
         return replace(plain, low=None, high=None, method=method, refusal=refusal)
-    return replace(plain, low=low, high=high, method=method)
+    return widened(replace(plain, low=low, high=high, method=method), values, tick)
 
 
 def interval_at_stop(
@@ -85,6 +97,7 @@ def interval_at_stop(
     anytime: bool = False,
     family: int = 1,
     fixed: bool = False,
+    tick: float | None = None,
 ) -> Interval:
     """Interval to print of a series that the rule stopped, which holds in spite of the looks.
 
@@ -96,6 +109,8 @@ def interval_at_stop(
         As for :func:`tare.statistics.repetitions.decide_cell`.
     fixed : bool
         Whether n was decided beforehand, so that nobody looked.
+    tick : float, optional
+        As for :func:`tare.statistics.intervals.quantile_interval`.
 
     Returns
     -------
@@ -108,5 +123,5 @@ def interval_at_stop(
     looked = anytime or (not fixed and len(values) >= first_look(quantile))
     claimed = 1 - 0.05 / family
     confidence = target.confidence if looked else claimed
-    interval = series_interval(values, quantile, confidence, anytime=anytime)
+    interval = series_interval(values, quantile, confidence, anytime=anytime, tick=tick)
     return replace(interval, confidence=claimed)

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
@@ -131,7 +131,7 @@ def _count(ordered: FloatArray, most: float) -> int:
 
 
 def signed_rank_interval(
-    log_ratios: FloatArray, confidence: float = 0.95
+    log_ratios: FloatArray, confidence: float = 0.95, dependence: float = 1.0
 ) -> tuple[float, float] | None:
     """Interval of the Hodges–Lehmann median by inverting the exact signed-rank test.
 
@@ -142,6 +142,9 @@ def signed_rank_interval(
     confidence : float
         Coverage is at least this if the log-ratios are symmetric about their median, which a
         coin flip for the order inside each block brings about where there is no effect.
+    dependence : float
+        Pairs that are worth one independent pair (dependence time), where no coin was flipped; the
+        normal distribution, widened by its root, then takes the place of the exact one.
 
     Returns
     -------
@@ -153,21 +156,40 @@ def signed_rank_interval(
     Hodges and Lehmann 1963; Hollander, Wolfe, Chicken 2014, section 3.3.
     """
     n = len(log_ratios)
-    c = _critical_rank(n, 1 - confidence)
+    if dependence == 1:
+        c = _critical_rank(n, 1 - confidence)
+    else:
+        middle, sd = _moments(n, dependence)
+        quantile = special.stdtrit(_freedom(n, dependence), (1 - confidence) / 2)
+        c = math.floor(middle - 0.5 + float(quantile) * sd)
     if c < 0:
         return None
     low, high = walsh_at(log_ratios, [c, n * (n + 1) // 2 - 1 - c])
     return low, high
 
 
-def signed_rank_p(log_ratios: FloatArray) -> float:
+def signed_rank_p(log_ratios: FloatArray, dependence: float = 1.0) -> float:
     """Two-sided p of the median being 0; below alpha exactly where the interval excludes 0."""
     ordered = np.sort(log_ratios)
     n = len(ordered)
     upto = _count(ordered, 0.0)
     from_zero = _count(-ordered[::-1], 0.0)
-    p = 2 * min(_rank_probability(n, upto), _rank_probability(n, from_zero))
-    return min(1.0, p)
+    if dependence == 1:
+        p = 2 * min(_rank_probability(n, upto), _rank_probability(n, from_zero))
+        return min(1.0, p)
+    middle, sd = _moments(n, dependence)
+    away = (min(upto, from_zero) + 0.5 - middle) / sd
+    return min(1.0, 2 * float(special.stdtr(_freedom(n, dependence), away)))
+
+
+def _moments(n: int, dependence: float) -> tuple[float, float]:
+    """Mean and SD of the signed-rank statistic of pairs that depend on each other."""
+    return n * (n + 1) / 4, math.sqrt(n * (n + 1) * (2 * n + 1) / 24 * dependence)
+
+
+def _freedom(n: int, dependence: float) -> float:
+    """Degrees of freedom: what is estimated of the dependence is not free."""
+    return max(1.0, n / dependence - 1)
 
 
 UNIT = Statistic(

@@ -169,7 +169,10 @@ def _look(values: FloatArray, precision: float) -> tuple[list[str], list[str]]:
     """Look at the order of the values: what lowers the verdict, what is only to be known."""
     order = order_of(values)
     if order is None:
-        return [], ["All values are equal: the clock may be coarser than the spread."]
+        return [
+            "All values are equal: the clock is coarser than their spread, how coarse cannot be "
+            "seen. Time more work at once, or with a finer clock."
+        ], []
     found = changes(values, precision, order)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)

@@ -11,7 +11,7 @@ import numpy as np
 from tare.registry import Description, Parameter
 from tare.statistics.dependence_rows import dependence_times
 from tare.statistics.exact import ranks as in_order
-from tare.statistics.intervals import Interval
+from tare.statistics.intervals import Interval, widened
 from tare.statistics.looks import CAP, quantile_of
 from tare.statistics.statistic import FloatArray, Statistic
 
@@ -98,7 +98,7 @@ def watched_ranks(n: int, q: float = 0.5) -> tuple[int, int] | None:
     return boundary.ranks[n]
 
 
-def watched_interval(values: FloatArray, q: float = 0.5) -> Interval:
+def watched_interval(values: FloatArray, q: float = 0.5, tick: float | None = None) -> Interval:
     """Interval of a quantile to be shown while it is measured.
 
     Parameters
@@ -107,6 +107,8 @@ def watched_interval(values: FloatArray, q: float = 0.5) -> Interval:
         Trial values in order of time.
     q : float
         The quantile; the median by default.
+    tick : float, optional
+        As for :func:`tare.statistics.intervals.quantile_interval`.
 
     Returns
     -------
@@ -122,7 +124,7 @@ def watched_interval(values: FloatArray, q: float = 0.5) -> Interval:
     estimate, worth = float(shown.middle[0]), int(shown.worth[0])
     if math.isfinite(shown.low[0]):
         bounds = float(shown.low[0]), float(shown.high[0])
-        return Interval(estimate, *bounds, 1 - ERROR, method, n)
+        return widened(Interval(estimate, *bounds, 1 - ERROR, method, n), values, tick)
     needs = _boundary(q).first
     refusal = f"n = {n} is too small, needs ≥ {needs}"
     if worth < n:

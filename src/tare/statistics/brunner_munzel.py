@@ -1,0 +1,152 @@
+"""Brunner and Munzel's test of two samples, and the interval of the shift that inverts it.
+
+It asks whether a value of one tends to be larger than one of the other, whatever the spread and the
+shape of either; the rank-sum test alarms in up to a quarter of equal medians where the smaller
+sample has the larger spread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import special
+
+from tare.registry import Description
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Values on either side below which their spread is too little known.
+FEWEST = 6
+#: Share of one value's weight that the estimate is drawn towards no difference: without, two
+#: separate modes alarm in 7.6 % and ten values in 6 %.
+_CORRECTION = 0.25
+#: Steps of the search for a bound: what is left is a ten-thousand-millionth of the range.
+_HALVINGS = 34
+#: Up to so many differences all of them are looked at for their median.
+_MOST_DIFFERENCES = 4_000_000
+
+
+def brunner_munzel_p(first: FloatArray, second: FloatArray, dependence: float = 1.0) -> float:
+    """Two-sided p of "neither tends to be larger".
+
+    Parameters
+    ----------
+    first : array, shape (m,)
+    second : array, shape (n,)
+        At least 6 each.
+    dependence : float
+        Values that are worth one independent value (dependence time).
+
+    References
+    ----------
+    Brunner and Munzel, The nonparametric Behrens–Fisher problem, Biometrical Journal 42(1), 2000.
+    """
+    return _p(np.sort(first), np.sort(second), dependence)
+
+
+def brunner_munzel_interval(
+    first: FloatArray, second: FloatArray, confidence: float = 0.95, dependence: float = 1.0
+) -> tuple[float, float, float] | None:
+    """Hodges–Lehmann shift from the first to the second, with its interval.
+
+    Parameters
+    ----------
+    first : array, shape (m,)
+    second : array, shape (n,)
+    confidence : float
+        Of the interval; the two may differ in spread and in shape.
+    dependence : float
+        As for :func:`brunner_munzel_p`.
+
+    Returns
+    -------
+    (float, float, float) or None
+        Median of all differences second − first, and bounds: the shifts that the test does not
+        refuse. None below 6 values on a side.
+    """
+    if min(len(first), len(second)) < FEWEST:
+        return None
+    a, b = np.sort(first), np.sort(second)
+    middle = median_difference(a, b)
+
+    def refused(shift: float) -> bool:
+        return _p(a + shift, b, dependence) < 1 - confidence
+
+    least, most = float(b[0] - a[-1]), float(b[-1] - a[0])
+    return middle, _bound(refused, middle, least), _bound(refused, middle, most)
+
+
+def median_difference(first: FloatArray, second: FloatArray) -> float:
+    """Median of all differences second − first, between two sorted samples."""
+    m, n = len(first), len(second)
+    ranks = [(m * n - 1) // 2, m * n // 2]
+    if m * n <= _MOST_DIFFERENCES:
+        differences = np.subtract.outer(second, first).ravel()
+        return float(np.partition(differences, ranks)[ranks].mean())
+    return sum(_difference(first, second, rank) for rank in ranks) / 2
+
+
+def _studentised(a: FloatArray, b: FloatArray, dependence: float) -> tuple[float, float]:
+    """Distance of P(a < b) from one half in its standard errors, and their degrees of freedom."""
+    m, n = len(a), len(b)
+    # Of each value, the share of the other sample below it; ties count half.
+    below_a = (np.searchsorted(b, a, "left") + np.searchsorted(b, a, "right")) / (2 * n)
+    below_b = (np.searchsorted(a, b, "left") + np.searchsorted(a, b, "right")) / (2 * m)
+    away = abs(float(below_b.mean()) - 0.5)
+    each = float(below_a.var(ddof=1)) / m, float(below_b.var(ddof=1)) / n
+    variance = sum(each)
+    if variance == 0:
+        # Apart or all equal: there is no spread to divide by.
+        return (math.inf if away else 0.0), 1.0
+    away = max(0.0, away - _CORRECTION * (each[0] / m + each[1] / n) / variance)
+    freedom = variance**2 / (each[0] ** 2 / (m - 1) + each[1] ** 2 / (n - 1))
+    return away / math.sqrt(variance * dependence), max(1.0, freedom / dependence)
+
+
+def _p(a: FloatArray, b: FloatArray, dependence: float) -> float:
+    """P-value of two sorted samples, not below that of the most extreme order of their values."""
+    away, freedom = _studentised(a, b, dependence)
+    least = 2 * math.exp(-_log_orders(len(a), len(b)) / dependence)
+    return min(1.0, max(least, 2 * float(special.stdtr(freedom, -away))))
+
+
+def _log_orders(m: int, n: int) -> float:
+    """Logarithm of how many ways there are to mix m values with n."""
+    return math.lgamma(m + n + 1) - math.lgamma(m + 1) - math.lgamma(n + 1)
+
+
+def _bound(refused: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Find where the test begins to refuse; where it never does, the end of the range."""
+    if not refused(outside):
+        return outside
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        if refused(middle):
+            outside = middle
+        else:
+            inside = middle
+    return outside
+
+
+def _difference(a: FloatArray, b: FloatArray, rank: int) -> float:
+    """Halve the range of the differences until only the one of a rank is left in it."""
+    low, high = float(b[0] - a[-1]), float(b[-1] - a[0])
+    for _ in range(2 * _HALVINGS):
+        middle = (low + high) / 2
+        if int(np.searchsorted(b, a + middle, side="right").sum()) > rank:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+UNIT = Statistic(
+    description=Description(
+        name="brunner_munzel",
+        title="Brunner–Munzel test, and the interval of the shift that inverts it",
+        question="By how much do two samples differ that are not paired?",
+        source="Brunner and Munzel 2000; Hodges and Lehmann 1963; correction by simulation",
+    ),
+    methods=(brunner_munzel_interval, brunner_munzel_p),
+)
