@@ -176,6 +176,8 @@ class Stopping(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     compare: str | None = None
     #: With ``compare``: stop where every ratio is safely below or above 1 + gate.
     gate: Positive | None = None
+    #: What the gate judges: ``median`` (of the pairs' ratios), ``mean``, or a quantile as ``p90``.
+    gate_on: str = "median"
     #: Time for measuring in one session, shared over all cells; outranks n and precision.
     #: None: n alone bounds the experiment.
     budget_s: Positive | None = 600.0

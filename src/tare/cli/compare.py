@@ -52,6 +52,13 @@ def compare(
         str | None,
         typer.Option(help="For CI: exit 0 if not slower by this, 1 if slower, 2 if undecided."),
     ] = None,
+    gate_on: Annotated[
+        str | None,
+        typer.Option(
+            help="What the gate judges: median, mean, p90 …; judged once, when the budget ends.",
+            show_default="median",
+        ),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option("--trials", "-n", min=1, help="A fixed number of pairs, without peeking."),
@@ -159,6 +166,11 @@ def compare(
     _check_quotes([line.words for line in measured], platform)
     names = [line.name for line in measured]
     _check_number(names, baseline)
+    if gate_on is not None and (gate is None or baseline is not None):
+        raise ExperimentError(
+            "--gate-on needs --gate, and commands that are measured side by side",
+            "tare compare --gate 3% --gate-on mean 'cmd a' 'cmd b'",
+        )
     wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
     with standard_input(input) as given_input:
         table: dict[str, Any] = {
@@ -203,7 +215,7 @@ def compare(
             raise typer.Exit(against(table, stored, trials, execution, wanted))
         table["experiment"] |= {
             "compare": "workload",
-            **given({"trials": trials, "gate": gate}),
+            **given({"trials": trials, "gate": gate, "gate_on": gate_on}),
             **({} if trials or budget else {"budget": "10 s"}),
         }
         raise typer.Exit(_interleaved(table, execution, wanted))

@@ -57,7 +57,7 @@ MOST_LINES = 1000
 GROUPS = {
     "What": (
         "name", "shell", "parameter_scan", "parameter_step_size", "parameter_list", "input",
-        "inputs", "metric", "quantile", "baseline", "baseline_name", "margin", "gate",
+        "inputs", "metric", "quantile", "baseline", "baseline_name", "margin", "gate", "gate_on",
     ),
     "How long": ("budget", "precision", "trials", "warmup", "anytime", "timeout", "linger"),
     "Around trials": ("setup", "prepare", "conclude", "cleanup", "ignore_failure"),

@@ -45,6 +45,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
             say(f"Spread   {d.steadiness}.")
         if d.medians_apart:
             say(f"Modes    {d.medians_apart}.")
+        if d.means_apart:
+            say(f"Mean     {d.means_apart}.")
     say(f"Trust    {trust(results, found)}")
 
 
@@ -161,6 +163,8 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "verdict": c.verdict,
         "sentence": f"{d.sentence}.",
         "gate": None if gate is None else d.gate(gate),
+        "gate_on": d.gate_on,
+        "gate_ratio_ci": list(d.gated_bounds),
         "metric": d.basis.metric,
         "source": d.basis.source,
         "unit": d.basis.unit,

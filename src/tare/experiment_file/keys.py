@@ -45,6 +45,12 @@ STOPPING = (
         "with `compare`: go on until every ratio is safely below or above 1 + this",
     ),
     Key(
+        "gate_on",
+        kinds.GATE_ON,
+        "what the gate judges: `median`, `mean`, or a quantile such as `p90`; the latter two see "
+        "what a few slow runs do, and are judged once, at the end",
+    ),
+    Key(
         "budget",
         kinds.seconds(positive=True),
         "time for measuring in one session; outranks trials and precision. Without it, `trials` "

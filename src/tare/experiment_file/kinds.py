@@ -127,6 +127,15 @@ def quantile_name(quantile: float) -> str:
     return "median" if quantile == 0.5 else f"p{100 * quantile:.10g}"
 
 
+def _gate_on(value: Any) -> str:
+    return "mean" if value == "mean" else quantile_name(_quantile(value))
+
+
+def quantile_of(name: str) -> float | None:
+    """Return the quantile that a gate judges; None for the mean."""
+    return None if name == "mean" else _quantile(name)
+
+
 def _exits(value: Any) -> tuple[int, ...] | None:
     if isinstance(value, bool):
         return () if value else None
@@ -154,6 +163,7 @@ QUANTILE = Kind(
     _quantile,
     lambda value: f'"{quantile_name(value)}"',
 )
+GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on)
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
 TEXTS = Kind('a table of texts, such as {LANG = "C"}', _texts)
 

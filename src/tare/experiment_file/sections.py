@@ -39,7 +39,11 @@ def _check_comparing(table: Table, given: Mapping[str, Any], also: tuple[str, ..
     if "compare" not in given:
         if "gate" in given:
             raise table.error("gate", "needs compare, which says what is compared")
+        if "gate_on" in given:
+            raise table.error("gate_on", "needs compare and gate")
         return
+    if "gate_on" in given and "gate" not in given:
+        raise table.error("gate_on", "needs gate, which says how much is too much", 'gate = "3%"')
     for key in ("precision", "quantile", "anytime"):
         if given.get(key):
             raise table.error(

@@ -85,7 +85,9 @@ def _sentence(d: Difference, gate: float | None) -> str:
     told = d.sentence if gate is None else d.gate_sentence(gate)
     waiting = gate is None or d.gate(gate) == "undecided"
     further = f"; {d.further}" if d.further and waiting else ""
-    begin = told[:1].upper() if told.startswith("not decided") else told[:1]
+    # What begins with a command's name stays as the command is written.
+    named = gate is None and d.comparison.verdict != "not decided"
+    begin = told[:1] if named else told[:1].upper()
     return f"{begin}{told[1:]}{further}."
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from tare.experiment import Stopping
+from tare.experiment_file.kinds import quantile_of
 from tare.findings import emulation
 from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, directions
 from tare.findings.evidence import without_ratio
@@ -22,9 +24,11 @@ from tare.findings.phrasing import (
     share,
 )
 from tare.results import Results
-from tare.statistics.comparison import Comparison, compare
+from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
+from tare.statistics.pair_ratios import pair_ratio, pairs_needed
 from tare.statistics.sequential import Look, Sequential, compare_sequentially
+from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
 
@@ -85,6 +89,11 @@ class Difference:
     #: Values of both that levels are taken from, and what is known of their medians.
     level_values: tuple[FloatArray, FloatArray]
     medians: tuple[Interval, Interval]
+    #: What a gate judges, and its ratio in logs: None where that is the pairs' median.
+    gate_on: str = "median"
+    gated: Shift | None = None
+    #: The same of the means, for the hint that a gate on the median is blind to them.
+    means: Shift | None = None
     paired: bool = True
     #: What would decide it, where it is not more pairs.
     remedy: str | None = None
@@ -113,6 +122,8 @@ class Difference:
     @property
     def further(self) -> str | None:
         """What would decide it, where it is not decided."""
+        if self.gated is not None:
+            return self.remedy
         if self.comparison.verdict != "not decided":
             return None
         if self.remedy is not None:
@@ -149,16 +160,43 @@ class Difference:
             "fail": f"{b} is {more} than {a} by more than {share(x)}",
             "undecided": f"not decided whether {b} is {more} than {a} by {share(x)}",
         }[self.gate(x)]
-        return f"{told}: {self.ratio}"
+        if self.gated is None:
+            return f"in the median, {told}: {self.ratio}"
+        where = "in the mean" if self.gate_on == "mean" else f"at {self.gate_on}"
+        if self.gated.low is None:
+            needs = pairs_needed(quantile_of(self.gate_on))
+            return f"{where}, {told}: {needs} pairs are needed"
+        return f"{where}, {told}: {_change(self.gated)}"
 
     def gate(self, x: float) -> GateAnswer:
         """Answer a gate: safely below 1 + x, safely above, or neither."""
-        c = self.comparison
-        if c.low is None or c.high is None:
+        low, high = self.gated_bounds
+        if low is None or high is None:
             return "undecided"
-        if c.high < 1 + x:
+        if high < 1 + x:
             return "pass"
-        return "fail" if c.low > 1 + x else "undecided"
+        return "fail" if low > 1 + x else "undecided"
+
+    @property
+    def gated_bounds(self) -> tuple[float | None, float | None]:
+        """Bounds of the ratio that a gate judges."""
+        if self.gated is None:
+            return self.comparison.low, self.comparison.high
+        low, high = (None if x is None else math.exp(x) for x in (self.gated.low, self.gated.high))
+        return low, high
+
+    @property
+    def means_apart(self) -> str | None:
+        """The ratio of the means where it safely says more than the typical pair does."""
+        c, means = self.comparison, self.means
+        if self.gated is not None or means is None or means.low is None or c.high is None:
+            return None
+        if math.exp(means.low) <= max(c.high, 1 + self.margin):
+            return None
+        return (
+            f"The mean of {self.second} differs more: {_change(means)}, since some values are much "
+            "larger (a gate sees that with --gate-on mean)"
+        )
 
     @property
     def steadiness(self) -> str:
@@ -174,6 +212,11 @@ class Difference:
         ratio = change_interval(s.ratio or 1, s.low, s.high)
         word = "whether it is as stable is not decided" if s.verdict == "not decided" else s.verdict
         return f"{word} (p10–p90 range {ratio})"
+
+
+def _change(shift: Shift) -> str:
+    low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
+    return change_interval(math.exp(shift.middle), low, high)
 
 
 @lru_cache(maxsize=4)
@@ -247,6 +290,9 @@ def _difference(
         comparison = replace(
             comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
         )
+    gated = pair_ratio(
+        first, second, quantile_of(asked.stopping.gate_on), level, tick=basis.tick, seed=asked.seed
+    )
     levels = {**pair.levels, pair.factor: pair.level}
     of_first = _cell(results, basis, {**pair.levels, pair.factor: pair.reference})
     of_second = _cell(results, basis, levels)
@@ -270,7 +316,24 @@ def _difference(
         counted=f"{counted(comparison.n, 'pair')}, {how}",
         level_values=(of_first.trial_values, of_second.trial_values),
         medians=(of_first.median, of_second.median),
+        gate_on=asked.stopping.gate_on,
+        gated=None if asked.stopping.gate_on == "median" else gated,
+        means=pair_ratio(first, second, tick=basis.tick),
+        remedy=_more_for_gate(gated, len(first), pair.seconds, asked.stopping),
     )
+
+
+def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> str | None:
+    """Tell what would decide a gate on the mean or on a quantile; None for one on the median."""
+    if stopping.gate is None or stopping.gate_on == "median":
+        return None
+    more = pairs_needed(quantile_of(stopping.gate_on)) - n
+    if shift.low is not None and shift.high is not None:
+        more = further(n, (shift.high - shift.low) / 2, stopping.gate) or 0
+    if more <= 0:
+        return None
+    time = f", {duration(more * seconds)}" if seconds else ""
+    return f"about {counted(more, 'more pair')} would decide{time} (-n, --budget)"
 
 
 def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:

@@ -95,7 +95,9 @@ def stopping_rule(made: Plan, tell: Callable[[str], None]) -> Callable[..., Mapp
         known = [(cell, s) for cell, s in found if s is not None]
         if rule.looked:
             tell(_told(factor, *max(known, key=lambda one: (not one[1].stop, _width(one[1])))))
-        safe = all(s is not None and s.stop for _, s in found)
+        # A mean or a quantile far out is judged once: nobody may look at it before.
+        once = made.experiment.stopping.gate_on != "median"
+        safe = not once and all(s is not None and s.stop for _, s in found)
         more = [s.comparison.more_pairs or 0 for _, s in known if not s.stop]
         safety = Safety(
             stop=safe, reason="decided" if safe else None, more_trials=max(more, default=0) or None
