@@ -80,7 +80,7 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
 
 def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
     median = cell.median
-    spread = range_interval(cell.workers)
+    spread = range_interval(cell.workers, tick=cell.tick)
     return {
         **{f: cell.levels[f] for f in factors},
         "n": cell.n,

@@ -21,6 +21,9 @@ FEWEST = 6
 #: Share of one value's weight that the estimate is drawn towards no difference: without, two
 #: separate modes alarm in 7.6 % and ten values in 6 %.
 _CORRECTION = 0.25
+#: P-value below which the error of the variance counts as well: without, families of a thousand
+#: samples of 20 alarm in 19 % [values below .00005 in .00028; with it in .000005].
+_FAR = 0.02
 #: Steps of the search for the median: halving a range so often leaves nothing of a double.
 _HALVINGS = 68
 #: Up to so many differences all of them are looked at for their median.
@@ -87,8 +90,8 @@ def median_difference(first: FloatArray, second: FloatArray) -> float:
     return sum(_difference(first, second, rank) for rank in ranks) / 2
 
 
-def _studentised(a: FloatArray, b: FloatArray, dependence: float) -> tuple[float, float]:
-    """Distance of P(a < b) from one half in its standard errors, and their degrees of freedom."""
+def _p(a: FloatArray, b: FloatArray, dependence: float) -> float:
+    """P-value of two sorted samples, not below that of the most extreme order of their values."""
     m, n = len(a), len(b)
     # Of each value, the share of the other sample below it; ties count half.
     below_a = (np.searchsorted(b, a, "left") + np.searchsorted(b, a, "right")) / (2 * n)
@@ -96,19 +99,18 @@ def _studentised(a: FloatArray, b: FloatArray, dependence: float) -> tuple[float
     away = abs(float(below_b.mean()) - 0.5)
     each = float(below_a.var(ddof=1)) / m, float(below_b.var(ddof=1)) / n
     variance = sum(each)
+    least = 2 * math.exp(-_log_orders(m, n) / dependence)
     if variance == 0:
         # Apart or all equal: there is no spread to divide by.
-        return (math.inf if away else 0.0), 1.0
+        return min(1.0, least) if away else 1.0
     away = max(0.0, away - _CORRECTION * (each[0] / m + each[1] / n) / variance)
     freedom = variance**2 / (each[0] ** 2 / (m - 1) + each[1] ** 2 / (n - 1))
-    return away / math.sqrt(variance * dependence), max(1.0, freedom / dependence)
-
-
-def _p(a: FloatArray, b: FloatArray, dependence: float) -> float:
-    """P-value of two sorted samples, not below that of the most extreme order of their values."""
-    away, freedom = _studentised(a, b, dependence)
-    least = 2 * math.exp(-_log_orders(len(a), len(b)) / dependence)
-    return min(1.0, max(least, 2 * float(special.stdtr(freedom, -away))))
+    freedom, variance = max(1.0, freedom / dependence), variance * dependence
+    p = 2 * float(special.stdtr(freedom, -away / math.sqrt(variance)))
+    if p < _FAR:
+        far = 2 * float(special.stdtr(freedom, -away / math.sqrt(variance + away**2 / freedom)))
+        p = max(p, min(far, _FAR))
+    return min(1.0, max(least, p))
 
 
 def _log_orders(m: int, n: int) -> float:

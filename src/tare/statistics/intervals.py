@@ -95,8 +95,7 @@ def widened(interval: Interval, values: FloatArray, tick: float | None = None) -
         return interval
     tick = tick_of(values, tick)
     if tick is None:
-        refusal = f"all {interval.n:,} values are equal: how coarse the clock is cannot be seen"
-        return replace(interval, low=None, high=None, refusal=refusal)
+        return replace(interval, low=None, high=None, refusal=_equal(interval.n))
     # What is never negative is not negative between two ticks either.
     least = 0.0 if interval.low >= 0 else -math.inf
     low, high = max(least, interval.low - tick / 2), interval.high + tick
@@ -218,7 +217,11 @@ def _percentile(ordered: FloatArray, q: float) -> FloatArray:
 
 
 def range_interval(
-    values: FloatArray, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
+    values: FloatArray,
+    confidence: float = 0.95,
+    seed: int = 1,
+    resamples: int = RESAMPLES,
+    tick: float | None = None,
 ) -> Interval:
     """Interval of the p10–p90 range by the percentile bootstrap over whole trials.
 
@@ -227,6 +230,17 @@ def range_interval(
     values : array, shape (n,) or (n, workers)
         One value a trial, or one a worker: the range is then that of single workers' values,
         and a trial is drawn with all of its workers.
+    confidence : float
+    seed, resamples : int
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`. Each end of
+        the range is known to one tick.
+
+    Returns
+    -------
+    Interval
+        Without bounds, and with the refusal, below 20 trials, or where all values are equal and the
+        tick is not known.
     """
     n = len(values)
     estimate = float(p10_p90(values.ravel()))
@@ -237,7 +251,25 @@ def range_interval(
     draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
     ranges = resampled_ranges(values, draws)
     low, high = np.quantile(ranges, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(estimate, float(low), float(high), confidence, method, n)
+    return apart(Interval(estimate, float(low), float(high), confidence, method, n), values, tick)
+
+
+def apart(interval: Interval, values: FloatArray, tick: float | None = None) -> Interval:
+    """Allow for the clock in the interval of how far values lie apart: a range, an SD.
+
+    Parameters are those of :func:`widened`. Either end of a range is known to one tick.
+    """
+    if interval.low is None or interval.high is None:
+        return interval
+    tick = tick_of(values.ravel(), tick)
+    if tick is None:
+        return replace(interval, low=None, high=None, refusal=_equal(interval.n))
+    low = max(0.0, interval.low - tick)
+    return replace(interval, low=low, high=interval.high + tick, tick=tick)
+
+
+def _equal(n: int) -> str:
+    return f"all {n:,} values are equal: how coarse the clock is cannot be seen"
 
 
 def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:

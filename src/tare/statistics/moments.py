@@ -12,7 +12,7 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description
-from tare.statistics.intervals import RESAMPLES, Interval
+from tare.statistics.intervals import RESAMPLES, Interval, apart, widened
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
@@ -72,9 +72,11 @@ def mean_and_sd(
     values = _finite(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0:
-        return _students_t(values, confidence), _refused_sd(values, confidence)
+        mean = widened(_students_t(values, confidence), values)
+        return mean, _refused_sd(values, confidence)
     if n > _LIMIT:
-        return _limit(values, confidence)
+        mean, sd = _limit(values, confidence)
+        return widened(mean, values), apart(sd, values)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     found = []
     estimates = float(np.mean(values)), float(np.std(values, ddof=1))
@@ -85,7 +87,7 @@ def mean_and_sd(
         found.append(
             Interval(estimate, float(low), float(high), confidence, "percentile bootstrap", n)
         )
-    return found[0], found[1]
+    return widened(found[0], values), apart(found[1], values)
 
 
 def bootstrap_moments(

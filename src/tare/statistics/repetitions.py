@@ -232,7 +232,8 @@ def _look(data: bytes, target: Target) -> Look:
 
 
 def _spread_half_width(values: FloatArray, tau: float) -> float | None:
-    interval = range_interval(values, resamples=_SPREAD_RESAMPLES)
+    # What a clock adds to a spread, more trials do not take away.
+    interval = range_interval(values, resamples=_SPREAD_RESAMPLES, tick=0.0)
     if interval.low is None or interval.high is None or interval.low <= 0:
         return 0.0 if interval.high == 0 else None
     return math.log(interval.high / interval.low) / 2 * math.sqrt(tau)

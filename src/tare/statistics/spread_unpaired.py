@@ -21,6 +21,8 @@ from tare.statistics.statistic import FloatArray, Statistic
 #: Resamples of a family of one; a larger family needs a finer p-value.
 _RESAMPLES = 9999
 _MOST_RESAMPLES = 199_999
+#: P-value below which a family's finer one is worked out; a larger one counts in no family.
+_FINER = 0.02
 #: Below this many values the bootstrap's far tail is too light, and values are shuffled as well.
 _SHUFFLED_BELOW = 40
 _SHUFFLES = 4999
@@ -87,12 +89,20 @@ def compare_spread_unpaired(
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
     if n < FEWEST_FOR_RANGE or min(a, b) <= 0:
         return undecided(a, b, n, confidence)
-    logs = range_logs(resampled_range(second, resamples, seed + 1))
-    logs -= range_logs(resampled_range(first, resamples, seed))
+    logs = _log_ratios(first, second, min(resamples, _RESAMPLES), seed)
     p = two_sided(logs)
+    if p < _FINER and resamples > _RESAMPLES:
+        logs = _log_ratios(first, second, resamples, seed)
+        p = two_sided(logs)
     if n < _SHUFFLED_BELOW:
         p = max(p, _shuffled_p(first, second, math.log(b / a), seed))
     return judged(a, b, logs, p, n, margin, confidence)
+
+
+def _log_ratios(first: FloatArray, second: FloatArray, resamples: int, seed: int) -> FloatArray:
+    """Log-ratio of the ranges of each resample of both."""
+    logs = range_logs(resampled_range(second, resamples, seed + 1))
+    return np.asarray(logs - range_logs(resampled_range(first, resamples, seed)))
 
 
 def resamples_for(family: int) -> int:
