@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from synthetic import MS, Behaviour, make
 
+from tare.experiment import Cell
 from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
 from tare.findings.headline import headline
@@ -86,6 +88,30 @@ def test_pto_and_pso_come_out(sized: Results) -> None:
     assert found.summary is not None
     assert found.summary.startswith("The cost of docker vanilla falls with size (PSO): at 0.25")
     assert "PTO and PSO need 4 sizes, quotas below one core included; there are 2" in found.answer
+
+
+def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> None:
+    """Two of four sizes before the budget ended: not "there are 2"."""
+    early = make(
+        platforms=("bare", "docker", "runc"),
+        workers=(1,),
+        sizes=SIZES,
+        trials=12,
+        leave_out=lambda levels: levels["size"] in ("1c", "2c"),
+    )
+    (workload,) = early.experiment.workloads
+    planned = tuple(
+        Cell(cell=i, workload=workload, platform=platform, workers=1, pinning="none",
+             load="none", size=size)
+        for i, (platform, size) in enumerate(itertools.product(("bare", "docker", "runc"), SIZES))
+    )  # fmt: skip
+    told = "PTO and PSO need 4 sizes, quotas below one core included; 4 were planned, 2 measured"
+    for reason, end in (("budget", " before the budget ended."), ("interrupted", ".")):
+        sessions = early.sessions.assign(reason=reason)
+        results = dataclasses.replace(early, planned=planned, sessions=sessions)
+        assert f"{told}{end}" in ask("platform_size", results).answer
+        lines = ask("platform_advice", results).advice
+        assert f"Which size is not decided: {told}{end}" in lines
 
 
 def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:

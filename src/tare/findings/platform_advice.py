@@ -13,7 +13,7 @@ from tare.findings.phrasing import change_interval, counted, listing, metric_nam
 from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
-from tare.findings.platform_size import factor_words, where
+from tare.findings.platform_size import factor_words, refusal_words, where
 from tare.findings.platform_why import extras, sentence
 from tare.findings.telling import Compared, further
 from tare.metrics import RATES
@@ -180,7 +180,7 @@ def _sizes(known: Evidence) -> Iterable[Line]:
         text = f"at the smallest beside the largest, {listing(unclear)}"
         yield Line("size", "Whether size matters is not decided", text)
     elif apart and not told and set(known.results.varied) & set(SIZES):
-        yield Line("size", "Which size is not decided", apart[0].found.refusal or "")
+        yield Line("size", "Which size is not decided", refusal_words(apart[0], known.results))
 
 
 def _one_each(besides: Iterable[Beside]) -> list[Beside]:

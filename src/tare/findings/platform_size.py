@@ -77,6 +77,14 @@ def where(one: Beside, results: Results) -> str:
     return f"{one.name} ({at})" if at else one.name
 
 
+def refusal_words(one: Beside, results: Results) -> str:
+    """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
+    refusal = one.found.refusal or ""
+    missing = one.planned is not None and len(one.found.sizes) < one.planned
+    ended = "reason" in results.sessions and [*results.sessions["reason"]][-1:] == ["budget"]
+    return f"{refusal} before the budget ended" if missing and ended else refusal
+
+
 def factor_words(factor: Factor | None) -> str:
     """Write a factor of cost as a change, with its interval."""
     if factor is None:
@@ -89,12 +97,11 @@ def _answer(
 ) -> list[str]:
     words = [_sentence(one, results) for one in told]
     refused = [one for one in some if one.found.refusal is not None]
-    for why in dict.fromkeys(one.found.refusal for one in refused):
-        names = listing(
-            f"{where(one, results)} beside {one.beside}"
-            for one in refused
-            if one.found.refusal == why
-        )
+    by_reason: dict[str, list[Beside]] = {}
+    for one in refused:
+        by_reason.setdefault(refusal_words(one, results), []).append(one)
+    for why, same in by_reason.items():
+        names = listing(f"{where(one, results)} beside {one.beside}" for one in same)
         words.append(f"Not identifiable for {names}: {why}.")
     pinned = _pinning(told, basis, results)
     return [f"By {metric_name(basis.metric)}.", *words, *pinned]
