@@ -128,7 +128,9 @@ def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
 def test_few_trials_leave_it_undecided_and_say_how_many_more() -> None:
     found = ask("stability", make(workers=(1,), trials=25))
     assert found.verdict == "undecided"
-    assert "undecided in the one cell (about" in found.answer
+    assert (
+        "undecided in the one cell (neither a difference nor one below 1.5 × is shown; about"
+    ) in found.answer
     row = found.tables[0].rows[0]
     assert row["more"] > 50
     assert row["verdict"] == "not decided"
@@ -219,7 +221,10 @@ def test_thresholds_are_the_experiments() -> None:
 def test_undecided_workers_say_how_many_trials_would_do() -> None:
     found = ask("parallelism", make(platforms=("bare",), trials=25))
     assert found.verdict == "undecided"
-    assert "for certain; with 2 it is not decided (about" in found.answer
+    assert (
+        "for certain; with 2, it is not decided whether the mean shifts by more than 5.0 % or the "
+        "spread grows to more than 1.5 × (about"
+    ) in found.answer
 
 
 def test_a_number_of_workers_is_told_of_the_group_that_it_belongs_to() -> None:

@@ -341,7 +341,8 @@ def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
         sizes=("1c",),
     )
     found = ask("platform_advice", results)
-    assert found.verdict == "told"
+    assert found.verdict == "partly"
+    assert "Whether to pin is not decided: " in found.answer
     assert not any("ize" in line or "PTO" in line for line in found.advice)
     assert "size" not in {row["about"] for row in rows(found, "Advice")}
 

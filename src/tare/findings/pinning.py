@@ -91,6 +91,7 @@ def _telling(cells: Cells, margin: float, some: Compared) -> str:
         words=spread_words(margin, "not pinned"),
         plain=frozenset({"as stable"}),
         quantity="p10–p90 range",
+        limit=f"{1 + margin:g} ×",
         varied=cells.varied,
     ).clauses(some)
 

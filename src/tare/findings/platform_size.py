@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tare.findings import emulation
 from tare.findings.cells import Basis
-from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
+from tare.findings.finding import Estimate, Finding, FindingUnit, settled, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, metric_name, percent
 from tare.findings.platform_cells import (
     FREE,
@@ -49,7 +49,9 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join([*_answer(some, told, basis, results), *filter(None, [apart])]),
-        verdict=_verdict(told),
+        verdict=settled(
+            one.found.refusal is None and one.found.verdict != "not decided" for one in some
+        ),
         summary=_summary(told, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
@@ -63,11 +65,6 @@ def _nothing(results: Results) -> str:
     if host_cpus(results) is None:
         return "no fact says how many CPUs the host has."
     return "no platform has a size that the reference has too."
-
-
-def _verdict(told: Sequence[Beside]) -> Verdict:
-    words = {one.found.verdict for one in told}
-    return "undecided" if words == {"not decided"} else "told"
 
 
 def where(one: Beside, results: Results) -> str:

@@ -16,7 +16,7 @@ from tare.findings.evidence import (
     relative_spread,
 )
 from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, change_interval, listing, percent
+from tare.findings.phrasing import at_levels, change_interval, listing, percent, significant
 from tare.findings.telling import Compared, Telling, share_of, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
@@ -107,7 +107,8 @@ def _sentence(
 ) -> str:
     reference = some[0][0].reference
     words = spread_words(margin, reference)
-    telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", cells.varied)
+    limit = f"{1 + margin:g} ×"
+    telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", limit, cells.varied)
     bounded = overall.verdict == "not decided" and (overall.high or math.inf) < 1 + margin
     if len(some) == 1 and not bounded:
         return f"{platform} is {telling.clauses(some)}."
@@ -134,13 +135,17 @@ def _whole(
     words: Mapping[str, str],
 ) -> str:
     """Tell a platform's spread over all cells."""
-    if overall.low is None:
+    low, high = overall.low, overall.high
+    if low is None or high is None:
         return (
             f"Whether {platform} is {words['as stable']} cannot be told from n = {overall.n} "
             f"trials a cell: a spread needs at least {FEWEST_FOR_RANGE}."
         )
-    ratio = change_interval(overall.ratio or 1, overall.low, overall.high)
-    evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}."
+    ratio = change_interval(overall.ratio or 1, low, high)
+    # Of several comparisons, an interval that excludes 1 is not enough.
+    holm = f", p = {significant(overall.p_adjusted, 2)} after Holm"
+    chance = holm if overall.verdict == "not decided" and not low <= 1 <= high else ""
+    evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}{chance}."
     if overall.verdict not in words:
         return f"Whether {platform} is {words['as stable']} is undecided: {evidence}"
     return f"{platform} is {words[overall.verdict]}: {evidence}"
@@ -246,7 +251,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
-        verdict="told",
+        verdict="told" if ordered else "undecided",
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if "network" in cells.factors or len(cells.all) == 1 else answer,
         basis=str(basis),
