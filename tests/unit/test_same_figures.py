@@ -287,8 +287,8 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
         "throttling": "recorded in 3 of 10 trials",
     }
     assert disturbance.sentence(found) == (
-        "no disturbance above 1 % (waiting for a CPU; time stolen by the hypervisor: trials are "
-        "shorter than 100 ms; throttling: recorded in 3 of 10 trials)"
+        "no disturbance above 1 % (waiting for a CPU; not looked at: time stolen by the "
+        "hypervisor, throttling)"
     )
     found = disturbance.worst({("wait_ns", "schedstat"): 0.1 * wall}, wall, wall, 2)
     assert found is not None

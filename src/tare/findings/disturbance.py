@@ -105,14 +105,16 @@ def _why_not(values: FloatArray, wall_ns: FloatArray) -> str | None:
 
 
 def sentence(found: Disturbance | None) -> str:
-    """Say how much it was, without a full stop, and of little what was looked at."""
+    """Say how much it was, without a full stop; of little, what was looked at in all trials."""
     if found is None:
         return "disturbances were not recorded"
     if found.share > NOTABLE:
         return f"{found.what} took {percent(found.share)} of the time"
     known = [what for what in found.looked_at if what not in found.not_looked_at]
-    unknown = [f"{what}: {why}" for what, why in found.not_looked_at.items()]
-    return f"no disturbance above 1 % ({'; '.join([*filter(None, [', '.join(known)]), *unknown])})"
+    told = [", ".join(known)] if known else []
+    if found.not_looked_at:
+        told.append(f"not looked at: {', '.join(found.not_looked_at)}")
+    return f"no disturbance above 1 % ({'; '.join(told)})"
 
 
 def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:

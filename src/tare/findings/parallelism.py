@@ -231,11 +231,11 @@ def _disturbance(step: Step, results: Results) -> str:
     words = []
     if beyond(shift, most_shift):
         ratio = change_interval(shift.ratio, shift.low, shift.high)
-        words.append(f"the mean shifts by {ratio}, more than {percent(most_shift)}")
+        words.append(f"the mean shifts by {ratio} (limit {percent(most_shift)})")
     most_growth = results.experiment.parallel_growth
     if growth.low is not None and growth.low > 1 + most_growth:
         ratio = change_interval(growth.ratio or 1, growth.low, growth.high)
-        words.append(f"the spread grows by {ratio}, more than {1 + most_growth:g} ×")
+        words.append(f"the spread grows by {ratio} (limit {1 + most_growth:g} ×)")
     return listing(words)
 
 

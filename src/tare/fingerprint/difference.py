@@ -128,10 +128,10 @@ def differences(
     Notes
     -----
     The ratio is the Hodges–Lehmann median of all rounds after over all before, and its interval
-    inverts the Brunner–Munzel test. Over pairs of takes the test is that of an intersection: the largest
-    p counts, and the hull of the intervals, in which the ratio over all of them lies. Over metrics,
-    Holm; p is Welch's, of logs, since that of ranks cannot be small enough for a hundred metrics
-    with seven rounds [2 / C(14, 7) = 0.0006].
+    inverts the Brunner–Munzel test. Over pairs of takes the test is that of an intersection: the
+    largest p counts, and the hull of the intervals, in which the ratio over all of them lies. Over
+    metrics, Holm; p is Welch's, of logs, since that of ranks cannot be small enough for a hundred
+    metrics with seven rounds [2 / C(14, 7) = 0.0006].
     """
     # Here, since sessions ask this module for rules alone, and hold what it loads.
     from tare.statistics.comparison import holm
