@@ -56,7 +56,7 @@ def test_a_session_beside_a_load_is_resumed_and_a_change_is_told(tmp_path: Path)
     tare(*chosen, "1", "--session", "2", check=17)
     tare(*chosen, "2", "--out", str(tmp_path / "two.html"))
     page = (tmp_path / "two.html").read_text()
-    assert "Was it the same machine throughout?" in page
+    assert "Do the probes before and after show the same machine?" in page
     assert "not the same" not in page
 
     # As after a session that was killed: one moment decides nothing.

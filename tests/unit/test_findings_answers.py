@@ -37,7 +37,7 @@ def slow_pairs(levels: dict[str, str]) -> Behaviour:
 def test_the_unstable_platform_is_named_with_its_ratio() -> None:
     found = ask("stability", make(noisy_docker, workers=(1,), trials=60))
     assert found.verdict == "no"
-    assert found.question == "Is docker as stable as bare?"
+    assert found.question == "Is docker as stable as bare (within 1.5 ×)?"
     assert "docker is less stable than bare in the one cell" in found.answer
     (estimate,) = found.estimates
     assert estimate.low is not None
@@ -52,7 +52,9 @@ def test_equal_platforms_are_told_to_be_as_stable() -> None:
     found = ask("stability", make(workers=(1,), trials=300))
     assert found.verdict == "yes"
     assert found.summary is not None
-    assert found.summary.startswith("docker is as stable as bare, in every cell (p10–p90 ranges ")
+    assert found.summary.startswith(
+        "docker is as stable as bare (within 1.5 ×), in every cell (p10–p90 ranges "
+    )
     assert "The smallest change that would have been seen is" in found.answer
 
 
@@ -69,7 +71,7 @@ def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     cells = [r["verdict"] for r in found.tables[0].rows]
     assert cells.count("not decided") >= 3
     assert found.verdict == "yes"
-    assert "docker is as stable as bare (within a factor of 1.5): over all 6" in found.answer
+    assert "docker is as stable as bare (within 1.5 ×): over all 6" in found.answer
     overall = found.estimates[0]
     assert overall.levels == {"platform": "docker"}
     assert overall.low is not None
@@ -95,10 +97,22 @@ def test_what_an_undecided_interval_excludes_is_told() -> None:
     assert found.estimates[0].high is not None
     assert found.estimates[0].high < 1.5
     assert found.answer.startswith(
-        "docker is not less stable than bare by more than a factor of 1.5; whether it is more "
+        "docker is not less stable than bare by more than 1.5 ×; whether it is more "
         "stable is undecided: over all 2 cells, its p10–p90 range differs by"
     )
     assert found.answer.count("not less stable") == 1
+
+
+def test_a_spread_that_is_larger_by_less_than_matters_is_told_as_larger() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        return Behaviour(spread=0.0125 if levels["platform"] == "docker" else 0.01)
+
+    found = ask("stability", make(rule, workloads=("a", "b"), workers=(1,), trials=400))
+    assert found.verdict == "yes"
+    assert found.summary is not None
+    assert found.summary.startswith("docker is less stable than bare (within 1.5 ×): over all 2")
+    words = {row["verdict"] for row in found.tables[0].rows}
+    assert words == {"less stable by less than the margin"}
 
 
 def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
@@ -114,7 +128,9 @@ def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
 def test_few_trials_leave_it_undecided_and_say_how_many_more() -> None:
     found = ask("stability", make(workers=(1,), trials=25))
     assert found.verdict == "undecided"
-    assert "undecided in the one cell (about" in found.answer
+    assert (
+        "undecided in the one cell (neither a difference nor one below 1.5 × is shown; about"
+    ) in found.answer
     row = found.tables[0].rows[0]
     assert row["more"] > 50
     assert row["verdict"] == "not decided"
@@ -205,7 +221,10 @@ def test_thresholds_are_the_experiments() -> None:
 def test_undecided_workers_say_how_many_trials_would_do() -> None:
     found = ask("parallelism", make(platforms=("bare",), trials=25))
     assert found.verdict == "undecided"
-    assert "for certain; with 2 it is not decided (about" in found.answer
+    assert (
+        "for certain; with 2, it is not decided whether the mean shifts by more than 5.0 % or the "
+        "spread grows to more than 1.5 × (about"
+    ) in found.answer
 
 
 def test_a_number_of_workers_is_told_of_the_group_that_it_belongs_to() -> None:

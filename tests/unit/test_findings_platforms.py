@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from synthetic import MS, Behaviour, make
 
+from tare.experiment import Cell
 from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
 from tare.findings.headline import headline
@@ -86,6 +88,30 @@ def test_pto_and_pso_come_out(sized: Results) -> None:
     assert found.summary is not None
     assert found.summary.startswith("The cost of docker vanilla falls with size (PSO): at 0.25")
     assert "PTO and PSO need 4 sizes, quotas below one core included; there are 2" in found.answer
+
+
+def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> None:
+    """Two of four sizes before the budget ended: not "there are 2"."""
+    early = make(
+        platforms=("bare", "docker", "runc"),
+        workers=(1,),
+        sizes=SIZES,
+        trials=12,
+        leave_out=lambda levels: levels["size"] in ("1c", "2c"),
+    )
+    (workload,) = early.experiment.workloads
+    planned = tuple(
+        Cell(cell=i, workload=workload, platform=platform, workers=1, pinning="none",
+             load="none", size=size)
+        for i, (platform, size) in enumerate(itertools.product(("bare", "docker", "runc"), SIZES))
+    )  # fmt: skip
+    told = "PTO and PSO need 4 sizes, quotas below one core included; 4 were planned, 2 measured"
+    for reason, end in (("budget", " before the budget ended."), ("interrupted", ".")):
+        sessions = early.sessions.assign(reason=reason)
+        results = dataclasses.replace(early, planned=planned, sessions=sessions)
+        assert f"{told}{end}" in ask("platform_size", results).answer
+        lines = ask("platform_advice", results).advice
+        assert f"Which size is not decided: {told}{end}" in lines
 
 
 def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
@@ -215,11 +241,39 @@ def test_what_accounts_for_the_extra_time_is_named(sized: Results) -> None:
     )
     assert row["extra"] == pytest.approx(extra * MS, rel=0.05)
     assert row["throttled_ns"] == pytest.approx(5e8)
-    assert "that docker takes more (exp_float at size 0.25c)" in found.answer
-    assert "500 ms (" in found.answer
-    assert "held back by the quota" in found.answer
+    assert " more than bare (exp_float at size 0.25c); in the same trials, " in found.answer
+    assert "throttled time by 500" in found.answer
+    assert "%" not in found.answer
+    throttled = [e for e in found.estimates if e.name == "more throttled time"]
+    assert all(e.low is not None and e.high is not None for e in throttled)
     assert any("Not recorded on both sides here" in c and "preempted" in c for c in found.caveats)
     assert not {"vm", "vm/runc"} & {r["platform"] for r in rows(found, "What a trial")}
+
+
+def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
+    """Two threads are throttled for longer, together, than the wall has time."""
+
+    def more(levels: dict[str, str]) -> dict[tuple[str, str], float]:
+        return {("throttled_ns", "cgroup"): 80 * MS * (levels["platform"] == "docker")}
+
+    rule = {"bare": Behaviour(mean_ns=200 * MS), "docker": Behaviour(mean_ns=250 * MS)}
+    results = make(lambda levels: rule[levels["platform"]], workers=(1,), trials=10, more=more)
+    found = ask("platform_why", results)
+    known = {e.name: e.value for e in found.estimates}
+    assert known["extra time"] == pytest.approx(50 * MS, rel=0.05)
+    assert known["more throttled time"] == 80 * MS
+    assert found.verdict == "told"
+    assert (
+        "in the same trials, throttled time grows by 80.00 ms [80.00, 80.00] and CPU time by 49"
+        in (found.answer)
+    )
+    assert "%" not in found.answer
+
+
+def test_where_no_platform_is_shown_to_take_longer_nothing_is_measured_of_why() -> None:
+    found = ask("platform_why", make(workers=(1,), trials=1))
+    assert (found.verdict, found.shown) == ("undecided", "undecided")
+    assert "With 1 common block there is no interval" in found.answer
 
 
 def test_a_cost_that_grows_with_the_number_of_processes_is_found() -> None:
@@ -287,7 +341,8 @@ def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
         sizes=("1c",),
     )
     found = ask("platform_advice", results)
-    assert found.verdict == "told"
+    assert found.verdict == "partly"
+    assert "Whether to pin is not decided: " in found.answer
     assert not any("ize" in line or "PTO" in line for line in found.advice)
     assert "size" not in {row["about"] for row in rows(found, "Advice")}
 

@@ -85,7 +85,15 @@ def test_a_machine_that_stayed_the_same(results: Results) -> None:
     found = UNIT.find(same)
     assert found is not None
     assert found.verdict == "yes"
-    assert "session 1 and sessions 1 and 2" in found.answer
+    assert found.answer == (
+        "No significant change was found: session 1, between the probes at its beginning and its "
+        "end (2 of 2 metrics shown to be the same); between sessions 1 and 2 (2 of 2 metrics shown "
+        "to be the same)."
+    )
+    assert found.caveats == (
+        "The machine was probed before and after the trials; what it did between is not known.",
+        "Session 2 was not probed after its trials.",
+    )
     assert [row["verdict"] for row in found.tables[0].rows] == ["same"] * 4
     assert judged(same, (), HERE) is same
     assert caveats(same) == ()

@@ -195,11 +195,44 @@ def beside(before: Fingerprint, after: Fingerprint, tmp_path: Path) -> int:
     return fingerprint_diff.diff(tmp_path / "before", tmp_path / "after", None)
 
 
-def test_how_it_was_measured_is_a_fact_and_comes_first() -> None:
-    before = made({"a": [1.0] * 7}, cpus=2)
-    after = msgspec.structs.replace(made({"a": [1.0] * 7}, cpus=4), platform="docker")
-    facts = compare(before, after, {}).facts
-    assert list(facts.items()) == [("platform", ("bare", "docker")), ("cpus", (2, 4))]
+def test_how_it_was_measured_is_no_fact_of_the_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = made({"a": [1.0] * 7}, cpus=2, seed=1, load_average=0.1)
+    after = msgspec.structs.replace(
+        made({"a": [1.0] * 7}, cpus=4, seed=2, load_average=3.0), platform="docker"
+    )
+    found = compare(before, after, {})
+    assert found.facts == {"cpus": (2, 4)}
+    assert found.settings == {"platform": ("bare", "docker"), "seed": (1, 2)}
+    beside(before, after, tmp_path)
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[-3:] == [
+        "Fact     cpus: 2 → 4",
+        "Setting  platform: bare → docker",
+        "Setting  seed: 1 → 2",
+    ]
+
+
+def test_what_only_one_of_the_two_tells_is_no_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = made({"a": [1.0] * 7}), made({"a": [1.0] * 7}, seed=1, kernel="6.1")
+    found = compare(before, after, {})
+    assert (found.facts, found.settings, found.facts_of_one) == ({}, {}, ("kernel",))
+    beside(before, after, tmp_path)
+    shown = capsys.readouterr().out
+    assert "→" not in shown
+    assert "Facts of one of the two only: kernel" in shown
+
+
+def test_nothing_but_undecided_metrics_is_inconclusive(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    some = {f"m{i}": list(np.exp(rng.normal(0, 0.5, 7))) for i in range(30)}
+    other = {f"m{i}": list(np.exp(rng.normal(0, 0.5, 7))) for i in range(30)}
+    found = compare(made(some), made(other), {})
+    assert {c.verdict for c in found.changes} == {"undecided"}
+    assert beside(made(some), made(other), tmp_path) == 2
 
 
 def test_what_has_no_ratio_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -264,8 +264,36 @@ def test_the_whole_tree_waits_for_a_cpu() -> None:
         ("off_cpu_preempted_ns", "perf_cpu"): 3 * one,
     }
     found = disturbance.worst(recorded, one, one, 2)
-    assert found == disturbance.Disturbance("waiting for a CPU", 0.75)
+    assert found is not None
+    assert (found.what, found.share) == ("waiting for a CPU", 0.75)
     assert disturbance.worst({}, one, one, 2) is None
+
+
+def test_nothing_is_said_of_what_was_not_looked_at() -> None:
+    """No disturbance is one of those that were recorded, in all trials and for long enough."""
+    wall = np.full(10, 5e8)
+    quiet = dict.fromkeys(disturbance.RECORDED, 0 * wall)
+    found = disturbance.worst(quiet, wall, wall, 2)
+    assert found is not None
+    assert (set(found.looked_at), found.not_looked_at) == (set(disturbance.RECORDED.values()), {})
+    assert disturbance.sentence(found) == (
+        "no disturbance above 1 % (waiting for a CPU, time stolen by the hypervisor, throttling)"
+    )
+    some = {("wait_ns", "schedstat"): 0 * wall, ("throttled_ns", "cgroup"): 0 * wall[:3]}
+    found = disturbance.worst({**quiet, **some}, wall / 10, wall / 10, 2)
+    assert found is not None
+    assert found.not_looked_at == {
+        "time stolen by the hypervisor": "trials are shorter than 100 ms",
+        "throttling": "recorded in 3 of 10 trials",
+    }
+    assert disturbance.sentence(found) == (
+        "no disturbance above 1 % (waiting for a CPU; not looked at: time stolen by the "
+        "hypervisor, throttling)"
+    )
+    found = disturbance.worst({("wait_ns", "schedstat"): 0.1 * wall}, wall, wall, 2)
+    assert found is not None
+    assert found.not_looked_at["throttling"] == "not recorded"
+    assert disturbance.sentence(found) == "waiting for a CPU took 10.0 % of the time"
 
 
 @pytest.mark.parametrize("reason", ["budget", "interrupted"])

@@ -93,11 +93,13 @@ def _show(found: Difference) -> None:
     same = sum(c.verdict == "same" for c in found.changes)
     if same:
         output.out.print(f"Same     {same} of {len(found.changes)} metrics, within what matters.")
-    for name, (was, now) in found.facts.items():
-        output.out.print(
-            f"Fact     {_label(name)}: {_fact(name, was)} → {_fact(name, now)}", soft_wrap=True
-        )
+    for what, some in (("Fact    ", found.facts), ("Setting ", found.settings)):
+        for name, (was, now) in some.items():
+            output.out.print(
+                f"{what} {_label(name)}: {_fact(name, was)} → {_fact(name, now)}", soft_wrap=True
+            )
     for what, names in (
+        ("Facts of one of the two only", found.facts_of_one),
         ("Only in the first", found.only_before),
         ("Only in the second", found.only_after),
         ("Not compared, for want of a ratio", found.without_ratio),
@@ -155,11 +157,9 @@ def _row(c: Change) -> tuple[str, ...]:
     )
 
 
-def _fact(name: str, value: bool | int | float | str | None) -> str:
+def _fact(name: str, value: bool | int | float | str) -> str:
     from tare.findings.phrasing import fact
 
-    if value is None:
-        return "not told"
     return _label(value[:12] if name == "agent" and isinstance(value, str) else fact(name, value))
 
 

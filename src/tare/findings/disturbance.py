@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 #: A smaller share of the time is not worth a name.
 NOTABLE = 0.01
+_WAITING = "waiting for a CPU"
 #: Metric and source to what they count.
 RECORDED = {
-    ("wait_ns", "schedstat"): "waiting for a CPU",
+    ("wait_ns", "schedstat"): _WAITING,
     ("steal_ns", "stat"): "time stolen by the hypervisor",
     ("throttled_ns", "cgroup"): "throttling",
 }
@@ -41,10 +42,16 @@ class Disturbance:
     what : str
     share : float
         Of the time that is measured; of stolen time, of what all CPUs had.
+    looked_at : dict
+        Everything that was looked at, with its share: the largest is the one above.
+    not_looked_at : dict
+        What was not, or not in all trials, and why.
     """
 
     what: str
     share: float
+    looked_at: dict[str, float]
+    not_looked_at: dict[str, str]
 
 
 def worst(
@@ -64,29 +71,50 @@ def worst(
     cpus : int
         Of the machine.
     """
-    found = []
+    shares: dict[str, float] = {}
+    missing: dict[str, str] = {}
     for (metric, source), what in RECORDED.items():
         values = recorded.get((metric, source), np.array([]))
         time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
-        if not len(values) or not len(time) or time.mean() <= 0:
-            continue
-        if metric in _OF_MACHINE and float(np.median(duration_ns)) < _SHORTEST_NS:
-            continue
-        found.append(Disturbance(what, float(values.mean() / time.mean())))
+        why = _why_not(values, wall_ns)
+        if metric in _OF_MACHINE and len(time) and float(np.median(duration_ns)) < _SHORTEST_NS:
+            values, why = np.array([]), f"trials are shorter than {_SHORTEST_NS / 1e6:g} ms"
+        if len(values) and len(time) and time.mean() > 0:
+            shares[what] = float(values.mean() / time.mean())
+        if why is not None:
+            missing[what] = why
     ran, waited = (recorded.get(key, np.array([])) for key in (_RAN, _WAITED))
     if len(ran) and len(waited) and ran.mean() + waited.mean() > 0:
         share = float(waited.mean() / (ran.mean() + waited.mean()))
-        found.append(Disturbance("waiting for a CPU", share))
-    return max(found, key=lambda d: d.share, default=None)
+        shares[_WAITING] = max(share, shares.get(_WAITING, 0.0))
+        if _why_not(ran, wall_ns) is None:
+            missing.pop(_WAITING, None)
+    if not shares:
+        return None
+    what = max(shares, key=shares.__getitem__)
+    return Disturbance(what, shares[what], shares, missing)
+
+
+def _why_not(values: FloatArray, wall_ns: FloatArray) -> str | None:
+    """Say why something is not known of all trials; None: it is."""
+    if not len(values):
+        return "not recorded"
+    if len(values) < len(wall_ns):
+        return f"recorded in {len(values)} of {len(wall_ns)} trials"
+    return None
 
 
 def sentence(found: Disturbance | None) -> str:
-    """Say how much it was, without a full stop."""
+    """Say how much it was, without a full stop; of little, what was looked at in all trials."""
     if found is None:
         return "disturbances were not recorded"
     if found.share > NOTABLE:
         return f"{found.what} took {percent(found.share)} of the time"
-    return "no disturbance above 1 %"
+    known = [what for what in found.looked_at if what not in found.not_looked_at]
+    told = [", ".join(known)] if known else []
+    if found.not_looked_at:
+        told.append(f"not looked at: {', '.join(found.not_looked_at)}")
+    return f"no disturbance above 1 % ({'; '.join(told)})"
 
 
 def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:

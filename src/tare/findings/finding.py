@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Verdict = Literal[
-    "yes", "no", "undecided", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
+    "yes", "no", "undecided", "partly", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
 ]  # fmt: skip
 
 
@@ -23,6 +23,7 @@ _BADGES: dict[Verdict, tuple[str, str]] = {
     "yes": ("✓", "yes"),
     "no": ("✕", "no"),
     "undecided": ("?", "undecided"),
+    "partly": ("?", "partly undecided"),
     "told": ("●", "measured"),
     "nothing to compare": ("–", "nothing to compare"),
     "TRUST": ("✓", "TRUST"),
@@ -140,6 +141,17 @@ class FindingUnit:
     of_sweeps: bool = False
     of_rates: bool = False
     over_sessions: bool = False
+
+
+def settled(parts: Iterable[bool]) -> Verdict:
+    """Judge a question that yes and no do not answer by whether each part of it is decided.
+
+    What is given here is what the answer is written from, so that badge and text cannot differ.
+    """
+    known = list(parts)
+    if all(known):
+        return "told"
+    return "partly" if any(known) else "undecided"
 
 
 def uncompared(description: Description, why: str) -> Finding:

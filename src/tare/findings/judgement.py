@@ -30,6 +30,7 @@ from tare.statistics.pair_ratios import pair_ratio, pairs_needed
 from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.statistics.spread_verdict import spread_words
 from tare.statistics.statistic import FloatArray
 
 #: What a gate answers, and the exit code that says it.
@@ -210,8 +211,9 @@ class Difference:
                 f"{FEWEST_FOR_RANGE} pairs"
             )
         ratio = change_interval(s.ratio or 1, s.low, s.high)
-        word = "whether it is as stable is not decided" if s.verdict == "not decided" else s.verdict
-        return f"{word} (p10–p90 range {ratio})"
+        words = spread_words(s.margin)
+        word = words.get(s.verdict, f"whether it is {words['as stable']} is not decided")
+        return f"{word}: p10–p90 range {ratio}"
 
 
 def _change(shift: Shift) -> str:

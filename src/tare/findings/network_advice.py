@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import Networks, applies, carried, networks_of
 from tare.findings.network_course import courses
 from tare.findings.network_dry import droughts
@@ -45,6 +45,8 @@ class Line:
     about: str
     advice: str
     evidence: str
+    #: Whether it says that something is not decided.
+    open: bool = False
 
     def __str__(self) -> str:
         return f"{self.advice}: {self.evidence}."
@@ -65,7 +67,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=" ".join(str(line) for line in lines),
         advice=tuple(str(line) for line in lines),
-        verdict="undecided" if all("ot decided" in x.advice for x in lines) else "told",
+        verdict=settled(not line.open for line in lines),
         basis=str(networks.basis),
         tables=(_table(lines, networks),),
         caveats=CAVEATS if needs(networks) else (),
@@ -206,6 +208,7 @@ def _repetitions(networks: Networks) -> Iterable[Line]:
             "repetitions",
             f"Whether more trials help at {names} is not decided",
             f"{counted(min(c.rung.n for c in open_), 'trial')} in a row do not tell",
+            open=True,
         )
 
 
@@ -231,7 +234,8 @@ def _open(networks: Networks) -> Iterable[Line]:
     if not waiting:
         return
     if missing := too_few(some):
-        yield Line("open", "By its times nothing is decided", missing.rstrip(".").lower())
+        text = missing.rstrip(".").lower()
+        yield Line("open", "By its times nothing is decided", text, open=True)
         return
     told = listing(
         f"{s.level.name} beside {s.beside.name} "
@@ -239,7 +243,8 @@ def _open(networks: Networks) -> Iterable[Line]:
         for s in waiting[:3]
     )
     more = further([(s.pair, s.comparison) for s in waiting])
-    yield Line("open", f"Not decided in {len(waiting)} of {len(some)} comparisons", told + more)
+    advice = f"Not decided in {len(waiting)} of {len(some)} comparisons"
+    yield Line("open", advice, told + more, open=True)
 
 
 def _begun(text: str) -> str:
@@ -251,7 +256,7 @@ def _table(lines: list[Line], networks: Networks) -> Table:
     return Table(
         title=f"Advice, by {metric_name(networks.basis.metric)}",
         columns=tuple(Column(key=key, title=title) for key, title in titles.items()),
-        rows=tuple(asdict(line) for line in lines),
+        rows=tuple({key: getattr(line, key) for key in titles} for line in lines),
     )
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tare.findings.cells import Pair, directions
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import FACTOR, Level, Networks, applies, carried, networks_of
 from tare.findings.phrasing import at_levels, change_interval, counted, listing, percent
 from tare.findings.telling import further
@@ -108,7 +108,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, [answer, _alone(some, networks), missing])),
-        verdict=_verdict(some),
+        verdict=settled(s.comparison.verdict != "not decided" for s in some),
         summary=None,
         basis=str(networks.basis),
         estimates=tuple(
@@ -186,10 +186,6 @@ def _alone(some: Sequence[Slowed], networks: Networks) -> str:
         f"Beside {networks.largest.name}, the largest budget, which has the same rates: "
         f"{listing(_clauses(dry, networks))}."
     )
-
-
-def _verdict(some: Sequence[Slowed]) -> Verdict:
-    return "undecided" if all(s.comparison.verdict == "not decided" for s in some) else "told"
 
 
 def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:

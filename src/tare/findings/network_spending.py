@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import Networks, applies, carried, networks_of
 from tare.findings.network_need import Need, needs
-from tare.findings.network_slowdown import slowdowns
+from tare.findings.network_slowdown import Slowed, slowdowns
 from tare.findings.phrasing import counted, listing, quantity
 from tare.registry import Description
 from tare.results import Results
@@ -38,7 +38,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(sentence(need, networks) for need in found),
-        verdict="told",
+        verdict=settled([True, *(part for need in found for part in _decided(need, networks))]),
         basis="bytes that the queueing discipline of each host sent",
         estimates=tuple(e for need in found for e in _estimates(need)),
         tables=(_table(found),),
@@ -70,6 +70,30 @@ def sentence(need: Need, networks: Networks) -> str:
     if carried(networks.results):
         return " ".join([f"{told}{most}.", *_in_a_row(need)])
     return " ".join([f"{told}{most}.", *_enough(need), *_short(need), *_shown(need, networks)])
+
+
+def _decided(need: Need, networks: Networks) -> Iterator[bool]:
+    """Tell of each thing that may be open whether it is decided: enough, too little, the times."""
+    if carried(networks.results):
+        return
+    yield need.enough is not None and need.bits is not None
+    yield need.short is not None
+    yield not _open(_beside(need, networks))
+
+
+def _beside(need: Need, networks: Networks) -> list[Slowed]:
+    """Return what levels with a bucket cost beside the largest budget."""
+    return [
+        s
+        for s in slowdowns(networks)
+        if s.beside == networks.largest
+        and s.pair.levels == need.ladder.levels
+        and s.level.bucket is not None
+    ]
+
+
+def _open(beside: Sequence[Slowed]) -> list[Slowed]:
+    return [s for s in beside if s.comparison.verdict == "not decided"]
 
 
 def _in_a_row(need: Need) -> Iterator[str]:
@@ -123,15 +147,8 @@ def _short(need: Need) -> Iterator[str]:
 
 def _shown(need: Need, networks: Networks) -> Iterator[str]:
     """Tell what the times say of it, beside the largest budget."""
-    beside = [
-        s
-        for s in slowdowns(networks)
-        if s.beside == networks.largest
-        and s.pair.levels == need.ladder.levels
-        and s.level.bucket is not None
-    ]
-    slow = [s for s in beside if s.slower]
-    open_ = [s for s in beside if s.comparison.verdict == "not decided"]
+    beside = _beside(need, networks)
+    slow, open_ = [s for s in beside if s.slower], _open(beside)
     if slow:
         most = max(slow, key=lambda s: s.level.budget_bits or 0)
         yield f"Its times show that {most.level.name} slows it down ({most.change})."

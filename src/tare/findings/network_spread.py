@@ -35,6 +35,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.statistics.spread_verdict import LESS
 
 _DESCRIPTION = Description(
     name="network_spread",
@@ -133,10 +134,13 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
             f"Not decided: {counted(n, 'block')} are too few for a spread, which needs "
             f"{FEWEST_FOR_RANGE}; {FEWEST_FOR_RANGE - n} more of each level are missing."
         )
+    within = f"(within {1 + some[0][2].margin:g} ×)"
     words = {
         "less stable": "varies more",
         "more stable": "varies less",
-        "as stable": "varies as much",
+        "less stable by less than the margin": f"varies more {within}",
+        "more stable by less than the margin": f"varies less {within}",
+        "as stable": f"varies as much {within}",
         "not decided": "is not decided",
     }
     clauses = [
@@ -181,7 +185,7 @@ def _estimate(x: Unknown) -> Estimate:
 
 def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Verdict:
     words = {c.verdict for _, _, c in some}
-    if "less stable" in words:
+    if words & LESS:
         return "yes"
     return "undecided" if "not decided" in words else "no"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import Networks, applies, networks_of
 from tare.findings.network_dry import Dry, DryHost, droughts
 from tare.findings.phrasing import counted, listing, percent, quantity, significant
@@ -37,7 +37,8 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join([*(sentence(d) for d in dry), *_never(found)]),
-        verdict="told",
+        # Who ran dry is counted; whether that takes time may be open.
+        verdict=settled([True, *(_decided(d) for d in dry)]),
         basis=str(networks.basis),
         estimates=tuple(e for d in found for e in _estimates(d)),
         tables=(_host_table(found), *_following_table(found, networks)),
@@ -76,25 +77,32 @@ def _host_clause(h: DryHost, n: int) -> str:
     )
 
 
+def _decided(d: Dry) -> bool:
+    """Tell whether it is known if trials take longer the longer they are dry."""
+    if d.following is None:
+        return False
+    return (d.p <= _ERROR and d.slope is not None) or (d.high is not None and d.high < 0)
+
+
 def _effect(d: Dry) -> Iterator[str]:
     """Tell whether longer dry times went with longer trials."""
     if d.following is None:
         yield "Its trials are too few, or too alike, to tell whether dry time goes with duration."
         return
     rho = significant(d.following.correlation, 2)
-    if d.p <= _ERROR and d.slope is not None:
+    if not _decided(d):
+        yield (
+            "Whether trials took longer the longer it was dry is not decided (rank correlation "
+            f"{rho}, {p_value(d.p)})."
+        )
+    elif d.p <= _ERROR and d.slope is not None:
         bounds = f"{significant(d.low or 0, 2)}, {significant(d.high or 0, 2)}"
         yield (
             f"Trials took {significant(d.slope, 2)} s [{bounds}] longer for each second that it "
             f"was dry (rank correlation {rho}, {p_value(d.p)})."
         )
-    elif d.high is not None and d.high < 0:
-        yield f"Trials did not take longer the longer it was dry (rank correlation {rho})."
     else:
-        yield (
-            "Whether trials took longer the longer it was dry is not decided (rank correlation "
-            f"{rho}, {p_value(d.p)})."
-        )
+        yield f"Trials did not take longer the longer it was dry (rank correlation {rho})."
 
 
 def _never(found: Sequence[Dry]) -> Iterator[str]:

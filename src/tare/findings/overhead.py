@@ -7,7 +7,7 @@ import msgspec
 from tare.findings import emulation
 from tare.findings.cells import Basis, Cells, cells_of, directions, worded
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
-from tare.findings.finding import Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, percent
 from tare.findings.platform_cells import cost_basis
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
@@ -53,7 +53,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, said)),
-        verdict="undecided" if all(c.verdict == "not decided" for _, c in compared) else "told",
+        verdict=settled(c.verdict != "not decided" for _, c in compared),
         summary=" ".join(filter(None, summary)),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
@@ -115,6 +115,7 @@ def location_telling(cells: Cells, margin: float) -> Telling:
         },
         plain=frozenset({"same"}),
         quantity="ratio",
+        limit=x,
         varied=cells.varied,
     )
 

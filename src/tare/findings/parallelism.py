@@ -10,7 +10,7 @@ from tare.findings.evidence import (
     level_columns,
     ratio_estimate,
 )
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, settled, uncompared
 from tare.findings.ladder import Ladder, Step, beyond, ladders
 from tare.findings.phrasing import (
     at_levels,
@@ -49,8 +49,8 @@ def find(results: Results) -> Finding | None:
     answer, summary = _answer(found, cells.varied, results), _summary(found, cells.varied, results)
     tables = [_table(found, cells, results)]
     wall = _by_wall(results, basis)
+    by_wall = [] if wall is None else ladders(wall)
     if wall is not None:
-        by_wall = ladders(wall)
         tables.append(_table(by_wall, wall, results))
         answer += f" By {metric_name(wall.basis.metric)}: {_answer(by_wall, cells.varied, results)}"
         if _says_more(by_wall, found, results):
@@ -60,7 +60,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
-        verdict=_verdict(found),
+        verdict=_verdict(found, by_wall),
         summary=summary,
         basis=str(basis),
         estimates=tuple(
@@ -100,11 +100,14 @@ def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
     return (most.low or 0) > (least.high or math.inf)
 
 
-def _verdict(found: list[Ladder]) -> Verdict:
-    states = {s.state for ladder in found for s in ladder.steps}
-    if "disturbed" in states:
-        return "no"
-    return "undecided" if "not decided" in states else "yes"
+def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Verdict:
+    """No if more workers disturb; open where it is not known what ends a group, by either time."""
+    answered = settled(
+        ladder.ends is None or ladder.ends.state == "disturbed" for ladder in (*found, *by_wall)
+    )
+    if answered != "told":
+        return answered
+    return "no" if any(ladder.ends for ladder in found) else "yes"
 
 
 def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
@@ -123,8 +126,8 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
         )
     ladder, end = _slowest(ends)
     return (
-        f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers} it "
-        f"is not decided for {at_levels(ladder.levels, varied)}"
+        f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers}, "
+        f"{_open(results)}, for {at_levels(ladder.levels, varied)}"
         f"{_others(len(ends) - 1)} ({_further(end)})."
     )
 
@@ -163,11 +166,22 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
                 text += f"{_disturbance(end, results)}{_where(ladder, end, some, results, varied)}."
             else:
                 ladder, end = _slowest(some)
-                text = f"{counted(safe, 'worker')} for certain; with {end.workers} it is not "
                 most = f", most for {at_levels(ladder.levels, varied)}" if some[1:] else ""
-                text += f"decided ({_further(end)}{most})."
+                text = (
+                    f"{counted(safe, 'worker')} for certain; with {end.workers}, "
+                    f"{_open(results)} ({_further(end)}{most})."
+                )
             told.append(f"{where}: {text}")
     return " ".join(told)
+
+
+def _open(results: Results) -> str:
+    """Say what is not decided, with the thresholds that decide."""
+    asked = results.experiment
+    return (
+        f"it is not decided whether the mean shifts by more than {percent(asked.parallel_shift)} "
+        f"or the spread grows to more than {1 + asked.parallel_growth:g} ×"
+    )
 
 
 def _worst(some: list[Ended], results: Results) -> Ended:
@@ -217,10 +231,11 @@ def _disturbance(step: Step, results: Results) -> str:
     words = []
     if beyond(shift, most_shift):
         ratio = change_interval(shift.ratio, shift.low, shift.high)
-        words.append(f"the mean shifts by {ratio}")
-    if growth.low is not None and growth.low > 1 + results.experiment.parallel_growth:
+        words.append(f"the mean shifts by {ratio} (limit {percent(most_shift)})")
+    most_growth = results.experiment.parallel_growth
+    if growth.low is not None and growth.low > 1 + most_growth:
         ratio = change_interval(growth.ratio or 1, growth.low, growth.high)
-        words.append(f"the spread grows by {ratio}")
+        words.append(f"the spread grows by {ratio} (limit {1 + most_growth:g} ×)")
     return listing(words)
 
 

@@ -14,6 +14,7 @@ from tare.findings.telling import Compared, Telling, per_level, smallest_detecta
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.spread import compare_spreads
+from tare.statistics.spread_verdict import LESS, MORE, spread_words
 from tare.statistics.stability_words import Of, word
 
 _DESCRIPTION = Description(
@@ -87,13 +88,10 @@ def _table(title: str, what: str, compared: Compared, cells: Cells) -> Table:
 
 def _telling(cells: Cells, margin: float, some: Compared) -> str:
     return Telling(
-        words={
-            "less stable": "less stable than not pinned",
-            "more stable": "more stable than not pinned",
-            "as stable": f"as stable as not pinned (within a factor of {1 + margin:g})",
-        },
+        words=spread_words(margin, "not pinned"),
         plain=frozenset({"as stable"}),
         quantity="p10–p90 range",
+        limit=f"{1 + margin:g} ×",
         varied=cells.varied,
     ).clauses(some)
 
@@ -101,9 +99,9 @@ def _telling(cells: Cells, margin: float, some: Compared) -> str:
 def _verdict(spreads: Compared) -> Verdict:
     """Yes if it helps anywhere and hurts nowhere."""
     words = {c.verdict for _, c in spreads}
-    if "less stable" in words:
+    if words & LESS:
         return "no"
-    if "more stable" in words:
+    if words & MORE:
         return "yes"
     return "undecided" if "not decided" in words else "no"
 

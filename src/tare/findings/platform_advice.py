@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from tare.findings import emulation
 from tare.findings.cells import Basis, cells_of
-from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.overhead import compare_locations
 from tare.findings.phrasing import change_interval, counted, listing, metric_name, percent, share
 from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
-from tare.findings.platform_size import factor_words, where
+from tare.findings.platform_size import factor_words, refusal_words, where
 from tare.findings.platform_why import extras, sentence
 from tare.findings.telling import Compared, further
 from tare.metrics import RATES
@@ -38,14 +38,11 @@ class Line:
     about: str
     advice: str
     evidence: str
+    #: Whether it says that something is not decided.
+    open: bool = False
 
     def __str__(self) -> str:
         return f"{self.advice}: {self.evidence}."
-
-    @property
-    def open(self) -> bool:
-        """Whether it says no more than that nothing is decided."""
-        return self.about == "open" or "not decided" in self.advice
 
 
 def find(results: Results) -> Finding | None:
@@ -69,7 +66,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=" ".join(str(line) for line in lines),
         advice=tuple(str(line) for line in lines),
-        verdict="undecided" if all(x.open for x in lines) else "told",
+        verdict=settled(not line.open for line in lines),
         basis=str(basis),
         tables=(_table(lines, basis), practice_table(known, practices(known))),
         caveats=tuple(filter(None, [apart, _ONE_HOST])),
@@ -107,7 +104,8 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     best = min(most, key=lambda name: most[name])
     if all(c.verdict == "not decided" for _, c in compared):
         told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
-        yield Line("platform", "Which platform to take is not decided", f"at most they cost {told}")
+        text = f"at most they cost {told}"
+        yield Line("platform", "Which platform to take is not decided", text, open=True)
         return
     equal = _no_worse(best, results)
     here = [(p, c) for p, c in compared if p.level == best]
@@ -178,9 +176,10 @@ def _sizes(known: Evidence) -> Iterable[Line]:
         yield Line("size", f"Any size does for {names}", f"its cost changes by less than {most}")
     elif unclear and not told:
         text = f"at the smallest beside the largest, {listing(unclear)}"
-        yield Line("size", "Whether size matters is not decided", text)
+        yield Line("size", "Whether size matters is not decided", text, open=True)
     elif apart and not told and set(known.results.varied) & set(SIZES):
-        yield Line("size", "Which size is not decided", apart[0].found.refusal or "")
+        text = refusal_words(apart[0], known.results)
+        yield Line("size", "Which size is not decided", text, open=True)
 
 
 def _one_each(besides: Iterable[Beside]) -> list[Beside]:
@@ -250,7 +249,7 @@ def _pinning(known: Evidence) -> Iterable[Line]:
         advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"
         if not pin and undecided:
             advice = "Whether to pin is not decided"
-        yield Line("pinning", advice, "; ".join(told))
+        yield Line("pinning", advice, "; ".join(told), open=bool(undecided))
 
 
 def _factors(results: Results, basis: Basis) -> Iterable[Line]:
@@ -286,7 +285,8 @@ def _open(compared: Compared) -> Iterable[Line]:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
         told = f"{counted(len(waiting), 'cell')} of {len(compared)} on {names}{further(waiting)}"
         everywhere = len(waiting) == len(compared)
-        yield Line("open", "Decided nowhere" if everywhere else "Not decided everywhere", told)
+        advice = "Decided nowhere" if everywhere else "Not decided everywhere"
+        yield Line("open", advice, told, open=True)
 
 
 def _table(lines: list[Line], basis: Basis) -> Table:
@@ -294,7 +294,7 @@ def _table(lines: list[Line], basis: Basis) -> Table:
     return Table(
         title=f"Advice, by {metric_name(basis.metric)}",
         columns=tuple(Column(key=key, title=title) for key, title in titles.items()),
-        rows=tuple(asdict(line) for line in lines),
+        rows=tuple({key: getattr(line, key) for key in titles} for line in lines),
         note=f"Cheap: surely below {share(SMALL)}. CHR: assigned cores over the host's.",
     )
 

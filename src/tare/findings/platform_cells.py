@@ -52,6 +52,8 @@ class Beside:
         CPUs given, the reference's cell, the platform's; smallest first.
     found : PlatformSize
         The costs, divided.
+    planned : int or None
+        Sizes that both were to be measured at; None: the plan is not known.
     """
 
     platform: str
@@ -61,6 +63,7 @@ class Beside:
     levels: Mapping[str, str]
     cells: tuple[tuple[float, Cell, Cell], ...]
     found: PlatformSize
+    planned: int | None
 
     @property
     def name(self) -> str:
@@ -128,7 +131,7 @@ def over_sizes(results: Results, basis: Basis) -> tuple[Beside, ...]:
         if platform in results.emulated:
             continue
         for beside in _references(lines, platform, pinning, others, reference):
-            one = _beside(basis, host, (platform, pinning), beside, others, sizes)
+            one = _beside(results, basis, host, (platform, pinning), beside, others, sizes)
             if one is not None:
                 made.append(one)
     return tuple(made)
@@ -176,6 +179,7 @@ def _references(
 
 
 def _beside(
+    results: Results,
     basis: Basis,
     host: float,
     judged: tuple[str, str],
@@ -192,10 +196,26 @@ def _beside(
     cores = np.concatenate([np.full(len(costs), size) for size, _, costs in parts])
     logs = np.concatenate([costs for _, _, costs in parts])
     blocks = np.concatenate([names for _, names, _ in parts])
-    found = platform_size(cores, np.exp(logs), np.ones(len(logs)), blocks, host)
+    planned = _planned(results, judged, (reference, reference_pinning), others)
+    found = platform_size(cores, np.exp(logs), np.ones(len(logs)), blocks, host, planned=planned)
     met = {size for size, _, _ in parts}
     cells = tuple(one for one in common if one[0] in met)
-    return Beside(*judged, reference, reference_pinning, dict(others), cells, found)
+    return Beside(*judged, reference, reference_pinning, dict(others), cells, found, planned)
+
+
+def _planned(
+    results: Results, judged: tuple[str, str], beside: tuple[str, str], others: Others
+) -> int | None:
+    """Count the sizes at which both were to be measured; None where the plan is not known."""
+    if not results.planned:
+        return None
+    sizes: dict[tuple[str, str], set[float | None]] = {judged: set(), beside: set()}
+    for cell in results.planned:
+        levels = cell.levels()
+        where = levels["platform"], levels.get("pinning", FREE)
+        if where in sizes and all(levels.get(factor) == level for factor, level in others):
+            sizes[where].add(given_cores(results, levels))
+    return len(sizes[judged] & sizes[beside])
 
 
 def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, FloatArray]:

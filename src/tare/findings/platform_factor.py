@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from tare.findings import emulation
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.phrasing import at_levels, change_interval, metric_name, percent
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
 from tare.registry import Description
@@ -46,6 +47,10 @@ class Change:
     trials: tuple[int, ...]
 
 
+#: What is compared, with what came of it.
+Changes = list[tuple[Change, Comparison]]
+
+
 def find(results: Results) -> Finding | None:
     """Compare the overhead ratios at the levels of every factor, the platform's own apart."""
     factors = factors_of(results)
@@ -63,7 +68,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=_answer(found, results, basis),
-        verdict=_verdict([c for _, c in found]),
+        verdict=settled(_state(some) != "undecided" for some in _groups(found).values()),
         basis=str(basis),
         estimates=tuple(_estimate(change, c) for change, c in found),
         tables=(_table(found, results, basis),),
@@ -128,26 +133,36 @@ def _common(basis: Basis, four: list[Cell]) -> tuple[FloatArray, FloatArray]:
     return np.exp(first[at[order]]), np.exp(second[to[order]])
 
 
-def _verdict(found: list[Comparison]) -> Verdict:
-    if any(c.verdict != "not decided" for c in found):
-        return "told"
-    return "undecided"
+def _groups(found: Changes) -> dict[tuple[str, str], Changes]:
+    """Put together what is of one platform and factor."""
+    groups: dict[tuple[str, str], Changes] = {}
+    for change, c in found:
+        groups.setdefault((change.platform, change.factor), []).append((change, c))
+    return groups
 
 
-def _answer(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> str:
+def _shown(some: Changes) -> Changes:
+    return [x for x in some if x[1].verdict not in ("same", "not decided")]
+
+
+def _state(some: Changes) -> Literal["depends", "same", "undecided"]:
+    """Say whether the cost of one platform depends on one factor."""
+    if _shown(some):
+        return "depends"
+    return "same" if all(c.verdict == "same" for _, c in some) else "undecided"
+
+
+def _answer(found: Changes, results: Results, basis: Basis) -> str:
     told = [f"By {metric_name(basis.metric)}."]
-    for platform, factor in dict.fromkeys((change.platform, change.factor) for change, _ in found):
-        some = [x for x in found if (x[0].platform, x[0].factor) == (platform, factor)]
+    for (platform, factor), some in _groups(found).items():
         told.append(_sentence(platform, factor, some, results))
     return " ".join(told)
 
 
-def _sentence(
-    platform: str, factor: str, some: list[tuple[Change, Comparison]], results: Results
-) -> str:
-    name = _NAMES.get(factor, factor)
-    shown = [x for x in some if x[1].verdict.startswith(("slower", "faster"))]
-    if shown:
+def _sentence(platform: str, factor: str, some: Changes, results: Results) -> str:
+    name, state, shown = _NAMES.get(factor, factor), _state(some), _shown(some)
+    most = percent(results.experiment.margin)
+    if state == "depends":
         change, c = max(shown, key=lambda x: abs(np.log(x[1].ratio)))
         at = at_levels(change.levels, results.varied)
         ratio = change_interval(c.ratio, c.low, c.high)
@@ -156,10 +171,12 @@ def _sentence(
             f"The cost of {platform} depends on the {name}{more}: {factor} {change.level} beside "
             f"{change.reference} changes its overhead ratio by {ratio}{f' ({at})' if at else ''}."
         )
-    if all(c.verdict == "same" for _, c in some):
-        most = percent(results.experiment.margin)
+    if state == "same":
         return f"The cost of {platform} does not depend on the {name} by more than {most}."
-    return f"Whether the cost of {platform} depends on the {name} is not decided."
+    return (
+        f"Whether the cost of {platform} depends on the {name} is not decided: neither a change "
+        f"nor one below {most} is shown."
+    )
 
 
 def _estimate(change: Change, c: Comparison) -> Estimate:

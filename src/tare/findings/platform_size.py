@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tare.findings import emulation
 from tare.findings.cells import Basis
-from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
+from tare.findings.finding import Estimate, Finding, FindingUnit, settled, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, metric_name, percent
 from tare.findings.platform_cells import (
     FREE,
@@ -49,7 +49,9 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join([*_answer(some, told, basis, results), *filter(None, [apart])]),
-        verdict=_verdict(told),
+        verdict=settled(
+            one.found.refusal is None and one.found.verdict != "not decided" for one in some
+        ),
         summary=_summary(told, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
@@ -65,16 +67,19 @@ def _nothing(results: Results) -> str:
     return "no platform has a size that the reference has too."
 
 
-def _verdict(told: Sequence[Beside]) -> Verdict:
-    words = {one.found.verdict for one in told}
-    return "undecided" if words == {"not decided"} else "told"
-
-
 def where(one: Beside, results: Results) -> str:
     """Name what is judged, with the levels of other factors that vary."""
     varied = [f for f in results.varied if f in one.levels]
     at = at_levels(one.levels, varied) if varied else ""
     return f"{one.name} ({at})" if at else one.name
+
+
+def refusal_words(one: Beside, results: Results) -> str:
+    """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
+    refusal = one.found.refusal or ""
+    missing = one.planned is not None and len(one.found.sizes) < one.planned
+    ended = "reason" in results.sessions and [*results.sessions["reason"]][-1:] == ["budget"]
+    return f"{refusal} before the budget ended" if missing and ended else refusal
 
 
 def factor_words(factor: Factor | None) -> str:
@@ -89,12 +94,11 @@ def _answer(
 ) -> list[str]:
     words = [_sentence(one, results) for one in told]
     refused = [one for one in some if one.found.refusal is not None]
-    for why in dict.fromkeys(one.found.refusal for one in refused):
-        names = listing(
-            f"{where(one, results)} beside {one.beside}"
-            for one in refused
-            if one.found.refusal == why
-        )
+    by_reason: dict[str, list[Beside]] = {}
+    for one in refused:
+        by_reason.setdefault(refusal_words(one, results), []).append(one)
+    for why, same in by_reason.items():
+        names = listing(f"{where(one, results)} beside {one.beside}" for one in same)
         words.append(f"Not identifiable for {names}: {why}.")
     pinned = _pinning(told, basis, results)
     return [f"By {metric_name(basis.metric)}.", *words, *pinned]

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tare import units
 from tare.findings import emulation
 from tare.findings.cells import Pair, cells_of
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, change, listing, metric_name, percent, quantity
+from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.findings.phrasing import at_levels, counted, listing, metric_name, quantity, unit_of
 from tare.findings.platform_cells import cost_basis, is_time
 from tare.metrics import ranked
 from tare.registry import Description
@@ -26,13 +27,14 @@ _DESCRIPTION = Description(
     question="Why does a platform cost what it costs?",
     source="PINNING",
 )
-#: What may account for extra time: metric, what it is called, as part of a sentence.
+#: Times that may grow with it: metric and name. They are no parts of a whole: a thread that is
+#: throttled is preempted as well, and threads that run at once have more of each than the wall.
 _PARTS = (
-    ("throttled_ns", "throttled", "held back by the quota"),
-    ("cpu_ns", "CPU time", "CPU time"),
-    ("wait_ns", "run-queue wait", "waiting for a CPU"),
-    ("off_cpu_preempted_ns", "preempted", "off the CPU while ready"),
-    ("off_cpu_blocked_ns", "blocked", "off the CPU, blocked"),
+    ("throttled_ns", "throttled time"),
+    ("cpu_ns", "CPU time"),
+    ("wait_ns", "run-queue wait"),
+    ("off_cpu_preempted_ns", "preempted time"),
+    ("off_cpu_blocked_ns", "blocked time"),
 )
 #: What goes with it, but is no time of its own.
 _BESIDE = (
@@ -43,10 +45,15 @@ _BESIDE = (
     ("minor_faults", "minor faults"),
     ("major_faults", "major faults"),
 )
+#: What is given with its interval.
+_TIMES = (*_PARTS, _BESIDE[0])
+_METHOD = "Hodges–Lehmann median of paired differences on common blocks, signed-rank interval"
 #: Further metrics whose names begin so, as they were recorded.
 _PREFIXES = ("switches_", "disk_")
-#: A part below this share of the extra time is not named.
+#: What is smaller than this share of the extra time is not named.
 _NOTABLE = 0.1
+#: What is named of one platform.
+_MOST_NAMED = 2
 _MOST_SENTENCES = 4
 
 
@@ -63,6 +70,11 @@ class Part:
         """Whether it is surely more than on the reference."""
         return self.low is not None and self.low > 0
 
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{quantity(self.value, 'ns')} (no interval)"
+        return units.interval("ns", self.value, self.low, self.high)
+
 
 @dataclass(frozen=True)
 class Extra:
@@ -73,14 +85,16 @@ class Extra:
     parts: dict[str, Part]
 
     @property
-    def named(self) -> list[tuple[float, str, Part]]:
-        """Parts that account for some of it: share, name and part, the largest first."""
+    def named(self) -> list[tuple[str, Part]]:
+        """What there surely is more of, and enough to be named; the largest first."""
         found = [
-            (part.value / self.time.value, spoken, part)
-            for metric, _, spoken in _PARTS
-            if (part := self.parts.get(metric)) is not None and part.sure
+            (name, part)
+            for metric, name in _PARTS
+            if (part := self.parts.get(metric)) is not None
+            and part.sure
+            and part.value >= _NOTABLE * self.time.value
         ]
-        return sorted((x for x in found if x[0] >= _NOTABLE), key=lambda x: -x[0])
+        return sorted(found, key=lambda one: -one[1].value)
 
 
 def find(results: Results) -> Finding | None:
@@ -102,17 +116,18 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join([f"By {metric_name(basis.metric)}.", *sentences]),
-        verdict="told",
+        verdict="told" if any(one.time.sure for one in some) else "undecided",
         summary=None,
         basis=str(basis),
+        estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
         caveats=tuple(filter(None, [_absent(recorded), _OVERLAP, apart])),
     )
 
 
 _OVERLAP = (
-    "The parts overlap: time held back by a quota is time off the CPU as well. Several threads "
-    "have more of each than the wall has time."
+    "These times overlap and are sums over threads: they are no shares of the extra time, and may "
+    "exceed it."
 )
 
 
@@ -174,10 +189,14 @@ def part(differences: np.ndarray) -> Part:
 
 
 def tell(some: Sequence[Extra], results: Results) -> list[str]:
-    """Say of the platforms that surely take longer what accounts for it, the costliest first."""
+    """Say of the platforms that surely take longer what else grows, the costliest first."""
     sure = [one for one in some if one.time.sure]
     if not sure:
-        return ["No platform surely takes longer than its reference."]
+        few = max(one.pair.n for one in some)
+        unknown = (
+            f" With {counted(few, 'common block')} there is no interval." if _unknown(some) else ""
+        )
+        return [f"No platform is shown to take longer than its reference.{unknown}"]
     sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
     told = [sentence(one, results) for one in sure[:_MOST_SENTENCES]]
     if len(sure) > _MOST_SENTENCES:
@@ -185,29 +204,46 @@ def tell(some: Sequence[Extra], results: Results) -> list[str]:
     return told
 
 
+def _unknown(some: Sequence[Extra]) -> bool:
+    return all(one.time.low is None for one in some)
+
+
 def sentence(one: Extra, results: Results) -> str:
-    """Say what accounts for how much of the time that a platform takes more."""
+    """Say how much longer a platform takes, and what else there is more of in the same trials."""
     pair = one.pair
     where = at_levels(pair.levels, results.varied)
-    ratio = 1 + one.time.value / float(np.median(pair.trial_values[0]))
-    extra = quantity(one.time.value, "ns")
     at = f" ({where})" if where else ""
-    start = f"Of the {extra} that {pair.level} takes more{at}, {change(ratio)},"
+    start = f"{pair.level} takes {one.time} more than {pair.reference}{at}"
     if not one.named:
-        return f"{start} none is accounted for by anything that was recorded."
-    parts = listing(
-        f"{quantity(p.value, 'ns')} ({percent(share)}) {_verb(spoken)}"
-        for share, spoken, p in one.named[:2]
-    )
-    return f"{start} {parts}."
+        return f"{start}; no time that was recorded is shown to grow with it."
+    (name, part), *more = one.named[:_MOST_NAMED]
+    parts = listing([f"{name} grows by {part}", *(f"{name} by {part}" for name, part in more)])
+    return f"{start}; in the same trials, {parts}."
 
 
-def _verb(spoken: str) -> str:
-    return f"are {spoken}" if spoken == "CPU time" else f"pass {spoken}"
+def _estimates(one: Extra) -> list[Estimate]:
+    """Return the extra time, and what else there is more of, each with its interval."""
+    found = [("extra time", one.time)]
+    found += [(f"more {name}", one.parts[m]) for m, name in _TIMES if m in one.parts]
+    return [
+        Estimate(
+            name=name,
+            levels={**one.pair.levels, "platform": one.pair.level},
+            value=part.value,
+            unit="ns",
+            low=part.low,
+            high=part.high,
+            confidence=0.95,
+            method=_METHOD,
+            n=one.pair.n,
+            trials=one.pair.trials,
+        )
+        for name, part in found
+    ]
 
 
 def _absent(recorded: set[str]) -> str | None:
-    missing = [name for metric, name, _ in _PARTS if metric not in recorded]
+    missing = [name for metric, name in _PARTS if metric not in recorded]
     if not missing:
         return None
     return f"Not recorded on both sides here, so nothing is said of it: {listing(missing)}."
@@ -215,12 +251,10 @@ def _absent(recorded: set[str]) -> str | None:
 
 def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
     varied = [f for f in results.varied if f != "platform"]
-    times = [(m, name) for m, name, _ in _PARTS] + [_BESIDE[0]]
     others = list(_BESIDE[1:])
     known = {metric for one in some for metric in one.parts}
     named = {m for m, *_ in (*_PARTS, *_BESIDE)}
     others += [(m, m.replace("_", " ")) for m in sorted(known - named)]
-    units = {"ns": "ns", "bytes": "bytes"}
     columns = [
         *level_columns(["platform", *varied]),
         Column(key="n", title="common blocks"),
@@ -228,9 +262,8 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
         Column(key="low", title="from", unit="ns"),
         Column(key="high", title="to", unit="ns"),
     ]
-    for metric, title in [*times, *others]:
-        unit = units.get(metric.rsplit("_", 1)[-1], "1")
-        columns.append(Column(key=metric, title=f"more {title}", unit=unit))
+    for metric, title in [*_TIMES, *others]:
+        columns.append(Column(key=metric, title=f"more {title}", unit=unit_of(metric)))
     rows: list[dict[str, Any]] = []
     for one in some:
         pair = one.pair
@@ -242,15 +275,18 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
                 "extra": one.time.value,
                 "low": one.time.low,
                 "high": one.time.high,
-                **{m: one.parts[m].value if m in one.parts else None for m, _ in (*times, *others)},
+                **{
+                    m: one.parts[m].value if m in one.parts else None for m, _ in (*_TIMES, *others)
+                },
             }
         )
     return Table(
         title=f"What a trial has more than on {some[0].pair.reference}, {basis}",
         columns=tuple(columns),
         rows=tuple(rows),
-        note="Medians of paired differences, mean over a trial's workers and iterations. The time "
-        "in the kernel has the accounting of control groups in it. Empty: not recorded on both.",
+        note=f"{_METHOD[:1].upper()}{_METHOD[1:]}, mean over a trial's workers and iterations. "
+        "The time in the kernel has the accounting of control groups in it. Empty: not recorded on "
+        "both.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Was it the same machine throughout? What probes found before and after each session."""
+"""Do probes before and after each session show the same machine? Between them nobody looked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tare.statistics.telling import chosen
 _DESCRIPTION = Description(
     name="same_machine",
     title="What probes found before and after the trials of each session",
-    question="Was it the same machine throughout?",
+    question="Do the probes before and after show the same machine?",
     source="CLOUDNET, F5.2: check the baselines of the machine before every experiment",
 )
 #: Comparisons that one answer names.
@@ -35,6 +35,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=_answer(compared),
         verdict=_verdict(compared),
+        caveats=(_MOMENTS, *_not_probed(results)),
         tables=(_table(compared), *_takes(probed(results))),
     )
 
@@ -57,11 +58,33 @@ def _answer(compared: Sequence[Judged]) -> str:
     if unsure:
         told = "; ".join(f"{sessions_words(one.sessions)}, {_why(one)}" for one in unsure)
         return f"Inconclusive: {told}."
-    metrics = max(len(one.changes) for one in compared)
-    return (
-        f"No change by more than matters in {counted(metrics, 'metric')} of the machine: "
-        f"{listing(sessions_words(one.sessions) for one in compared)}."
-    )
+    return f"No significant change was found: {'; '.join(map(_found, compared))}."
+
+
+def _found(one: Judged) -> str:
+    """Say between which probes nothing was found, and how many metrics are shown to be the same."""
+    shown = sum(c.verdict == "same" for c in one.changes)
+    between = "between the probes at its beginning and its end"
+    where = sessions_words(one.sessions)
+    where = f"{where}, {between}" if len(one.sessions) == 1 else f"between {where}"
+    return f"{where} ({shown} of {counted(len(one.changes), 'metric')} shown to be the same)"
+
+
+_MOMENTS = "The machine was probed before and after the trials; what it did between is not known."
+
+
+def _not_probed(results: Results) -> Iterable[str]:
+    """Name the sessions, and their moments, that say nothing."""
+    found = probed(results)
+    for number in (int(n) for n in results.sessions["session"]):
+        session = found.get(number)
+        missing = (
+            ["before", "after"]
+            if session is None
+            else [moment for moment in ("before", "after") if not getattr(session, moment)]
+        )
+        if missing:
+            yield f"Session {number} was not probed {listing(missing, 'or')} its trials."
 
 
 def _why(one: Judged) -> str:

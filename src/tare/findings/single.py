@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.findings.cells import answer_metric
-from tare.findings.disturbance import disturbance, sentence
+from tare.findings.disturbance import Disturbance, disturbance, sentence
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.known import Known, know, spread
 from tare.findings.phrasing import counted, percent, unit_of
@@ -25,17 +25,16 @@ def find(results: Results) -> Finding | None:
     found = known(results)
     if not found:
         return None
-    first = found[0]
+    first, disturbed = found[0], disturbance(results)
     return Finding(
         name=_DESCRIPTION.name,
         question=f"What is the {first.name}?",
-        answer=f"{_sentence(first)} {_spread(first, results)} "
-        f"{_capital(sentence(disturbance(results)))}.",
-        verdict="told",
+        answer=f"{_sentence(first)} {_spread(first, results)} {_capital(sentence(disturbed))}.",
+        verdict="undecided" if first.interval.low is None else "told",
         summary=_sentence(first),
         basis=f"{first.metric} ({first.source})",
         estimates=tuple(_estimate(one) for one in found),
-        tables=(_table(found),),
+        tables=(_table(found), *([] if disturbed is None else [_disturbances(disturbed)])),
         caveats=tuple(f"{_capital(one.name)}: {one.refusal}." for one in found if one.refusal),
     )
 
@@ -105,6 +104,28 @@ def _table(found: list[Known]) -> Table:
             }
             for one in found
         ),
+    )
+
+
+def _disturbances(found: Disturbance) -> Table:
+    """Lay out what was looked at, and what could not be."""
+    return Table(
+        title="What took time from the trials",
+        columns=(
+            Column(key="what", title="what"),
+            Column(key="share", title="share of the time", unit="1"),
+            Column(key="not_looked_at", title="not looked at"),
+        ),
+        rows=tuple(
+            {
+                "what": what,
+                "share": found.looked_at.get(what),
+                "not_looked_at": found.not_looked_at.get(what),
+            }
+            for what in {**found.looked_at, **found.not_looked_at}
+        ),
+        note="Of stolen time: of what all CPUs had. Caches, memory bandwidth and clock rates are "
+        "not looked at.",
     )
 
 

@@ -16,12 +16,13 @@ from tare.findings.evidence import (
     relative_spread,
 )
 from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, change_interval, listing, percent
+from tare.findings.phrasing import at_levels, change_interval, listing, percent, significant
 from tare.findings.telling import Compared, Telling, share_of, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
+from tare.statistics.spread_verdict import WITHIN, spread_words
 
 _DESCRIPTION = Description(
     name="stability",
@@ -56,7 +57,7 @@ def find(results: Results) -> Finding | None:
     seen = _seen(compared, overall)
     return Finding(
         name=_DESCRIPTION.name,
-        question=f"Is {listing(overall, 'or')} as stable as {reference}?",
+        question=f"Is {listing(overall, 'or')} as stable as {reference} (within {1 + margin:g} ×)?",
         answer=f"{' '.join(told.values())} n ≥ {min(c.n for _, c in compared)}. {seen}".strip(),
         verdict=_verdict(compared, list(overall.values())),
         summary=f"{_summary(compared, overall, told)} {seen}".strip(),
@@ -105,19 +106,16 @@ def _sentence(
     margin: float,
 ) -> str:
     reference = some[0][0].reference
-    words = {
-        "less stable": f"less stable than {reference}",
-        "more stable": f"more stable than {reference}",
-        "as stable": f"as stable as {reference} (within a factor of {1 + margin:g})",
-    }
-    telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", cells.varied)
+    words = spread_words(margin, reference)
+    limit = f"{1 + margin:g} ×"
+    telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", limit, cells.varied)
     bounded = overall.verdict == "not decided" and (overall.high or math.inf) < 1 + margin
     if len(some) == 1 and not bounded:
         return f"{platform} is {telling.clauses(some)}."
     if bounded:
-        excluded = f"not less stable than {reference} by more than a factor of {1 + margin:g}"
+        excluded = f"not less stable than {reference} by more than {1 + margin:g} ×"
         words = {**words, "not decided": f"{excluded}; whether it is more stable is undecided"}
-    whole = _whole(platform, overall, len(some), words, reference)
+    whole = _whole(platform, overall, len(some), words)
     it = "Cell by cell, it" if len(some) > 1 else "It"
     return f"{whole} {it} is {telling.clauses(some)}."
 
@@ -131,23 +129,30 @@ def _seen(compared: Compared, overall: dict[str, SpreadComparison]) -> str:
 
 
 def _whole(
-    platform: str, overall: SpreadComparison, cells: int, words: dict[str, str], reference: str
+    platform: str,
+    overall: SpreadComparison,
+    cells: int,
+    words: Mapping[str, str],
 ) -> str:
     """Tell a platform's spread over all cells."""
-    if overall.low is None:
+    low, high = overall.low, overall.high
+    if low is None or high is None:
         return (
-            f"Whether {platform} is as stable as {reference} cannot be told from n = {overall.n} "
+            f"Whether {platform} is {words['as stable']} cannot be told from n = {overall.n} "
             f"trials a cell: a spread needs at least {FEWEST_FOR_RANGE}."
         )
-    ratio = change_interval(overall.ratio or 1, overall.low, overall.high)
-    evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}."
+    ratio = change_interval(overall.ratio or 1, low, high)
+    # Of several comparisons, an interval that excludes 1 is not enough.
+    holm = f", p = {significant(overall.p_adjusted, 2)} after Holm"
+    chance = holm if overall.verdict == "not decided" and not low <= 1 <= high else ""
+    evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}{chance}."
     if overall.verdict not in words:
-        return f"Whether {platform} is as stable as {reference} is undecided: {evidence}"
+        return f"Whether {platform} is {words['as stable']} is undecided: {evidence}"
     return f"{platform} is {words[overall.verdict]}: {evidence}"
 
 
 def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Verdict:
-    """No if any cell or whole is shown to be less stable; yes if all wholes are as stable."""
+    """No if any cell or whole is less stable beyond the margin; yes if all wholes are within it."""
     words = {c.verdict for c in overall}
     if "less stable" in words | {c.verdict for _, c in compared}:
         return "no"
@@ -156,7 +161,7 @@ def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Verdict:
 
 def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dict[str, str]) -> str:
     """Tell all platforms at once where they are as stable; otherwise each by itself."""
-    worse = {p.level for p, c in compared if c.verdict != "as stable"}
+    worse = {p.level for p, c in compared if c.verdict not in WITHIN}
     worst = {p.level for p, c in compared if c.verdict in ("less stable", "more stable")}
     fine = [x for x, c in overall.items() if c.verdict == "as stable" and x not in worst]
     open_ = [x for x, c in overall.items() if c.verdict == "not decided" and x not in worst]
@@ -167,15 +172,13 @@ def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dic
     if not fine:
         return others
     be = "is" if len(fine) == 1 else "are"
-    n = min(c.n for _, c in compared)
+    n, reference = min(c.n for _, c in compared), compared[0][0].reference
+    words = spread_words(overall[fine[0]].margin, reference)["as stable"]
     where = "over all cells" if worse & set(fine) else "in every cell"
     ratios = listing(
         change_interval(overall[x].ratio or 1, overall[x].low, overall[x].high) for x in fine
     )
-    text = (
-        f"{listing(fine)} {be} as stable as {compared[0][0].reference}, {where} (p10–p90 ranges "
-        f"{ratios}, n ≥ {n})."
-    )
+    text = f"{listing(fine)} {be} {words}, {where} (p10–p90 ranges {ratios}, n ≥ {n})."
     return f"{others} {text}".strip()
 
 
@@ -186,9 +189,10 @@ def _open_told(
     ratios = listing(
         change_interval(overall[x].ratio or 1, overall[x].low, overall[x].high) for x in platforms
     )
+    words = spread_words(overall[platforms[0]].margin, reference)["as stable"]
     return (
-        f"Whether {listing(platforms, 'or')} is as stable as {reference} is undecided: over all "
-        f"cells, p10–p90 ranges differ by {ratios}."
+        f"Whether {listing(platforms, 'or')} is {words} is undecided: over all cells, p10–p90 "
+        f"ranges differ by {ratios}."
     )
 
 
@@ -213,9 +217,10 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
         title=f"Spread beside {compared[0][0].reference}, {cells.basis}",
         columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
         rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
-        note=f"“as stable”: the whole 95 % interval lies within a factor of {1 + margin:g}; "
-        "“less” and “more stable”: equality is rejected after Holm over these cells and the "
-        "platforms' ratios over all cells. The range is that of single workers' values.",
+        note=f"“as stable”, and “by less than the margin”: the whole 95 % interval lies within "
+        f"{1 + margin:g} ×; “less” and “more stable”: equality is rejected after Holm over these "
+        "cells and the platforms' ratios over all cells. The range is that of single workers' "
+        "values.",
     )
 
 
@@ -246,7 +251,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
-        verdict="told",
+        verdict="told" if ordered else "undecided",
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if "network" in cells.factors or len(cells.all) == 1 else answer,
         basis=str(basis),

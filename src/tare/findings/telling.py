@@ -26,6 +26,8 @@ class Telling:
         Verdicts that need no number: "the same".
     quantity : str
         What the ratio is of, e.g. "p10–p90 range".
+    limit : str
+        Below what a difference does not matter: "2.0 %".
     varied : sequence of str
         Factors worth naming.
     """
@@ -33,6 +35,7 @@ class Telling:
     words: Mapping[str, str]
     plain: frozenset[str]
     quantity: str
+    limit: str
     varied: Sequence[str]
 
     def clauses(self, compared: Compared) -> str:
@@ -59,10 +62,18 @@ class Telling:
         return f"{words} in {where} ({self.quantity} {ratio} for {at}{clearest})"
 
     def _undecided(self, some: Compared, total: int) -> str:
-        return f"undecided in {share_of(len(some), total)}{further(some)}"
+        why = f"neither a difference nor one below {self.limit} is shown"
+        where = share_of(len(some), total)
+        return f"undecided in {where} ({'; '.join([why, *filter(None, [needed(some)])])})"
 
 
 def further(some: Compared) -> str:
+    """Tell in brackets what would decide these comparisons; empty where nothing says."""
+    told = needed(some)
+    return f" ({told})" if told else ""
+
+
+def needed(some: Compared) -> str:
     """Tell how many further trials, and how long, would decide these comparisons."""
     wanting = [(p, c.more_pairs) for p, c in some if c.more_pairs is not None]
     if not wanting:
@@ -70,7 +81,7 @@ def further(some: Compared) -> str:
     most = max(more for _, more in wanting)
     seconds = sum(more * p.seconds for p, more in wanting)
     time = f", {duration(seconds)} in all" if seconds else ""
-    return f" (about {counted(most, 'further trial')} of a cell would decide{time})"
+    return f"about {counted(most, 'further trial')} of a cell would decide{time}"
 
 
 def share_of(some: int, total: int) -> str:

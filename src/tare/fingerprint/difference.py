@@ -25,10 +25,15 @@ DEFAULT_MARGIN = 0.1
 
 #: Facts of a moment, not of the machine.
 _PASSING = frozenset({"load_average"})
+#: How it was measured: attributes of a fingerprint, and facts that are none of the machine.
+_SETTINGS = ("platform", "effort", "tare", "agent")
+_SETTING_FACTS = ("seed", "memory_limit_bytes", "file_limit_bytes")
 
 #: ``changed``: significant, and by more than the margin; ``same``: surely by less than it;
 #: ``undecided``: neither. Of all metrics together: see :func:`overall`.
 Verdict = Literal["changed", "same", "undecided"]
+
+Fact = bool | int | float | str
 
 #: Values of each round by metric: what one measuring of the machine brought.
 Take = Mapping[str, Sequence[float]]
@@ -50,7 +55,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     #: Medians over all rounds.
     before: float
     after: float
-    #: After over before, with the hull of the intervals of all pairs of takes.
+    #: After over before: Hodges–Lehmann median over all pairs of rounds, with the hull of its
+    #: intervals of all pairs of takes. It need not be the ratio of the two medians.
     ratio: float
     low: float | None
     high: float | None
@@ -70,8 +76,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     #: Those that changed first, then by size.
     changes: tuple[Change, ...]
-    #: Facts that differ: name, before, after; None: it was not told.
-    facts: dict[str, tuple[bool | int | float | str | None, bool | int | float | str | None]]
+    #: Facts of the machine that both have and that differ: name, before, after.
+    facts: dict[str, tuple[Fact, Fact]]
+    #: How they were measured, where that differs.
+    settings: dict[str, tuple[Fact, Fact]] = {}
+    #: Facts of the machine that only one of the two has: that is no change.
+    facts_of_one: tuple[str, ...] = ()
     #: Metrics that only one of the two has.
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
@@ -117,9 +127,11 @@ def differences(
 
     Notes
     -----
-    Over pairs of takes the test is that of an intersection: the largest p counts, and the hull of
-    the intervals (Hodges–Lehmann). Over metrics, Holm; p is Welch's, of logs, since that of ranks
-    cannot be small enough for a hundred metrics with seven rounds [2 / C(14, 7) = 0.0006].
+    The ratio is the Hodges–Lehmann median of all rounds after over all before, and its interval
+    inverts the Brunner–Munzel test. Over pairs of takes the test is that of an intersection: the
+    largest p counts, and the hull of the intervals, in which the ratio over all of them lies. Over
+    metrics, Holm; p is Welch's, of logs, since that of ranks cannot be small enough for a hundred
+    metrics with seven rounds [2 / C(14, 7) = 0.0006].
     """
     # Here, since sessions ask this module for rules alone, and hold what it loads.
     from tare.statistics.comparison import holm
@@ -150,23 +162,31 @@ def compare(before: Fingerprint, after: Fingerprint, probes: Mapping[str, Probe]
     return Difference(
         verdict=overall(changes),
         changes=tuple(sorted(changes, key=_prominence)),
-        facts=_facts(before, after),
+        facts=_common(_machine(before), _machine(after)),
+        settings=_common(_settings(before), _settings(after)),
+        facts_of_one=tuple(sorted(_machine(before).keys() ^ _machine(after).keys())),
         only_before=tuple(sorted(set(a) - set(rules))),
         only_after=tuple(sorted(set(b) - set(rules))),
         without_ratio=tuple(sorted(set(rules) - {c.metric for c in changes})),
     )
 
 
-def _facts(
-    before: Fingerprint, after: Fingerprint
-) -> dict[str, tuple[bool | int | float | str | None, bool | int | float | str | None]]:
-    """Return what differs of the machines, and first of how they were measured."""
-    how = ("platform", "effort", "tare", "agent")
-    a, b = (one.facts | {name: getattr(one, name) for name in how} for one in (before, after))
+def _machine(one: Fingerprint) -> dict[str, Fact]:
+    apart = {*_PASSING, *_SETTING_FACTS}
+    return {name: one.facts[name] for name in sorted(one.facts) if name not in apart}
+
+
+def _settings(one: Fingerprint) -> dict[str, Fact]:
+    told = {name: getattr(one, name) for name in _SETTINGS}
+    return told | {name: one.facts[name] for name in _SETTING_FACTS if name in one.facts}
+
+
+def _common(before: Mapping[str, Fact], after: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
+    """Return what both have, where it differs."""
     return {
-        name: (a.get(name), b.get(name))
-        for name in [*how, *sorted({*a, *b} - {*how})]
-        if a.get(name) != b.get(name) and name not in _PASSING
+        name: (was, after[name])
+        for name, was in before.items()
+        if name in after and was != after[name]
     }
 
 
@@ -236,7 +256,9 @@ def _change(
     hull: tuple[float, float] | None,
     p: float,
 ) -> Change:
-    was, now = (_median(metric, takes) for takes in (before, after))
+    from tare.statistics.brunner_munzel import median_difference
+
+    first, second = (np.sort(_rounds(metric, takes)) for takes in (before, after))
     verdict: Verdict = "undecided"
     if hull is not None:
         limit = math.log1p(rule.margin)
@@ -244,26 +266,26 @@ def _change(
             verdict = "changed"
         elif -limit < hull[0] and hull[1] < limit:
             verdict = "same"
-    direction = None
-    if verdict == "changed" and rule.better != "neither":
-        direction = "better" if (now > was) == (rule.better == "higher") else "worse"
+    direction: Literal["better", "worse"] | None = None
+    if hull is not None and verdict == "changed" and rule.better != "neither":
+        direction = "better" if (hull[0] > 0) == (rule.better == "higher") else "worse"
     return Change(
         metric=metric,
         unit=rule.unit,
-        before=was,
-        after=now,
-        ratio=now / was,
+        before=float(np.median(first)),
+        after=float(np.median(second)),
+        ratio=math.exp(median_difference(np.log(first), np.log(second))),
         low=None if hull is None else math.exp(hull[0]),
         high=None if hull is None else math.exp(hull[1]),
         p=p,
         margin=rule.margin,
         verdict=verdict,
-        direction="better" if direction == "better" else "worse" if direction else None,
+        direction=direction,
     )
 
 
-def _median(metric: str, takes: Sequence[Take]) -> float:
-    return float(np.median([v for take in takes for v in take[metric]]))
+def _rounds(metric: str, takes: Sequence[Take]) -> FloatArray:
+    return np.array([value for take in takes for value in take[metric]])
 
 
 def _prominence(change: Change) -> tuple[int, float]:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from tare.network.histogram import BINS, EDGES_NS, pairs
 from tare.network_fingerprint.document import Figure, Unit
 from tare.record import Histogram, Interval
-from tare.statistics.intervals import quantile_interval
+from tare.statistics.intervals import percentile_bounds, quantile_interval
 
 #: Parts that a stretch of time is divided into.
 PARTS = 12
 #: Below so many, parts say nothing of an interval: as a median's.
 _FEWEST = 6
+_CONFIDENCE = 0.95
 _RESAMPLES = 400
 _SEED = 1
 
@@ -72,7 +73,11 @@ def retransmitted(intervals: Sequence[Interval], parts: int = PARTS) -> Figure |
         return None
     # Bursts are rare: their median is 0, so that the share of all is told.
     value = sum(one.retransmits for one in told) / every
-    ci = _between(_resampled_means(np.array(shares)), value) if len(shares) >= _FEWEST else None
+    ci = (
+        percentile_bounds(_resampled_means(np.array(shares)), value, _CONFIDENCE)
+        if len(shares) >= _FEWEST
+        else None
+    )
     return Figure(value=value, ci=ci, unit="1", n=len(shares))
 
 
@@ -111,7 +116,7 @@ def round_trips(
             value, again = float(parts.min_ns.min()), parts.min_ns[draws].min(axis=1)
         else:
             value, again = float(parts.quantile(every, q)[0]), parts.quantile(resampled, q)
-        ci = _between(again, value) if n >= _FEWEST else None
+        ci = percentile_bounds(again, value, _CONFIDENCE) if n >= _FEWEST else None
         found[name] = Figure(value=value, ci=ci, unit="ns", n=n)
     return found
 
@@ -151,8 +156,3 @@ def _parts(some: Sequence[Histogram]) -> _Parts:
 def _end(group: Sequence[Histogram], name: str, chosen: Callable[[list[float]], float]) -> float:
     told = [value for one in group if (value := getattr(one, name)) is not None]
     return float(chosen(told)) if told else float("nan")
-
-
-def _between(values: Floats, value: float) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.025, 0.975])
-    return min(float(low), value), max(float(high), value)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description
-from tare.statistics.intervals import RESAMPLES, Interval, apart, widened
+from tare.statistics.intervals import RESAMPLES, Interval, apart, percentile_bounds, widened
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Below this many trials the mean's interval is Student's t (bootstraps are too narrow there).
@@ -77,16 +77,13 @@ def mean_and_sd(
     if n > _LIMIT:
         mean, sd = _limit(values, confidence)
         return widened(mean, values), apart(sd, values)
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     found = []
     estimates = float(np.mean(values)), float(np.std(values, ddof=1))
     for estimate, replicates in zip(
         estimates, bootstrap_moments(values, resamples, seed), strict=True
     ):
-        low, high = np.quantile(replicates, tails)
-        found.append(
-            Interval(estimate, float(low), float(high), confidence, "percentile bootstrap", n)
-        )
+        low, high = percentile_bounds(replicates, estimate, confidence)
+        found.append(Interval(estimate, low, high, confidence, "percentile bootstrap", n))
     return widened(found[0], values), apart(found[1], values)
 
 

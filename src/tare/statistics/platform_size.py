@@ -91,6 +91,7 @@ def platform_size(
     host_cores: float,
     margin: float = 0.02,
     confidence: float = 0.95,
+    planned: int | None = None,
 ) -> PlatformSize:
     """Divide the cost of a platform into PTO and PSO.
 
@@ -116,6 +117,8 @@ def platform_size(
         Relative difference of practical importance.
     confidence : float
         Of each interval.
+    planned : int, optional
+        Sizes that were to be measured, which a refusal then names.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def platform_size(
     )
     kept = _usable(table)
     complete = table[:, kept][np.isfinite(table[:, kept]).all(axis=1)]
-    refusal = _refusal(int(kept.sum()), len(sizes), len(complete))
+    refusal = _refusal(int(kept.sum()), len(sizes), len(complete), planned)
     if refusal is not None:
         n = len(complete)
         return PlatformSize(told, None, None, None, (), "not decided", None, refusal, None, n)
@@ -173,12 +176,14 @@ def _usable(table: FloatArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
     return np.asarray(counts >= max(1, counts.max(initial=0) / 2))
 
 
-def _refusal(usable: int, sizes: int, blocks: int) -> str | None:
+def _refusal(usable: int, sizes: int, blocks: int, planned: int | None) -> str | None:
     if usable < FEWEST_SIZES:
-        few = "" if usable == sizes else f", the others have too few good blocks ({sizes} in all)"
+        there = f"there {'is' if sizes == 1 else 'are'} {sizes}"
+        if planned is not None:
+            there = f"{planned} {'was' if planned == 1 else 'were'} planned, {sizes} measured"
+        few = "" if usable == sizes else f", {usable} of them with enough good blocks"
         return (
-            f"PTO and PSO need {FEWEST_SIZES} sizes, quotas below one core included; there "
-            f"{'is' if usable == 1 else 'are'} {usable}{few}"
+            f"PTO and PSO need {FEWEST_SIZES} sizes, quotas below one core included; {there}{few}"
         )
     if blocks < FEWEST_BLOCKS:
         return (

@@ -143,7 +143,7 @@ def _conclude(
     usable = [(p, r) for p, r in zip(pairs, replicates, strict=True) if r is not None]
     if not usable:
         a, b = (_range(x) for x in pairs[0]) if len(pairs) == 1 else (0.0, 0.0)
-        return undecided(a, b, min((len(a) for a, _ in pairs), default=0), confidence)
+        return undecided(a, b, min((len(a) for a, _ in pairs), default=0), margin, confidence)
     least = min(len(logs) for _, (logs, _) in usable)
     logs = np.mean([logs[:least] for _, (logs, _) in usable], axis=0)
     nulls = [null[:least] for _, (_, null) in usable]

@@ -88,7 +88,7 @@ def compare_spread_unpaired(
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
     if n < FEWEST_FOR_RANGE or min(a, b) <= 0:
-        return undecided(a, b, n, confidence)
+        return undecided(a, b, n, margin, confidence)
     logs = _log_ratios(first, second, min(resamples, _RESAMPLES), seed)
     p = two_sided(logs)
     if p < _FINER and resamples > _RESAMPLES:

@@ -10,10 +10,23 @@ from typing import Literal
 import numpy as np
 
 from tare.statistics.comparison import detectable_change, further, holm
-from tare.statistics.intervals import FEWEST_FOR_RANGE
+from tare.statistics.intervals import FEWEST_FOR_RANGE, percentile_bounds
 from tare.statistics.statistic import FloatArray
 
-SpreadVerdict = Literal["less stable", "more stable", "as stable", "not decided"]
+SpreadVerdict = Literal[
+    "less stable", "more stable", "as stable", "less stable by less than the margin",
+    "more stable by less than the margin", "not decided",
+]  # fmt: skip
+#: Verdicts by which the second is less stable, more stable, and within the margin.
+LESS: frozenset[SpreadVerdict] = frozenset({"less stable", "less stable by less than the margin"})
+MORE: frozenset[SpreadVerdict] = frozenset({"more stable", "more stable by less than the margin"})
+WITHIN: frozenset[SpreadVerdict] = frozenset(
+    {
+        "as stable",
+        "less stable by less than the margin",
+        "more stable by less than the margin",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class SpreadComparison:
         Two-sided, of the ratio being 1; after Holm over the family.
     n : int
         Common blocks.
+    margin : float
+        Relative growth of practical importance, which the verdict speaks of.
     verdict : str
         See :func:`judge_spread`.
     more_pairs : int or None
@@ -51,6 +66,7 @@ class SpreadComparison:
     p: float
     p_adjusted: float
     n: int
+    margin: float
     verdict: SpreadVerdict
     more_pairs: int | None
     detectable: float | None
@@ -62,18 +78,30 @@ def judge_spread(
     """Put an interval of a ratio of spreads into words.
 
     ``less stable`` and ``more stable`` need the rejection of equality (adjusted over the
-    family) and that the whole interval is not inside the margin; ``as stable`` needs the whole
-    interval inside [1 / (1 + margin), 1 + margin].
+    family); they are so ``by less than the margin`` where the whole interval is inside
+    [1 / (1 + margin), 1 + margin]. ``as stable`` needs that alone.
     """
     if low is None or high is None:
         return "not decided"
-    if low > 1 / (1 + margin) and high < 1 + margin:
-        return "as stable"
+    same = low > 1 / (1 + margin) and high < 1 + margin
     if different and low > 1:
-        return "less stable"
+        return "less stable by less than the margin" if same else "less stable"
     if different and high < 1:
-        return "more stable"
-    return "not decided"
+        return "more stable by less than the margin" if same else "more stable"
+    return "as stable" if same else "not decided"
+
+
+def spread_words(margin: float, reference: str | None = None) -> dict[str, str]:
+    """Write each verdict that decides, with what it is relative to; the factor is always named."""
+    than, alike = ("", "") if reference is None else (f" than {reference}", f" as {reference}")
+    within = f" (within {1 + margin:g} ×)"
+    return {
+        "less stable": f"less stable{than}",
+        "more stable": f"more stable{than}",
+        "less stable by less than the margin": f"less stable{than}{within}",
+        "more stable by less than the margin": f"more stable{than}{within}",
+        "as stable": f"as stable{alike}{within}",
+    }
 
 
 def judged(
@@ -100,27 +128,27 @@ def judged(
     margin, confidence : float
         As for :func:`tare.statistics.spread.compare_spread`.
     """
-    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    log_low, log_high = (float(x) for x in np.quantile(logs, tails))
+    log_low, log_high = percentile_bounds(logs, math.log(second / first), confidence)
     half, low, high = (log_high - log_low) / 2, math.exp(log_low), math.exp(log_high)
     verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
     return SpreadComparison(
         first=first,
         second=second,
-        ratio=second / first,
+        ratio=min(max(second / first, low), high),  # as rounded as its bounds
         low=low,
         high=high,
         confidence=confidence,
         p=p,
         p_adjusted=p,
         n=n,
+        margin=margin,
         verdict=verdict,
         more_pairs=further(n, half, margin) if verdict == "not decided" else None,
         detectable=detectable_change(half, confidence),
     )
 
 
-def undecided(a: float, b: float, n: int, confidence: float) -> SpreadComparison:
+def undecided(a: float, b: float, n: int, margin: float, confidence: float) -> SpreadComparison:
     """Two ranges of too few values for a verdict, or of which one is 0."""
     return SpreadComparison(
         first=a,
@@ -132,6 +160,7 @@ def undecided(a: float, b: float, n: int, confidence: float) -> SpreadComparison
         p=1.0,
         p_adjusted=1.0,
         n=n,
+        margin=margin,
         verdict="not decided",
         more_pairs=max(FEWEST_FOR_RANGE - n, 0) or None,
         detectable=None,
@@ -151,7 +180,7 @@ def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComp
     more = c.more_pairs
     if verdict == "not decided" and c.low and c.high:
         more = further(c.n, math.log(c.high / c.low) / 2, margin)
-    return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
+    return replace(c, p_adjusted=p_adjusted, margin=margin, verdict=verdict, more_pairs=more)
 
 
 def two_sided(logs: FloatArray) -> float:

@@ -1,0 +1,92 @@
+"""The badge of every finding says what its text says: decided, in part, or not at all.
+
+What findings are made from is planted: nothing differs, much does, or there is too much noise to
+know; with one trial, with few, and with enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import networked
+import pytest
+from synthetic import Behave, Behaviour, make
+
+from tare.experiment import Stopping
+from tare.findings.answers import all_findings
+from tare.findings.finding import settled
+from tare.results import Results
+
+#: Words by which texts tell that something is not known.
+OPEN = re.compile(
+    r"undecided|not decided|decided nowhere|inconclusive|too few|cannot be told|no interval"
+    r"|not known|not identifiable|No platform is shown",
+    re.IGNORECASE,
+)
+
+
+def equal(levels: dict[str, str]) -> Behaviour:
+    return Behaviour(spread=0.002, within=0.0005)
+
+
+def unlike(levels: dict[str, str]) -> Behaviour:
+    slow, many = levels["platform"] == "docker", levels["workers"] == "2"
+    return Behaviour(
+        mean_ns=2e8 * (1.3 if slow else 1) * (1.2 if many else 1),
+        spread=0.03 if slow else 0.005,
+        warmup=0.3,
+        inputs=0.1,
+        waiting=0.5,
+    )
+
+
+def noisy(levels: dict[str, str]) -> Behaviour:
+    return Behaviour(spread=0.3, outliers=0.1)
+
+
+NOISE: dict[Behave, float] = {equal: 0.01, unlike: 0.02, noisy: 0.6}
+EXPERIMENTS: dict[str, Callable[[Behave, int], Results]] = {
+    "platforms": lambda behave, trials: make(
+        behave,
+        platforms=("bare", "docker", "runc"),
+        pinnings=("none", "compact"),
+        trials=trials,
+        iterations=12,
+        inputs=3,
+    ),
+    "three platforms": lambda behave, trials: make(
+        behave, platforms=("bare", "docker", "runc"), workers=(1,), trials=trials
+    ),
+    "sizes": lambda behave, trials: make(
+        behave, workers=(1,), sizes=("0.25c", "0.5c", "1c", "2c"), trials=trials
+    ),
+    "one cell": lambda behave, trials: make(
+        behave, platforms=("bare",), workers=(1,), trials=trials
+    ),
+    "a comparison": lambda behave, trials: make(
+        behave, workers=(1,), trials=trials, stopping=Stopping(compare="platform")
+    ),
+    "networks": lambda behave, trials: networked.make(
+        trials=trials, program=networked.Program(noise=NOISE[behave])
+    ),
+}
+
+
+@pytest.mark.parametrize("trials", [1, 7, 45])
+@pytest.mark.parametrize("behave", NOISE)
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_badge_and_text_say_the_same(name: str, behave: Behave, trials: int) -> None:
+    for found in all_findings(EXPERIMENTS[name](behave, trials)):
+        open_ = OPEN.search(found.answer) is not None
+        told = f"{found.name}: {found.word}: {found.answer}"
+        if found.shown == "told":
+            assert not open_, told
+        if found.shown in ("undecided", "partly"):
+            assert open_, told
+
+
+def test_a_question_is_settled_by_its_parts() -> None:
+    assert settled([True, True]) == "told"
+    assert settled([True, False]) == "partly"
+    assert settled([False, False]) == "undecided"
