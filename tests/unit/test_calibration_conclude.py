@@ -135,8 +135,8 @@ def test_a_line_that_misses_zero_is_said_to(off):
 def test_two_whole_cpus_are_told_and_decide_nothing():
     cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
     found = conclude.calibration(sweeps.make(sizes=cpus))
-    assert found.asked.verdict == "too noisy to say"
-    assert found.asked.sentence.startswith("Too few to say: 2 steps")
+    assert found.asked.verdict == "inconclusive"
+    assert found.asked.sentence.startswith("Inconclusive: 2 steps")
     assert "(1 pair of steps" in telling.comparability(found)
 
 

@@ -153,7 +153,7 @@ def test_what_is_not_comparable_is_refused() -> None:
     with pytest.raises(ExperimentError, match="work is flop"):
         mapping(a, msgspec.structs.replace(a, work="byte"))
     noisy = msgspec.structs.replace(
-        a, asked=msgspec.structs.replace(a.asked, verdict="too noisy to say")
+        a, asked=msgspec.structs.replace(a.asked, verdict="inconclusive")
     )
     with pytest.raises(ExperimentError, match="B has no line to compare by"):
         mapping(a, noisy)

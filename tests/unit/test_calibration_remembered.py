@@ -132,7 +132,7 @@ def test_all_cpus_speak_for_the_machine() -> None:
 def test_too_noisy_a_sweep_takes_no_place() -> None:
     one = calibrated()
     remember(one)
-    noisy = msgspec.structs.replace(one.asked, verdict="too noisy to say")
+    noisy = msgspec.structs.replace(one.asked, verdict="inconclusive")
     assert not remember(msgspec.structs.replace(one, asked=noisy))
     assert told()["calibration_verdict"] == "linear"
 

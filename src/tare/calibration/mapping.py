@@ -78,7 +78,7 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
                 again,
             )
     for calibration, name in zip((a, b), names, strict=True):
-        if calibration.asked.verdict == "too noisy to say":
+        if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
                 f"{name} has no line to compare by: {calibration.asked.sentence}",
                 "calibrate it again while nothing else runs, with more windows",

@@ -84,7 +84,7 @@ def remember(calibration: Calibration, periods: int) -> bool:
     """
     if calibration.levels or calibration.measured is None or periods < _FEWEST_PERIODS:
         return False
-    if calibration.asked.verdict == "too noisy to say":
+    if calibration.asked.verdict == "inconclusive":
         return False
     new = Remembered(
         measured=calibration.measured,
