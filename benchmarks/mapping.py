@@ -124,7 +124,7 @@ def coverage(
         try:
             equals = mapping(a, b, cpus=[*truth]).equals
         except ExperimentError:
-            continue  # too noisy to say: refused
+            continue  # inconclusive: refused
         for one, (x, y) in zip(equals, truth.items(), strict=True):
             if one.on and one.on[0].low is not None and one.on[0].high is not None:
                 low, high = one.on[0].low, one.on[0].high

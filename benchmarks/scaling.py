@@ -91,6 +91,8 @@ class Kind:
     constant: float = 0.0
     #: Degrees of freedom of Student's t instead of normal noise, of the same quartiles.
     tails: float = math.inf
+    #: Relative noise at the last quota, where it is another than at the first, with a line between.
+    grows_to: float | None = None
     #: Autocorrelation of windows measured quota by quota, one pass after another.
     memory: float = 0.0
 
@@ -105,13 +107,15 @@ class Kind:
             for i in range(1, flat.size):
                 flat[i] = self.memory * flat[i - 1] + math.sqrt(1 - self.memory**2) * flat[i]
         true = self.truth(x * (1 + self.off * rng.standard_normal(self.steps)))
-        y = true * (1 + self.noise * noise)
+        last = self.noise if self.grows_to is None else self.grows_to
+        y = true * (1 + np.linspace(self.noise, last, self.steps) * noise)
         y = y + self.constant * true.max() * rng.standard_normal(shape)
         y = y * np.where(rng.random(shape) < self.bursts, 0.7, 1)
         return np.tile(x, self.repetitions), y.ravel()
 
     def __str__(self) -> str:
         some = [f"{self.steps} × {self.repetitions}", f"noise {self.noise:.0%}"]
+        some += [f"to {self.grows_to:.0%}"] if self.grows_to is not None else []
         some += ["intercept"] if self.truth is offset else []
         some += [f"off {self.off:.0%}"] if self.off else []
         some += ["bursts"] if self.bursts else []
@@ -156,6 +160,9 @@ STRAIGHT = [
     Kind(line, 40, 5, 0.03, tails=2.5),
     *(Kind(line, n, r, 0.01, constant=0.01) for n in (20, 40) for r in (1, 5)),
     *(Kind(line, n, 7, 0.02, constant=0.002) for n in (20, 40)),
+    *(Kind(line, 20, r, 0.01, grows_to=to) for r in (1, 2, 3, 7) for to in (0.02, 0.04, 0.06, 0.1)),
+    *(Kind(line, 40, r, 0.01, grows_to=0.1) for r in (1, 5)),
+    *(Kind(line, 20, r, 0.1, grows_to=0.01) for r in (1, 7)),
 ]
 #: No bar holds for these: one pass cannot tell what is far off, or lasts, from what the quota does.
 HARD = [

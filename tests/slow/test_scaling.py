@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -57,6 +59,64 @@ def test_straight_sweeps_are_seldom_bent(
         said = scaling(*measured(rng, rates, repetitions, noise)).verdict
         bent += said in ("piecewise", "saturating")
     assert bent <= stats.binom.ppf(0.99, 2000, 0.05), bent / 2000
+
+
+def told(rates: np.ndarray, repetitions: int, noise: np.ndarray, sweeps: int) -> Counter[str]:
+    """Count verdicts; noise is relative, by quota."""
+    rng = np.random.default_rng(4)
+    x = np.tile(quotas(len(rates)), repetitions)
+    shape = (repetitions, len(rates))
+    return Counter(
+        scaling(x, (rates * (1 + noise * rng.standard_normal(shape))).ravel()).verdict
+        for _ in range(sweeps)
+    )
+
+
+@pytest.mark.parametrize(
+    ("repetitions", "start", "end", "sweeps"),
+    [
+        (7, 0.01, 0.1, 20_000),
+        *((n, 0.01, end, 4000) for n in (1, 7) for end in (0.02, 0.04, 0.06)),
+        *((n, 0.01, 0.1, 4000) for n in (1, 2, 3)),
+        *((n, 0.1, 0.01, 4000) for n in (1, 7)),
+    ],
+)
+def test_noise_that_grows_or_falls_is_no_bend(
+    repetitions: int, start: float, end: float, sweeps: int
+) -> None:
+    """At most 5 %; each quota measured once or several times."""
+    verdicts = told(54 * quotas(20), repetitions, np.linspace(start, end, 20), sweeps)
+    bent = verdicts["piecewise"] + verdicts["saturating"]
+    assert bent <= stats.binom.ppf(0.99, sweeps, 0.05), bent / sweeps
+
+
+@pytest.mark.parametrize(
+    ("rates", "repetitions", "most"),
+    [
+        (np.where(quotas(20) < 0.15, 0.5, 1) * quotas(20), 7, 0.1),
+        (np.where(quotas(20) < 0.15, 0.5, 1) * quotas(20), 1, 0.1),
+        (quotas(20) ** 0.95, 7, 0.2),
+        (quotas(20) - 0.05 * quotas(20) ** 2, 7, 0.2),
+    ],
+    ids=["first quota halved", "the same, once", "power", "square"],
+)
+def test_what_bends_is_not_called_linear(rates: np.ndarray, repetitions: int, most: float) -> None:
+    verdicts = told(54 * rates, repetitions, np.full(20, 0.02), 2000)
+    assert verdicts["linear"] <= stats.binom.ppf(0.99, 2000, most), verdicts
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05])
+@pytest.mark.parametrize(("steps", "repetitions"), [(20, 1), (20, 7), (40, 5), (10, 7)])
+def test_a_bend_of_the_size_that_is_stated_is_seen(
+    steps: int, repetitions: int, noise: float
+) -> None:
+    """In at least 90 % of 300: jumps in the middle through which one line errs by as much."""
+    straight, rng = 54 * quotas(steps), np.random.default_rng(5)
+    stated = [scaling(*measured(rng, straight, repetitions, noise)).would_see for _ in range(50)]
+    error = float(np.median([size for size in stated if size is not None]))
+    jump = np.where(np.arange(steps) < steps // 2, 1, 1 - 2 * error) * straight
+    verdicts = told(jump, repetitions, np.full(steps, noise), 300)
+    assert verdicts["piecewise"] + verdicts["saturating"] >= 270, (error, verdicts)
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.05])

@@ -35,9 +35,11 @@ class Sweep:
     efficiency: Curve = lambda quota: 1.0
     clock_hz: Curve | None = lambda quota: 4.1e9
     frequency_hz: Curve | None = None
-    #: Share of the CPU time that others take, and that the quota withholds.
+    #: Share of the CPU time that others take, and that does not arrive; and whether the workers
+    #: waited for that, because other work had it.
     steal: Curve = lambda quota: 0.0
     withheld: Curve = lambda quota: 0.0
+    waited: bool = True
     heat: Curve | None = None
     #: Spread between trials, relative.
     noise: float = 0.01
@@ -207,6 +209,10 @@ def _trial(
     noise = 1 + how.noise * rng.standard_normal()
     rate = how.speed * how.efficiency(asked) * clock / HIGHEST_HZ * got * noise * session
     window = 2 * S
+    # Who does not get what the quota allows is not stopped by it.
+    throttled = asked < most and got >= 0.99 * asked
+    stopped_ns = window * (workers - got) if throttled else 0.0
+    waited_ns = 2.1 * S * used * how.withheld(asked) if how.waited else 0.0
     out: list[tuple[Any, ...]] = []
     for worker in range(workers):
         own = [
@@ -218,15 +224,14 @@ def _trial(
                 ("window_ns", "self", window),
                 ("window_cpu_ns", "self", got / workers * window),
             ]
+        own.append(("wait_ns", "schedstat", (stopped_ns + waited_ns) / workers))
         if kernel == "linpack":
             own.append(("residual", "self", 0.004))
         if how.clock_hz:
             own.append(("clock_hz", "chain", clock * (1 + 0.001 * rng.standard_normal())))
         out += [(number, worker, 0, "measured", *one) for one in own]
-    # Who does not get what the quota allows is not stopped by it.
-    throttled = asked < most and got >= 0.99 * asked
     told = [
-        ("throttled_ns", "host_cgroup", window * (1 - got / workers) if throttled else 0),
+        ("throttled_ns", "host_cgroup", stopped_ns),
         ("throttled_periods", "host_cgroup", 20 if throttled else 0),
         ("periods", "host_cgroup", 21),
         ("steal_ns", "stat", how.steal(asked) * used * 2.1 * S),

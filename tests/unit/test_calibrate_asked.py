@@ -102,6 +102,23 @@ def test_what_makes_no_sweep_is_refused(options: Options, message: str) -> None:
     assert told.value.hint
 
 
+def test_the_budget_outranks_the_windows(capsys: pytest.CaptureFixture[str]) -> None:
+    found = calibrate_sweep.within(90.0, 88.0, 42.0)
+    assert (found.trials, found.budget_s) == (2, 88.0)
+    told = " ".join(capsys.readouterr().err.split())
+    assert "2 windows at each step fit 90 s" in told
+    assert "--budget '130 s'" in told
+    found = calibrate_sweep.within(300.0, 298.0, 42.0)
+    assert (found.trials, found.budget_s) == (7, 298.0)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_budget_for_not_one_window_each_is_refused() -> None:
+    with pytest.raises(ExperimentError, match=r"about 42.*does not fit 30") as raised:
+        calibrate_sweep.within(30.0, 29.0, 42.0)
+    assert "--budget '130 s'" in (raised.value.hint or "")
+
+
 def test_a_budget_is_a_time() -> None:
     assert calibrate_asked.budget_s(Options(budget="5 min")) == 300
     with pytest.raises(ExperimentError):

@@ -119,7 +119,7 @@ def test_what_cannot_be_compared_ends_with_a_code_of_its_own(written: dict[str, 
 
 
 def test_a_file_that_is_no_calibration_is_refused(written: dict[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "other.json").write_text('{"version": 1}')
+    (tmp_path / "other.json").write_text('{"version": 2}')
     with pytest.raises(StoreError, match="is no calibration"):
         command.compare(written["laptop"], tmp_path / "other.json", None, None)
 

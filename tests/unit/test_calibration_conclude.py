@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from typing import Any
+
 import pytest
 import sweeps
 from sweeps import Sweep
 
-from tare.calibration import conclude, telling
+from tare.calibration import conclude, file, telling
 from tare.experiment import SizeSpec
+from tare.report.calibration_charts import asked, sweep_chart, tell_sweep
 
 
 def test_a_straight_machine_is_linear_and_every_point_has_its_interval():
@@ -65,8 +70,13 @@ def test_a_ceiling_below_what_is_there_is_told():
 @pytest.mark.parametrize(
     ("machine", "facts", "cause", "words"),
     [
-        (Sweep(steal=lambda q: 0.3 if q > 1 else 0.0), {}, "steal", ["30 %"]),
-        (Sweep(withheld=lambda q: 0.3 if q > 1 else 0.0), {}, "quota", ["70 %"]),
+        (Sweep(steal=lambda q: 0.3 if q > 1.75 else 0.0), {}, "steal", ["30 %"]),
+        (
+            Sweep(withheld=lambda q: 0.3 if q > 1 else 0.0, waited=False),
+            {},
+            "quota",
+            ["70 %", "the quota stopped nobody"],
+        ),
         (
             Sweep(clock_hz=lambda q: 2e9 if q > 1 else 4e9, heat=lambda q: 3.0 if q > 1 else 0.0),
             {},
@@ -110,7 +120,7 @@ def test_each_platform_and_each_period_has_its_calibration():
     results = sweeps.make(
         {
             ("bare", "0.1"): Sweep(),
-            ("bare", "0.005"): Sweep(withheld=lambda q: 0.07),
+            ("bare", "0.005"): Sweep(withheld=lambda q: 0.07, waited=False),
             ("docker", "0.1"): Sweep(),
             ("docker", "0.005"): Sweep(),
         },
@@ -135,8 +145,8 @@ def test_a_line_that_misses_zero_is_said_to(off):
 def test_two_whole_cpus_are_told_and_decide_nothing():
     cpus = {f"{n}": SizeSpec(cpuset=n) for n in (1, 2)}
     found = conclude.calibration(sweeps.make(sizes=cpus))
-    assert found.asked.verdict == "too noisy to say"
-    assert found.asked.sentence.startswith("Too few to say: 2 steps")
+    assert found.asked.verdict == "inconclusive"
+    assert found.asked.sentence.startswith("Inconclusive: 2 steps")
     assert "(1 pair of steps" in telling.comparability(found)
 
 
@@ -210,9 +220,49 @@ def test_an_experiment_without_windows_is_no_calibration():
 def test_a_busy_machine_is_no_ceiling_of_its_own():
     busy = Sweep(withheld=lambda q: max(0.0, 1 - 0.4 / min(q, 2)))
     found = conclude.calibration(sweeps.make(busy))
+    assert (found.asked.verdict, found.asked.reason) == ("inconclusive", "disturbed")
+    assert found.lost_share == pytest.approx(0.5, abs=0.01)
+    assert (found.regimes, found.asked.saturates_at) == ((), None)
+    # Nobody waited: who had it is not known.
+    found = conclude.calibration(sweeps.make(dataclasses.replace(busy, waited=False)))
+    assert found.lost_share == 0
     top = found.regimes[-1]
     assert top.cause == "quota"
     assert top.expected is False
     assert "CPUs that could be used arrived" in top.evidence
-    assert "other work on this machine had them" in top.evidence
-    assert any("other work had it" in told for told in found.caveats)
+    assert "the quota stopped nobody" in top.evidence
+    assert any("could be used did not arrive" in told for told in found.caveats)
+
+
+def test_what_others_had_is_told_from_what_the_quota_withheld():
+    """At short periods less arrives than was asked for, which is no disturbance."""
+
+    def lost(**how: Any) -> float | None:
+        return conclude.calibration(sweeps.make(Sweep(**how))).lost_share
+
+    assert lost() == 0
+    assert lost(withheld=lambda q: 0.07) == pytest.approx(0.07)
+    assert lost(withheld=lambda q: 0.07, waited=False) == 0
+    assert lost(steal=lambda q: 0.07) == pytest.approx(0.07)
+    assert lost(delivered=False) is None
+
+
+def test_a_first_step_apart_has_its_range_and_page(tmp_path: Path) -> None:
+    found = conclude.calibration(sweeps.make(Sweep(efficiency=lambda q: 0.5 if q < 0.15 else 1.0)))
+    assert telling.answer(found) == "no"
+    assert "From 0.2 to 2 CPUs the speed follows one line; apart from it: 0.1 CPUs" in (
+        telling.verdict(found)
+    )
+    first, rest = found.regimes
+    assert (first.start, first.end, rest.start, rest.end) == (0.1, 0.1, 0.2, 2.0)
+    assert first.relative_speed == pytest.approx(0.5, abs=0.02)
+    file.write((found,), tmp_path / "calibration.json")
+    assert file.read(tmp_path / "calibration.json") == (found,)
+    drawn = asked(found)
+    assert sweep_chart(drawn).to_dict()
+    assert tell_sweep(drawn)
+
+
+def test_a_ceiling_is_no_loss():
+    """Two threads on two CPUs, or one: what cannot be used is not due."""
+    assert conclude.calibration(sweeps.make(Sweep(usable=1.0), workers=1)).lost_share == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_b_has_a_maximum() -> None:
     one = at(1.8, swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert not one.on
     assert one.why is not None
-    assert one.why.startswith("B cannot be as fast: its maximum is 3")
+    assert one.why.startswith("B cannot be as fast, its maximum is 3")
 
 
 def test_the_end_of_the_same_machine_is_not_lost_to_noise() -> None:
@@ -98,12 +99,12 @@ def test_the_end_of_the_same_machine_is_not_lost_to_noise() -> None:
 def test_beyond_what_was_measured_nothing_is_said() -> None:
     one = at(2.5, swept(lambda x: 28 * x), swept(lambda x: 17 * x, seed=2))
     assert (one.rate, one.on) == (None, ())
-    assert one.why == "A was measured from 0.1 to 2 CPU"
+    assert one.why == "outside of what A was measured at (0.1 to 2 CPU)"
 
 
 def test_where_a_jumps_nothing_is_said() -> None:
     one = at(0.55, swept(jumping, 4.0), swept(lambda x: 28 * x, seed=2))
-    assert one.why == "A changes its speed between 0.5 and 0.6 CPU"
+    assert one.why == "where A changes its speed (between 0.5 and 0.6 CPU)"
 
 
 def test_where_b_is_as_fast_with_less_both_are_told() -> None:
@@ -117,13 +118,33 @@ def test_where_b_is_as_fast_with_less_both_are_told() -> None:
 def test_where_b_jumps_past_a_speed_there_is_none() -> None:
     """Between what 2.8 and 2.9 CPUs do there is no quota."""
     one = at(1.0, swept(lambda x: 70 * x), swept(jumping, 4.0, seed=2))
-    assert one.why == "no CPU on B is just as fast: its speed jumps past that"
+    assert one.why == "the speed on B jumps past that"
+
+
+def test_above_the_ceiling_it_is_said_so() -> None:
+    flat = swept(lambda x: 28 * min(x, 1.0))
+    top = flat.asked.saturates_at
+    assert mapping(flat, flat, cpus=[1.6]).sentence == (
+        f"1.6 CPU is above A's ceiling ({top:.3g}): every share from there on is worth the same."
+    )
+    assert "is outside of what A was measured at" in mapping(flat, flat, cpus=[2.5]).sentence
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_file_with_itself_maps_each_share_onto_itself(seed: int) -> None:
+    for rate in (lambda x: 28 * min(x, 1.0), lambda x: 28 * x, jumping):
+        one = swept(rate, 4.0 if rate is jumping else 2.0, seed=seed)
+        below = [p.cpus for p in one.points if p.cpus < (one.asked.saturates_at or math.inf)]
+        for equal in mapping(one, one, cpus=below).equals:
+            assert any(found.value == pytest.approx(equal.cpus) for found in equal.on), equal
 
 
 def test_a_ceiling_is_no_line() -> None:
     flat = swept(lambda x: 28 * min(x, 1.0))
     line = swept(lambda x: 17 * x, seed=2)
-    assert at(1.8, flat, line).why == "A does not get faster there with more CPU"
+    assert at(1.8, flat, line).why == (
+        "above A's ceiling (1): every share from there on is worth the same"
+    )
     back = mapping(line, flat)
     assert all(one.on[0].value < 1.1 for one in back.equals if one.on)
     assert len(back.b.linear) == 1
@@ -153,7 +174,7 @@ def test_what_is_not_comparable_is_refused() -> None:
     with pytest.raises(ExperimentError, match="work is flop"):
         mapping(a, msgspec.structs.replace(a, work="byte"))
     noisy = msgspec.structs.replace(
-        a, asked=msgspec.structs.replace(a.asked, verdict="too noisy to say")
+        a, asked=msgspec.structs.replace(a.asked, verdict="inconclusive")
     )
     with pytest.raises(ExperimentError, match="B has no line to compare by"):
         mapping(a, noisy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tare import state
 from tare.calibration import remembered
 from tare.calibration.document import Calibration, Machine
 from tare.journal import MachineFact
+from tare.statistics import scaling
 
 HERE = {
     "cpu": "Made-up CPU", "cpus": 2, "governor": "performance", "kernel": "6.1", "load_average": 1,
@@ -28,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def calibrated(**more: Any) -> Calibration:
     machine = Machine(cpu="Made-up CPU", cpus=2, governor="performance", kernel="6.1")
+    more = {"lost_share": 0.002, **more}
     return msgspec.structs.replace(swept(lambda x: 28 * x), machine=machine, **more)
 
 
@@ -54,6 +57,7 @@ def test_a_session_cites_the_calibration() -> None:
         "calibration_platform": "bare",
         "calibration_verdict": "linear",
         "calibration_linear": "0.1 to 2",
+        "calibration_lost_share": 0.002,
         "calibration_speed": "27.9 GFLOPS for each CPU, 56.9 GFLOPS at most",
     }
 
@@ -132,9 +136,26 @@ def test_all_cpus_speak_for_the_machine() -> None:
 def test_too_noisy_a_sweep_takes_no_place() -> None:
     one = calibrated()
     remember(one)
-    noisy = msgspec.structs.replace(one.asked, verdict="too noisy to say")
+    noisy = msgspec.structs.replace(one.asked, verdict="inconclusive")
     assert not remember(msgspec.structs.replace(one, asked=noisy))
     assert told()["calibration_verdict"] == "linear"
+
+
+def test_what_was_disturbed_or_may_have_been_takes_no_place() -> None:
+    assert not remember(calibrated(lost_share=None))
+    one = calibrated(lost_share=0.47)
+    disturbed = scaling.withheld(one.asked, "disturbed", "Inconclusive.")
+    assert not remember(msgspec.structs.replace(one, asked=disturbed))
+    assert told() == {}
+
+
+def test_what_an_earlier_tare_remembered_is_not_known(folder: Path) -> None:
+    """It did not tell whether the CPU time had arrived."""
+    remember(calibrated())
+    file = folder / state.CALIBRATIONS
+    file.write_text(re.sub(r'"lost_share": [0-9.]+,', "", file.read_text()))
+    assert len(remembered.kept()) == 1
+    assert told() == {}
 
 
 def test_names_of_any_alphabet_are_kept() -> None:

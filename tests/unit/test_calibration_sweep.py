@@ -114,9 +114,10 @@ def test_a_window_lasts_as_long_as_an_execution_of_its_share() -> None:
     assert long > 40
 
 
-def test_windows_follow_from_the_budget_but_are_never_too_few() -> None:
+def test_windows_are_as_many_as_fit_the_budget() -> None:
     assert sweep.windows(100.0, 10.0) == 10
-    assert sweep.windows(1.0, 10.0) == 3
+    assert sweep.windows(25.0, 10.0) == 2
+    assert sweep.windows(1.0, 10.0) == 0
 
 
 def test_matrices_that_do_not_fit_are_refused_with_what_does() -> None:

@@ -22,6 +22,7 @@ FACTS = {
     "calibration_platform": "bare",
     "calibration_verdict": "linear",
     "calibration_linear": "0.1 to 2",
+    "calibration_lost_share": 0.002,
     "calibration_r_squared": 0.99951,
 }
 THREE = {"calibration_verdict": "piecewise", "calibration_linear": "0.1 to 0.5, 0.6 to 2.8"}
@@ -65,6 +66,14 @@ def test_shares_of_one_range_are_comparable() -> None:
     )
     assert [row["level"] for row in found.tables[0].rows] == ["quota 0.5", "quota 1"]
     assert found.summary is None
+
+
+def test_what_did_not_tell_whether_the_cpus_were_free_decides_nothing() -> None:
+    old = {name: value for name, value in FACTS.items() if name != "calibration_lost_share"}
+    found = find(shared(0.5, 1.0, facts=old))
+    assert found is not None
+    assert found.verdict == "undecided"
+    assert "whether other work had its CPUs meanwhile was not recorded" in found.answer
 
 
 def test_instances_of_their_own_take_a_quota_each() -> None:

@@ -112,7 +112,7 @@ def test_what_is_flat_from_the_first_quota_saturates_there() -> None:
 )
 def test_too_noisy_says_what_would_help(noise: float, repetitions: int, advice: str) -> None:
     found = say(*sweep(54 * QUOTAS[:20], repetitions, noise))
-    assert found.verdict == "too noisy to say"
+    assert found.verdict == "inconclusive"
     assert advice in found.sentence
     assert found.would_see is not None
     assert found.would_see > 0.1
@@ -121,14 +121,75 @@ def test_too_noisy_says_what_would_help(noise: float, repetitions: int, advice: 
 def test_quotas_that_differ_more_than_their_windows_want_no_more_windows() -> None:
     rng = np.random.default_rng(3)
     found = say(*sweep(54 * QUOTAS[:20] * (1 + 0.12 * rng.standard_normal(20)), 7, 0.01))
-    assert found.verdict == "too noisy to say"
+    assert found.verdict == "inconclusive"
     assert "More windows would not help" in found.sentence
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ends", [(0.01, 0.1), (0.1, 0.01)])
+@pytest.mark.parametrize("repetitions", [1, 7])
+def test_noise_that_grows_or_falls_is_no_ceiling(
+    repetitions: int, ends: tuple[float, float], seed: int
+) -> None:
+    """How often it is one in many is in tests/slow."""
+    rng = np.random.default_rng(seed)
+    noise = np.linspace(*ends, 20)
+    y = 54 * QUOTAS[:20] * (1 + noise * rng.standard_normal((repetitions, 20)))
+    found = say(np.tile(QUOTAS[:20], repetitions), y.ravel())
+    assert found.verdict in ("linear", "inconclusive")
+    if repetitions == 7:
+        assert found.verdict == "linear"
+
+
+def test_a_first_step_on_no_line_is_a_range_of_its_own() -> None:
+    found = say(*sweep(np.where(QUOTAS[:20] < 0.15, 27, 54) * QUOTAS[:20], 7, 0.02))
+    assert found.verdict == "piecewise"
+    assert found.breaks == (0.15,)
+    assert [(s.start, s.end) for s in found.segments] == [(0.1, 0.1), (0.2, 2.0)]
+    assert found.sentence.startswith("One line from 0.2 to 2; apart from it, 0.1.")
+
+
+def test_a_last_step_on_no_line_is_one_too() -> None:
+    found = say(*sweep(np.where(QUOTAS[:20] > 1.95, 40, 54) * QUOTAS[:20], 7, 0.02))
+    assert found.verdict == "piecewise"
+    assert found.breaks == (1.95,)
+    assert [(s.start, s.end) for s in found.segments] == [(0.1, 1.9), (2.0, 2.0)]
+
+
+@pytest.mark.parametrize(("at", "repetitions"), [(0, 1), (9, 1), (9, 7)])
+def test_one_step_apart_is_never_within_the_line(at: int, repetitions: int) -> None:
+    """Measured once, or between steps of one line, it is no range: it is named."""
+    rates = 54 * QUOTAS[:20]
+    rates[at] /= 2
+    found = say(*sweep(rates, repetitions, 0.02))
+    assert (found.verdict, found.reason) == ("inconclusive", "steps apart")
+    assert f"at {QUOTAS[at]:g}, and by at most" in found.sentence
+
+
+def test_a_curve_is_neither_a_line_nor_a_ceiling() -> None:
+    for power in (0.9, 0.95):
+        found = say(*sweep(54 * QUOTAS[:20] ** power, 7, 0.02))
+        assert (found.verdict, found.curved) == ("piecewise", True)
+        assert found.saturates_at is None
+        assert found.sentence.startswith("Bends gradually")
+    found = say(*sweep(54 * QUOTAS[:20] * (1 - QUOTAS[:20] / 20), 7, 0.02))
+    assert found.verdict == "piecewise"
+
+
+def test_linear_says_which_bend_would_have_been_seen() -> None:
+    found = say(*sweep(54 * QUOTAS[:20], 7, 0.05))
+    assert found.verdict == "linear"
+    assert found.would_see is not None
+    assert 0.03 < found.would_see < 0.1
+    assert "a bend that made it err by" in found.sentence
+    assert found.largest_error is not None
+    assert found.would_see >= found.largest_error
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_few_steps_are_too_few(n: int) -> None:
     found = say(np.arange(1.0, n + 1), np.arange(1.0, n + 1))
-    assert found.verdict == "too noisy to say"
+    assert found.verdict == "inconclusive"
     assert "at 5 or more" in found.sentence
 
 
@@ -199,9 +260,9 @@ def test_squares_of_pieces_are_those_of_least_squares() -> None:
     x = np.sort(rng.uniform(0.1, 4, 15))
     y = h90(x) + rng.standard_normal(15)
     pieces = Pieces(x, y, np.ones(15))
-    for model in pieces.best():
+    for model in pieces.best(alone_at_ends=False):
         assert model.rss == pytest.approx(float(np.nansum((y - pieces.values(model)) ** 2)))
-    one = pieces.best()[0]
+    one = pieces.best(alone_at_ends=False)[0]
     told = line(x, y)
     assert pieces.values(one) == pytest.approx(told.intercept + told.slope * x)
 
@@ -212,7 +273,9 @@ def test_the_best_break_is_the_best_of_all() -> None:
     y = rng.standard_normal(12)
     pieces = Pieces(x, y, 1 / x**2)
     found = next(
-        m for m in pieces.best() if len(m.parts) == 2 and m.end == "line" and m.parameters == 5
+        m
+        for m in pieces.best(alone_at_ends=False)
+        if len(m.parts) == 2 and m.end == "line" and m.parameters == 5
     )
 
     def left(at: int) -> float:
@@ -230,7 +293,9 @@ def test_the_best_bend_is_the_best_of_all() -> None:
     x = np.arange(1.0, 21)
     y = np.minimum(x, 11.3) + 0.3 * rng.standard_normal(20)
     pieces = Pieces(x, y, np.ones(20))
-    found = next(m for m in pieces.best() if m.end == "bend" and len(m.parts) == 1)
+    found = next(
+        m for m in pieces.best(alone_at_ends=False) if m.end == "bend" and len(m.parts) == 1
+    )
     grid = np.linspace(3, 19, 4001)
     assert found.rss <= pieces.bent(0, grid)[2].min() + 1e-9
     assert found.bend == pytest.approx(grid[pieces.bent(0, grid)[2].argmin()], abs=0.01)

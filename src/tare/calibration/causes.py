@@ -75,7 +75,7 @@ class _Range:
 def regimes(
     points: Sequence[Point], asked: Scaling, machine: Machine, usable: ceiling.Usable
 ) -> tuple[Regime, ...]:
-    """Name the ranges of a sweep, how fast each is, and why.
+    """Name the ranges of a sweep, how fast each is, and why; none where nothing is concluded.
 
     Parameters
     ----------
@@ -88,6 +88,8 @@ def regimes(
     usable : Usable
         What could be busy, to check the place of saturation by.
     """
+    if asked.verdict == "inconclusive":
+        return ()
     ranges = list(_ranges(points, asked))
     rising = [r for r in ranges if not ceiling.is_flat(asked, r.segment)] or ranges
     if not rising:
@@ -186,7 +188,7 @@ def _arrival(one: _Range, fastest: _Range) -> str:
     if share is None:
         return arrived
     if share < 0.05:
-        return f"{arrived}, though the quota stopped nobody: others had the CPUs"
+        return f"{arrived}, though the quota stopped nobody"
     return f"{arrived}; the quota stopped the workers in {percent(share)} of its periods"
 
 

@@ -11,6 +11,7 @@ from tare.calibration.document import Point
 from tare.calibration.numbers import cpus
 from tare.calibration.trials import Sweep
 from tare.results import Results
+from tare.statistics.scaling import Scaling
 from tare.statistics.telling import percent
 
 #: More CPU time than was asked for, by this share, is more than a window's edges explain.
@@ -24,7 +25,12 @@ _MOST_NAMED = 5
 
 
 def caveats(
-    results: Results, sweep: Sweep, points: Sequence[Point], usable: Usable
+    results: Results,
+    sweep: Sweep,
+    points: Sequence[Point],
+    usable: Usable,
+    asked: Scaling,
+    lost_share: float | None,
 ) -> Iterator[str]:
     """Yield what is to be told with a calibration, the gravest first."""
     wrong = results.faults[results.faults["kind"] == "check"]
@@ -38,6 +44,8 @@ def caveats(
         yield f"No interval at {_named([p.cpus for p in points if p.n == 1])}: one trial has none."
     yield from _sessions(sweep)
     yield from _delivery(points, usable)
+    if asked.reason != "disturbed":
+        yield from _missing(points, usable, lost_share)
     steal = [p.steal_cpus / p.cpus for p in points if p.steal_cpus is not None]
     if steal and np.mean(steal) > _STEAL:
         yield (
@@ -105,10 +113,14 @@ def _delivery(points: Sequence[Point], usable: Usable) -> Iterator[str]:
             f"More CPU time arrived than was asked for at {_named(over)}: look for a burst "
             "(cpu.max.burst, cpu.cfs_burst_us), or a quota that did not hold."
         )
+
+
+def _missing(points: Sequence[Point], usable: Usable, lost_share: float | None) -> Iterator[str]:
+    """Tell how much CPU time did not arrive, where the verdict does not."""
     shares = [p.delivered.value / usable.of(p) for p in points if p.delivered is not None]
     if usable.threads is not None and shares and np.mean(shares) < 1 - _SHORT:
+        had = "why is not known" if lost_share is None else f"others had {percent(lost_share)}"
         yield (
             f"{percent(1 - float(np.mean(shares)))} of the CPU time that was asked for and could "
-            "be used did not arrive: other work had it. Sweep again on a quiet machine: "
-            "tare doctor says what disturbs."
+            f"be used did not arrive; {had}."
         )

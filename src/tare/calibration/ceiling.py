@@ -100,7 +100,7 @@ def told(asked: Scaling, usable: Usable, points: Sequence[Point]) -> tuple[Cause
 
 
 def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, str] | None:
-    """Say who had the CPU time that did not arrive; None where it did, or nobody knows."""
+    """Say what is known of CPU time that did not arrive; None where it did, or nobody knows."""
     known = [(p, p.delivered.value) for p in points if p.delivered is not None]
     if not known or len(known) < len(points):
         return None
@@ -113,9 +113,7 @@ def shortage(points: Sequence[Point], usable: Usable) -> tuple[Cause, str] | Non
     if steal and np.mean(steal) >= (could - got) / 2:
         return "steal", f"{arrived}, and the hypervisor gave {np.mean(steal):.2g} to others"
     if stopped(points) is False:
-        return "quota", (
-            f"{arrived}, though the quota stopped nobody: other work on this machine had them"
-        )
+        return "quota", f"{arrived}, though the quota stopped nobody"
     return "quota", arrived
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import pandas as pd
 
-from tare.calibration import causes, ceiling
+from tare.calibration import arrival, causes, ceiling, telling
 from tare.calibration.caveats import caveats
 from tare.calibration.document import Calibration, Interval, Machine, Point
 from tare.calibration.trials import Sweep, fewest_steps, sweeps, why_not
@@ -17,7 +17,7 @@ from tare.experiment import WorkloadSpec
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.moments import mean_and_sd
-from tare.statistics.scaling import Scaling, scaling
+from tare.statistics.scaling import Scaling, scaling, withheld
 
 #: Facts of a session that tell what a setting was held at: ``held.governor``.
 HELD = "held."
@@ -87,6 +87,10 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
     spec = _workload(results, sweep)
     workers = int(sweep.levels.get("workers", 1))
     usable = ceiling.Usable(threads=_threads(spec, workers), cpus=machine.cpus)
+    lost = arrival.lost_share(sweep, usable)
+    # More time does not make more of too few steps.
+    if lost is not None and lost > arrival.MOST_LOST and asked.reason != "few steps":
+        asked = withheld(asked, "disturbed", telling.disturbed(lost))
     return Calibration(
         measured=None if sessions.empty else str(sessions["started"].iloc[0]),
         by=sweep.by,
@@ -100,9 +104,10 @@ def _calibration(results: Results, sweep: Sweep) -> Calibration:
         asked=asked,
         delivered=_against_delivered(sweep),
         regimes=causes.regimes(points, asked, machine, usable),
+        lost_share=lost,
         machine=machine,
         settings=_held(results),
-        caveats=tuple(caveats(results, sweep, points, usable)),
+        caveats=tuple(caveats(results, sweep, points, usable, asked, lost)),
     )
 
 

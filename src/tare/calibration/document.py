@@ -9,7 +9,7 @@ import msgspec
 from tare.statistics.scaling import Scaling
 
 #: Version of the document.
-VERSION = 1
+VERSION = 2
 #: What is swept: quotas of CPU time, whole CPUs, or memory sizes that CPU time goes with.
 By = Literal["quota", "cpuset", "memory"]
 #: Why a range is slower than the fastest.
@@ -112,11 +112,14 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     #: Levels of further factors that the experiment varied beside, such as ``load``.
     levels: dict[str, str] = {}
     points: tuple[Point, ...]
-    #: Against the CPU time asked for: the verdict.
+    #: Against the CPU time asked for: the verdict. Inconclusive where too much did not arrive.
     asked: Scaling
     #: Against the CPU time delivered: None where it could not be had.
     delivered: Scaling | None
     regimes: tuple[Regime, ...]
+    #: Share of the CPU time due that did not arrive, because other work or the hypervisor had it;
+    #: None: not known.
+    lost_share: float | None = None
     machine: Machine
     #: Settings that were held meanwhile, by name.
     settings: dict[str, str] = {}

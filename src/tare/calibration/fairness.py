@@ -15,7 +15,7 @@ from tare.calibration.matrix import Combination, Matrix, Standing
 from tare.statistics.scaling import Verdict
 
 #: What is fairer, best first.
-_VERDICTS: tuple[Verdict, ...] = ("linear", "saturating", "piecewise", "too noisy to say")
+_VERDICTS: tuple[Verdict, ...] = ("linear", "saturating", "piecewise", "inconclusive")
 _CONFIDENCE = 0.95
 
 
@@ -71,7 +71,7 @@ def _order(row: Standing) -> tuple[int, float, float]:
 
 
 def _ties(best: Standing, row: Standing) -> bool:
-    if row.verdict != best.verdict or row.verdict == _NOISY:
+    if row.verdict != best.verdict or row.verdict == "inconclusive":
         return False
     if best.largest_error is None or row.largest_error is None:
         return row.largest_error is best.largest_error
@@ -151,7 +151,6 @@ def _share(mean: _Mean, best: _Mean) -> Interval:
     return Interval(value=ratio, low=ratio * math.exp(-half), high=ratio * math.exp(half))
 
 
-_NOISY = "too noisy to say"
 #: What the intervals of a matrix do not hold.
 IN_TURN = (
     "Combinations are measured one after another, not in turns: what drifts meanwhile, heat or "
@@ -173,8 +172,8 @@ def answer(matrix: Matrix) -> str:
     fairest = [row for row in rows if row.fairest]
     if len(rows) == 1:
         return f"{rows[0].label} alone was measured: {rows[0].verdict}{_errs(rows[0])}."
-    if rows[0].verdict == _NOISY:
-        return "None can be called the fairest: all are too noisy to say."
+    if rows[0].verdict == "inconclusive":
+        return "None can be called the fairest: all are inconclusive."
     if len(fairest) == len(rows):
         told = f"None is fairer than the others beyond what is uncertain: all are {rows[0].verdict}"
     elif len(fairest) > 1:

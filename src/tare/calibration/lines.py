@@ -146,7 +146,7 @@ def _steps(points: Sequence[Point]) -> tuple[FloatArray, FloatArray, float]:
     rates = [p.rates or (p.rate.value,) for p in points]
     x = np.repeat([p.cpus for p in points], [len(some) for some in rates])
     at = gather(x, np.concatenate(rates), x)
-    own = 0.0 if at.scatter is None else at.scatter**2 * float(np.mean(1 / at.counts))
+    own = 0.0 if at.scatter is None else float(np.mean(at.scatter**2 / at.counts))
     return at.x, at.y, own
 
 

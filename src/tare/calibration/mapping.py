@@ -55,7 +55,7 @@ def mapping(
     on_a, on_b = _lines(a), _lines(b)
     sides = _side(a, on_a.pieces, names[0]), _side(b, on_b.pieces, names[1])
     steps = cpus or sorted(point.cpus for point in a.points)
-    equals = tuple(_equal(x, on_a, on_b, sides, a.work) for x in steps)
+    equals = tuple(_equal(x, a, on_a, on_b, sides) for x in steps)
     return Mapping(
         sentence=sentence(equals, sides, a.workload),
         workload=a.workload,
@@ -78,9 +78,9 @@ def _check(a: Calibration, b: Calibration, names: tuple[str, str]) -> None:
                 again,
             )
     for calibration, name in zip((a, b), names, strict=True):
-        if calibration.asked.verdict == "too noisy to say":
+        if calibration.asked.verdict == "inconclusive":
             raise ExperimentError(
-                f"{name} has no line to compare by: {calibration.asked.sentence}",
+                f"{name} has no line to compare by. {calibration.asked.sentence}",
                 "calibrate it again while nothing else runs, with more windows",
             )
         if not any(line.rises for line in fitted(calibration)):
@@ -117,10 +117,10 @@ def _side(calibration: Calibration, lines: Sequence[FittedLine], name: str) -> S
     )
 
 
-def _equal(x: float, a: _Lines, b: _Lines, sides: tuple[Side, Side], work: str) -> Equal:
+def _equal(x: float, first: Calibration, a: _Lines, b: _Lines, sides: tuple[Side, Side]) -> Equal:
     on_a = next((line for line in a.pieces if line.holds(x)), None)
     if on_a is None or not on_a.rises:
-        return Equal(cpus=x, rate=None, why=outside(x, a.pieces, sides[0].name))
+        return Equal(cpus=x, rate=None, why=outside(x, first, a.pieces, sides[0].name))
     rate = on_a.at(x)
     some = sorted(
         (
@@ -131,7 +131,7 @@ def _equal(x: float, a: _Lines, b: _Lines, sides: tuple[Side, Side], work: str) 
         key=lambda one: one[0].value,
     )
     if not some:
-        return Equal(cpus=x, rate=rate, why=unreached(rate, sides[1], work))
+        return Equal(cpus=x, rate=rate, why=unreached(rate, sides[1], first.work))
     told = Equal(cpus=x, rate=rate, on=tuple(y for y, _ in some))
     if sides[1].by != "quota":
         return told

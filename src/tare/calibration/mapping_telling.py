@@ -11,16 +11,19 @@ from tare.calibration.mapping_document import Equal, Side
 from tare.calibration.rates import unit_for
 
 
-def outside(x: float, lines: Sequence[FittedLine], name: str) -> str:
-    """Say why a number of CPUs is on none of A's lines."""
-    flat = next((line for line in lines if line.holds(x)), None)
-    if flat is not None:
-        return f"{name} does not get faster there with more CPU"
-    if x < lines[0].start or x > lines[-1].end:
-        return f"{name} was measured from {lines[0].start:.3g} to {lines[-1].end:.3g} CPU"
-    below = max(line.end for line in lines if line.end < x)
-    above = min(line.start for line in lines if line.start > x)
-    return f"{name} changes its speed between {below:.3g} and {above:.3g} CPU"
+def outside(x: float, a: Calibration, lines: Sequence[FittedLine], name: str) -> str:
+    """Say where on A a number of CPUs is that is on none of its lines, to follow "0.7 CPU is"."""
+    first, last = a.points[0].cpus, a.points[-1].cpus
+    if not first <= x <= last:
+        return f"outside of what {name} was measured at ({first:.3g} to {last:.3g} CPU)"
+    top = a.asked.saturates_at
+    if top is not None and x >= top:
+        return f"above {name}'s ceiling ({top:.3g}): every share from there on is worth the same"
+    if any(line.holds(x) for line in lines):
+        return f"where {name} is not surely faster with more CPU"
+    below = max((line.end for line in lines if line.end < x), default=first)
+    above = min((line.start for line in lines if line.start > x), default=last)
+    return f"where {name} changes its speed (between {below:.3g} and {above:.3g} CPU)"
 
 
 def unreached(rate: float, b: Side, work: str) -> str:
@@ -28,12 +31,12 @@ def unreached(rate: float, b: Side, work: str) -> str:
     size, unit = unit_for(work, [b.fastest])
     if rate > b.fastest:
         return (
-            f"{b.name} cannot be as fast: its maximum is {b.fastest / size:.3g} {unit} at "
+            f"{b.name} cannot be as fast, its maximum is {b.fastest / size:.3g} {unit} at "
             f"{b.fastest_at:.3g} CPU"
         )
     if rate < b.slowest:
         return f"{b.name} is faster with the least that was measured there"
-    return f"no CPU on {b.name} is just as fast: its speed jumps past that"
+    return f"the speed on {b.name} jumps past that"
 
 
 def sentence(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -> str:
@@ -41,8 +44,11 @@ def sentence(equals: Sequence[Equal], sides: tuple[Side, Side], workload: str) -
     a, b = sides
     some = [one for one in equals if one.on]
     if not some:
-        why = next((one.why for one in equals if one.why), None)
-        return f"No CPU on {b.name} is as fast as any asked for on {a.name}: {why}."
+        one = next((e for e in equals if e.rate is not None), equals[0])
+        where = f"{one.cpus:.3g} CPU"
+        if one.rate is None:
+            return f"{where} is {one.why}."
+        return f"No CPU on {b.name} is as fast as {where} on {a.name}: {one.why}."
     # One CPU is what people reckon in; where it has no equal, what is in the middle.
     one = next((e for e in some if abs(e.cpus - 1) < 1e-6), some[len(some) // 2])
     found = one.on[0]

@@ -49,6 +49,8 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     verdict: _Verdict
     #: Where more CPU is more speed along one straight line: from, to.
     linear: Annotated[tuple[tuple[_Cpus, _Cpus], ...], msgspec.Meta(max_length=8)]
+    #: Share of the CPU time due that others had meanwhile; None: not known, as of an earlier tare.
+    lost_share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     r2: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
     #: Work a second for each CPU, by one line through all; and the most there was.
     slope: _Rate
@@ -75,7 +77,7 @@ def remember(calibration: Calibration, periods: int) -> bool:
     -------
     bool
         False where it was not kept: it is about more than the CPU, such as under a load; was only
-        tried, in short windows; or says nothing, for noise.
+        tried, in short windows; is inconclusive; or nobody knows whether the CPU time arrived.
 
     Raises
     ------
@@ -84,7 +86,7 @@ def remember(calibration: Calibration, periods: int) -> bool:
     """
     if calibration.levels or calibration.measured is None or periods < _FEWEST_PERIODS:
         return False
-    if calibration.asked.verdict == "too noisy to say":
+    if calibration.asked.verdict == "inconclusive" or calibration.lost_share is None:
         return False
     new = Remembered(
         measured=calibration.measured,
@@ -94,6 +96,7 @@ def remember(calibration: Calibration, periods: int) -> bool:
         workers=calibration.workers,
         verdict=calibration.asked.verdict,
         linear=_linear(calibration),
+        lost_share=calibration.lost_share,
         r2=calibration.asked.line.r2,
         slope=calibration.asked.line.slope,
         maximum=calibration.asked.line.maximum,
@@ -145,8 +148,10 @@ def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> 
         first = one.workload.startswith(_FIRST)
         return one.platform in asked, same, first, one.workers
 
-    # Of equal ones the first, which is the newest.
-    best = max(kept(), key=fits, default=None)
+    # Of equal ones the first, which is the newest; what was remembered without telling whether the
+    # CPU time arrived may be about the other work.
+    known = [one for one in kept() if one.lost_share is not None]
+    best = max(known, key=fits, default=None)
     return [] if best is None else _told(best, now)
 
 
@@ -157,6 +162,7 @@ def _told(one: Remembered, now: Mapping[str, str]) -> list[MachineFact]:
         "platform": one.platform,
         "verdict": one.verdict,
         "linear": ", ".join(f"{start:g} to {end:g}" for start, end in one.linear) or "nowhere",
+        "lost_share": None if one.lost_share is None else round(one.lost_share, 4),
         "r_squared": None if one.r2 is None else round(one.r2, 6),
         "speed": f"{rate(one.slope, one.work)} for each CPU, {rate(one.maximum, one.work)} at most",
         "changed": ", ".join(changes(one.machine, now, LASTING)) or None,

@@ -16,8 +16,6 @@ FAIR = 0.03
 _HIGH = 0.95
 #: Against what arrived, a CPU that is as fast throughout comes to that.
 _STRAIGHT = 0.99
-#: Less of the CPU time asked for is more than rounding.
-_SHORT = 0.1
 #: R² that differ by less are told as one.
 _ALIKE = 0.005
 
@@ -38,7 +36,7 @@ def answer(found: Calibration) -> Literal["yes", "no", "undecided"]:
 
     A ceiling where there is no more to be used is as linear as a machine can be.
     """
-    if found.asked.verdict == "too noisy to say":
+    if found.asked.verdict == "inconclusive":
         return "undecided"
     if found.asked.verdict == "linear":
         return "yes"
@@ -50,25 +48,32 @@ def answer(found: Calibration) -> Literal["yes", "no", "undecided"]:
 def verdict(found: Calibration) -> str:
     """Say in one sentence how the speed follows the CPU time."""
     asked = found.asked
-    rising = [s for s in asked.segments if not is_flat(asked, s)]
-    told = [span(s.start, s.end) for s in rising]
-    if asked.verdict == "too noisy to say":
+    if asked.verdict == "inconclusive":
         return asked.sentence
+    rising = [s for s in asked.segments if not is_flat(asked, s)]
+    told = [span(s.start, s.end) for s in rising if s.start < s.end]
+    alone = [cpus(s.start) for s in rising if s.start == s.end]
     at = asked.saturates_at
     top = "" if at is None else f"; from {cpus(at)} on, more gives nothing"
+    off = f"; apart from it: {' and '.join(alone)}" if alone else ""
     most = fastest(found)
     reached = f"{rate(most.rate.value, found.work)} at {cpus(most.cpus)}"
     r2 = asked.line.r2
-    if not rising:
+    if not told:
         return f"More CPU gives nothing, at any step ({reached})."
-    if len(rising) < 2:
+    if len(told) < 2:
         fit = "" if r2 is None or at is not None else f"R² = {r2:.4f}, "
-        return f"From {', '.join(told)} the speed follows one line{top} ({fit}at most {reached})."
-    places = " and ".join(f"{b:.3g}" for b in asked.breaks)
+        return f"From {told[0]} the speed follows one line{top}{off} ({fit}at most {reached})."
     fit = "" if r2 is None else f"{'although ' if r2 > _HIGH else ''}R² = {r2:.4f}, "
+    if asked.curved:
+        return (
+            f"The speed bends gradually; one line is near it from {', another from '.join(told)} "
+            f"({fit}at most {reached})."
+        )
+    places = " and ".join(f"{b:.3g}" for b in asked.breaks)
     return (
-        f"The speed does not follow one line but {len(rising)}: {', '.join(told)}, with breaks "
-        f"near {places}{top} ({fit}at most {reached})."
+        f"The speed does not follow one line but {len(told)}: {', '.join(told)}, with breaks "
+        f"near {places}{top}{off} ({fit}at most {reached})."
     )
 
 
@@ -76,7 +81,7 @@ def comparability(found: Calibration) -> str | None:
     """Say what that means for comparisons; None where nobody can say."""
     pairs = halves(found)
     # Too few steps for a line are no doubt about the steps themselves.
-    undecided = found.asked.verdict == "too noisy to say" and len(found.points) >= FEWEST
+    undecided = found.asked.verdict == "inconclusive" and len(found.points) >= FEWEST
     if not pairs or undecided:
         return None
     up_to = "" if found.asked.saturates_at is None else "up to there, "
@@ -141,7 +146,7 @@ def _parting(found: Calibration, asked: float, delivered: float) -> str:
     if abs(delivered - asked) < _ALIKE:
         return {
             "linear": "what was asked for arrived, and was as fast throughout",
-            "too noisy to say": "what was asked for arrived",
+            "inconclusive": "what was asked for arrived",
         }.get(
             found.asked.verdict,
             "it arrived as asked for, so that what bends the line is a slower CPU",
@@ -155,17 +160,12 @@ def _parting(found: Calibration, asked: float, delivered: float) -> str:
     return "a part of what was asked for did not arrive"
 
 
-def unsettled(found: Calibration) -> str | None:
-    """Say of an undecided sweep whether others had the CPUs meanwhile; None: they had not."""
-    got = [
-        p.delivered.value / min(p.cpus, found.workers)
-        for p in found.points
-        if p.delivered is not None
-    ]
-    share = sum(got) / len(got) if got else 1.0
-    if found.asked.verdict != "too noisy to say" or share > 1 - _SHORT:
-        return None
-    return f"Only {percent(share)} of the CPU time asked for arrived: sweep on a quiet machine."
+def disturbed(lost_share: float) -> str:
+    """Say that too much of the CPU time due went to others for a verdict."""
+    return (
+        f"Inconclusive: {percent(lost_share)} of the CPU time due did not arrive, because of other "
+        "work or the hypervisor. Measure again when the machine is quiet."
+    )
 
 
 def slowest(found: Calibration) -> Regime | None:

@@ -26,6 +26,7 @@ _COLUMNS = (
     ("throttled_periods", "throttled_periods", "sum"),
     ("periods", "periods", "sum"),
     ("steal_ns", "steal_ns", "sum"),
+    ("wait_ns", "wait_ns", "sum"),
     ("thermal_throttles", "thermal_throttles", "sum"),
     ("residual", "residual", "max"),
 )
@@ -49,8 +50,8 @@ class Sweep:
         The levels of all other factors.
     table : DataFrame
         One row a good trial: ``trial, session, cpus, memory_bytes, rate, delivered, clock_hz,
-        frequency_hz, throttled_share, throttled_s, steal_cpus, thermal_throttles, residual``;
-        what a trial does not have is NaN.
+        frequency_hz, throttled_share, throttled_s, throttled_cpus, waited_cpus, steal_cpus,
+        thermal_throttles, residual``; what a trial does not have is NaN.
     asked : tuple of float
         CPUs of every step that has a trial, good or not.
     left_out : mapping
@@ -149,6 +150,8 @@ def _sweep(results: Results, by: By, levels: dict[str, str], trials: pd.DataFram
     table = table.assign(
         throttled_share=table["throttled_periods"] / table["periods"].where(table["periods"] > 0),
         throttled_s=table["throttled_ns"] / 1e9,
+        throttled_cpus=table["throttled_ns"] / seconds,
+        waited_cpus=table["wait_ns"] / seconds,
         steal_cpus=table["steal_ns"] / seconds,
     )
     left_out = {

@@ -120,7 +120,7 @@ def sweep(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Instead of --windows: as many as fit a time; 3 at least."),
+        typer.Option(help="Instead of --windows: as many as fit a time."),
     ] = None,
     settings: Annotated[
         list[str] | None,

@@ -16,7 +16,7 @@ from tare.findings.phrasing import significant
 from tare.report import calibration_page, format_of
 from tare.report.calibration_charts import fitted
 from tare.statistics.regression import Line
-from tare.statistics.scaling import Scaling, Verdict, scaling
+from tare.statistics.scaling import Reason, Scaling, Verdict, scaling
 
 #: What R prints for a p below what it can tell from 0.
 _LEAST_P = 2.2e-16
@@ -34,6 +34,8 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = 1
     verdict: Verdict
+    #: Why it is inconclusive; None: it is not.
+    reason: Reason | None
     sentence: str
     breaks: tuple[float, ...]
     segments: tuple[_Piece, ...]
@@ -48,8 +50,10 @@ class Fitted(msgspec.Struct, frozen=True, kw_only=True):
     saturates_interval: tuple[float | None, float | None] | None
     #: Of one line with relative errors, at any quota.
     largest_error: float | None
-    #: Error of one line, by a jump, that as likely as not would have been seen.
+    #: Error of one line, by a bend or jump, that would have been seen.
     would_see: float | None
+    #: Whether one curve describes it better than the pieces do.
+    curved: bool
     quotas: int
     n: int
 
@@ -86,6 +90,7 @@ def _document(found: Scaling, quotas: int) -> Fitted:
     line = found.line
     return Fitted(
         verdict=found.verdict,
+        reason=found.reason,
         sentence=found.sentence,
         breaks=found.breaks,
         segments=tuple(
@@ -105,6 +110,7 @@ def _document(found: Scaling, quotas: int) -> Fitted:
         else (found.saturates_low, found.saturates_high),
         largest_error=found.largest_error,
         would_see=found.would_see,
+        curved=found.curved,
         quotas=quotas,
         n=line.n,
     )

@@ -130,7 +130,7 @@ def _words(parameters: tuple[str, ...]) -> str:
 def _next(made: Matrix) -> str:
     best = made.standings[0]
     _, running = boot.divided(best.settings)
-    if best.verdict == "too noisy to say":
+    if best.verdict == "inconclusive":
         return "tare doctor   (what disturbs this machine?), then again with more --windows"
     if not running or all(row.fairest for row in made.standings):
         return "tare calibrate compare A B   (what is a CPU here worth elsewhere?)"

@@ -92,7 +92,7 @@ def show(answered: Told, json: str | None) -> None:
 def _verdict(found: Calibration) -> str:
     """Return the verdict in a word, and its sentence; none but this where nothing is concluded."""
     told, word = telling.verdict(found), found.asked.verdict
-    return told if word == "too noisy to say" else f"{word.capitalize()}. {told}"
+    return told if word == "inconclusive" else f"{word.capitalize()}. {told}"
 
 
 def _beside(answered: Told) -> list[str]:
@@ -173,8 +173,9 @@ def aligned(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
 def _more_steps(found: Calibration) -> str:
     most = max(point.cpus for point in found.points)
     why = {"quota": "", "cpuset": "by quota, with parts of a CPU: ", "memory": "by quota: "}
+    step = most / max(_MANY_STEPS, 2 * len(found.points))
     return (
-        f"tare calibrate --step {most / _MANY_STEPS:.2g} --to {most:.6g}   "
+        f"tare calibrate --step {step:.2g} --to {most:.6g}   "
         f"({why[found.by]}more steps tell a line from a bend)"
     )
 
@@ -182,9 +183,16 @@ def _more_steps(found: Calibration) -> str:
 def _next(found: Calibration, folder: Path) -> str:
     """Return the next command worth typing, for what was found."""
     where = shlex.quote(str(folder))
-    if found.asked.verdict == "too noisy to say" and len(found.points) < _ENOUGH_STEPS:
+    if found.asked.reason == "disturbed":
+        return (
+            "tare calibrate --budget '5 min'   (again, when the machine is quiet; tare doctor: is "
+            "it?)"
+        )
+    if found.asked.reason == "steps apart" or (
+        found.asked.verdict == "inconclusive" and len(found.points) < _ENOUGH_STEPS
+    ):
         return _more_steps(found)
-    if found.asked.verdict == "too noisy to say":
+    if found.asked.verdict == "inconclusive":
         return f"tare calibrate --resume --windows 21 --out {where}   (more windows, less noise)"
     if found.asked.verdict == "piecewise":
         if found.machine.governor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
 
 #: The calibration, beside the trials that it was concluded from.
 FILE = "calibration.json"
-#: A budget that was given is an estimate; beyond this it ends the sweep.
-_SPARE = 1.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,21 +146,40 @@ def plan_windows(
     from tare.cli.calibrate_pilot import execution_s
     from tare.cli.calibrate_screen import plan_line
 
+    began = time.monotonic()
     right = calibrate_rights.check(found)
     each_s = sweeps.seconds(found, execution_s(found, as_root=as_root))
     budget = calibrate_asked.budget_s(options)
     if budget is not None:
-        n = sweeps.windows(budget, each_s)
-        stopping = Stopping(trials=n, budget_s=max(budget, n * each_s * _SPARE))
+        stopping = within(budget, budget - (time.monotonic() - began), each_s)
         found = msgspec.structs.replace(found, stopping=stopping)
-        if n * each_s > budget:
-            output.err.print(
-                f"Note    {n} windows, the fewest that say anything of their spread, take longer "
-                f"than {output.seconds(budget)}",
-                soft_wrap=True,
-            )
     output.err.print(plan_line(found, each_s, right, resume=resume), soft_wrap=True)
     return found, each_s
+
+
+def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
+    """Return as many windows at each step as fit what is left of a budget, which ends the sweep.
+
+    Raises
+    ------
+    ExperimentError
+        If not even one does.
+    """
+    n = sweeps.windows(left_s, each_s)
+    enough = math.ceil((budget_s - left_s + sweeps.FEWEST_WINDOWS * each_s) / 10) * 10
+    if n < 1:
+        raise ExperimentError(
+            f"one window at each step takes about {output.seconds(each_s)}, which does not fit "
+            f"{output.seconds(budget_s)}",
+            f"--budget '{enough} s', or fewer steps: --step",
+        )
+    if n < sweeps.FEWEST_WINDOWS:
+        output.err.print(
+            f"Note    {n} window{'s' * (n > 1)} at each step fit {output.seconds(budget_s)}; from "
+            f"{sweeps.FEWEST_WINDOWS} on their scatter is known: --budget '{enough} s'",
+            soft_wrap=True,
+        )
+    return Stopping(trials=n, budget_s=left_s)
 
 
 def measure(

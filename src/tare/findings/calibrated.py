@@ -23,6 +23,8 @@ _DESCRIPTION = Description(
     source="CALIBRATE (Manner and Wirtz, 2021)",
 )
 _RANGE = re.compile(r"\A([0-9.e+-]{1,12}) to ([0-9.e+-]{1,12})\Z")
+#: The fact without which a calibration decides nothing.
+_LOST = "calibration_lost_share"
 _AGAIN = "calibrate it again (tare calibrate)"
 #: Ranges are remembered with three digits.
 _NEAR = 0.005
@@ -44,7 +46,7 @@ def find(results: Results) -> Finding | None:
             "Nobody has calibrated this machine, so that it is not known whether half of the CPU "
             "is half of the speed here: tare calibrate.",
         )
-    if results.fact("calibration_changed") is not None:
+    if results.fact("calibration_changed") is not None or results.fact(_LOST) is None:
         return _finding("undecided", told)
     found = ranges(results.fact)
     if not found:
@@ -91,6 +93,11 @@ def sentence(fact: Fact) -> str | None:
         return (
             f"This machine was calibrated on {date} ({by}), but it has changed since, {changed}: "
             f"{_AGAIN}."
+        )
+    if fact(_LOST) is None:
+        return (
+            f"This machine was calibrated on {date} ({by}), but whether other work had its CPUs "
+            f"meanwhile was not recorded: {_AGAIN}."
         )
     r2 = fact("calibration_r_squared")
     fit = f", R² {significant(r2, 4)}" if isinstance(r2, float) else ""

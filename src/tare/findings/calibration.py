@@ -75,7 +75,6 @@ def _summary(found: Calibration, *, several: bool) -> str:
     parts = (
         f"{telling.subject(found)}:" if several else None,
         telling.verdict(found),
-        telling.unsettled(found),
         telling.comparability(found),
         None if slowest is None else telling.because(slowest),
     )

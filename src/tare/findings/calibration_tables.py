@@ -149,8 +149,8 @@ def models_table(found: Calibration, *, several: bool) -> Table:
             if model is not None
         ),
         note="Least squares with HC3 errors over all trials; the verdict is that of one, two or "
-        "three lines through the means (relative weights, 1.5 × BIC), since a high R² does not "
-        "mean linear.",
+        "three lines through the means (1.5 × BIC; how errors grow is fitted, too), since a high "
+        "R² does not mean linear.",
     )  # fmt: skip
 
 

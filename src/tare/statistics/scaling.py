@@ -13,15 +13,20 @@ from scipy import special
 from tare.registry import Description
 from tare.statistics import scaling_words as words
 from tare.statistics.regression import Line, line
-from tare.statistics.segments import Model, Pieces
+from tare.statistics.segments import FINEST, Model, Pieces
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.steps import Steps, gather
 
 #: What can be said of a sweep.
-Verdict = Literal["linear", "piecewise", "saturating", "too noisy to say"]
+Verdict = Literal["linear", "piecewise", "saturating", "inconclusive"]
+#: Why nothing can be said: too few steps; all values are zero; noise that would hide a bend; one
+#: line that errs by more at a few steps than at the others; or, which only who measured knows, CPU
+#: time that did not arrive.
+Reason = Literal["few steps", "zero", "noise", "steps apart", "disturbed"]
 
-#: Relative error of one line that matters.
+#: Relative error of one line that matters, and by which it errs from a curve.
 MATTERS = 0.03
+_BENT = 0.02
 #: Largest error of one line that may go unseen where it is called linear.
 UNSEEN = 0.10
 #: Fewest steps from which anything is concluded, and most that there may be.
@@ -32,6 +37,11 @@ _WEIGHT = 1.5
 #: Scatter that does not grow with y, beside the scatter that does: shares of the largest y. The
 #: first is next to none, so that a y of zero does not decide alone.
 _CONSTANT = (0.001, 0.03, 0.1, 0.3, 1.0)
+#: Powers of y by which relative scatter may grow instead.
+_POWERS = (0.5, 1.0)
+#: So many kinds of scatter are assumed; what comes after them was measured within the steps. Only
+#: beside that a single step can be told from one that scatters more than the others.
+_ASSUMED = len(_CONSTANT) + len(_POWERS)
 #: Points of the grid that the interval of a bend is read from.
 _GRID = 1000
 
@@ -49,12 +59,15 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     """How y scales with x."""
 
     verdict: Verdict
-    #: One sentence: the verdict with its ranges, and what would help where it is too noisy.
+    #: One sentence: the verdict with its ranges, and what would help where it is inconclusive.
     sentence: str
+    #: Why it is inconclusive; None: it is not.
+    reason: Reason | None = None
     #: Where a piece ends and the next begins, between two measured x; the place of saturation is
     #: not among them.
     breaks: tuple[float, ...]
-    #: One piece where it is linear; a flat one last where it saturates.
+    #: One piece where it is linear; a flat one last where it saturates; one of a single x where
+    #: only the first or the last x is on no line.
     segments: tuple[Segment, ...]
     #: One straight line through all points, as CALIBRATE fits it.
     line: Line
@@ -65,8 +78,10 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
     saturates_high: float | None = None
     #: Largest relative error of the single line at any x (of its mean).
     largest_error: float | None = None
-    #: Least error of the single line, by a jump in the middle, that as likely as not would be seen.
+    #: Least error of the single line, by a bend or by a jump in the middle, that would be seen.
     would_see: float | None = None
+    #: Whether one curve without breaks describes it better than the pieces do.
+    curved: bool = False
     #: That single line: the one that errs least in relative terms, unlike ``line``.
     straight: Segment | None = None
 
@@ -82,10 +97,12 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
     """Tell whether y follows x along one line.
 
     Each step has one value, its mean without outliers. Models are one to three lines, the last of
-    which may bend into a flat top, or jump onto one; errors grow with y, beside a part that does
-    not. Chosen is the best by 1.5 times Schwarz's criterion, corrected for few steps; then the
-    simplest that is everywhere within 3 % of it. Linear is what is linear where a jump by which
-    the line errs by 10 % would have been seen, or where every step is within 3 % of it.
+    which may bend into a flat top, or jump onto one; the first and the last value may be on none
+    where there are several for each. How errors grow with y is fitted, too. Chosen is the best by
+    1.5 times Schwarz's criterion, corrected for few steps; then the simplest that is everywhere
+    within 3 % of it. One line is not chosen where a curve is better and 2 % off somewhere. Linear
+    is what one line describes to within 3 % at every step; or to within 10 %, where a jump by which
+    it errs by as much would have been seen.
 
     Parameters
     ----------
@@ -113,36 +130,79 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
         raise ValueError(f"more than {MOST} steps")
     at = gather(x, y, labels)
     if len(at.x) < FEWEST:
-        return _unsaid(at, whole, words.too_few(len(at.x), FEWEST))
+        return _unsaid("few steps", at, whole, words.too_few(len(at.x), FEWEST))
     if not at.level.any():
-        return _unsaid(at, whole, "All values are zero: nothing can be said of them.")
+        return _unsaid("zero", at, whole, "All values are zero: nothing can be said of them.")
     fits = _fits(at)
-    chosen = _simplest(fits)
+    chosen, curved = _chosen(fits)
     straight = chosen if chosen.model.parameters == 2 else fits[0]
-    error = _largest(straight.pieces.values(straight.model), at.y)
+    errors = _errors(straight.pieces.values(straight.model), at.y)
+    error = float(errors.max())
     if chosen.model.parameters > 2:
-        return _told(chosen, straight, whole, error)
+        return _told(chosen, straight, whole, error, curved=curved)
     scatter = _scatter(straight, at)
     sees = _would_see(scatter, len(at.x))
-    if sees > UNSEEN and (error is None or error > MATTERS):
-        sentence = words.too_noisy(at, error, scatter, (sees, UNSEEN))
-        return _unsaid(at, whole, sentence, error, sees, _line(straight))
-    return _told(straight, straight, whole, error, sees)
+    if error <= MATTERS or max(sees, error) <= UNSEEN:
+        # Where it errs by more than that, for noise, no less would be seen there.
+        sees = max(sees, error)
+        return _told(straight, straight, whole, error, sees)
+    reason: Reason = "noise" if sees > UNSEEN else "steps apart"
+    sentence = (
+        words.too_noisy(at, error, scatter, (sees, UNSEEN))
+        if reason == "noise"
+        else words.apart(at.x, errors, UNSEEN)
+    )
+    return _unsaid(reason, at, whole, sentence, error, sees, _line(straight))
+
+
+def _variances(at: Steps) -> list[FloatArray]:
+    """Return what the variances of the steps' values may be proportional to, the usual one first.
+
+    Where a step has several values, what they scatter there by goes in, with and without a part
+    that all of them share: what a quota is off by.
+    """
+    largest = float(np.abs(at.level).max())
+    least = (_CONSTANT[0] * largest) ** 2
+    relative = at.level**2
+    found = [relative + (constant * largest) ** 2 for constant in _CONSTANT]
+    found += [(relative + least) ** (1 + power) for power in _POWERS]
+    if at.several and at.scatter is not None:
+        within = np.maximum(at.scatter, FINEST) ** 2 / at.counts
+        shared = (0.0, float(np.median(within)))
+        found += [relative * (within + both) + least * within.max() for both in shared]
+    return found
 
 
 def _fits(at: Steps) -> list[_Fit]:
     """Fit every kind of model under every kind of scatter."""
-    n, largest = len(at.x), float(np.abs(at.level).max())
+    n = len(at.x)
     found = []
-    for constant in _CONSTANT:
-        pieces = Pieces(at.x, at.y, 1 / (at.level**2 + (constant * largest) ** 2))
-        for model in pieces.best():
+    for number, variance in enumerate(_variances(at)):
+        pieces = Pieces(at.x, at.y, 1 / variance)
+        for model in pieces.best(alone_at_ends=number >= _ASSUMED):
             free = n - model.parameters - 1
             if free > 0:
-                paid = model.parameters * n / free + (constant > _CONSTANT[0])
+                paid = model.parameters * n / free + (number > 0)
                 criterion = pieces.unlikely(model) + _WEIGHT * math.log(n) * paid
                 found.append(_Fit(pieces, model, criterion))
     return found
+
+
+def _chosen(fits: list[_Fit]) -> tuple[_Fit, bool]:
+    """Return what is said, and whether a curve without breaks would be better."""
+    curves = [fit for fit in fits if fit.model.end == "curve"]
+    pieces = [fit for fit in fits if fit.model.end != "curve"]
+    chosen = _simplest(pieces)
+    curve = min(curves, key=_criterion, default=None)
+    bent = [f for f in pieces if f.model.end == "line" and f.model.in_ranges]
+    if curve is None or not bent:
+        return chosen, False
+    straight = min((fit for fit in pieces if fit.model.parameters == 2), key=_criterion)
+    apart = _errors(straight.pieces.values(straight.model), curve.pieces.values(curve.model)).max()
+    if curve.criterion > straight.criterion or apart <= _BENT or curve.criterion > chosen.criterion:
+        return chosen, False
+    # Neither a ceiling nor a last step apart was shown where a curve does as well.
+    return min(bent, key=_criterion), True
 
 
 def _criterion(fit: _Fit) -> float:
@@ -154,17 +214,16 @@ def _simplest(fits: list[_Fit]) -> _Fit:
     best = min(fits, key=_criterion)
     said = best.pieces.values(best.model)
     for fit in sorted(fits, key=lambda fit: (fit.model.parameters, fit.criterion)):
-        apart = _largest(fit.pieces.values(fit.model), said)
-        if apart is not None and apart <= MATTERS:
+        if _errors(fit.pieces.values(fit.model), said).max() <= MATTERS:
             return fit
     return best
 
 
-def _largest(said: FloatArray, true: FloatArray) -> float | None:
-    """Largest relative error; None where nothing can be related."""
+def _errors(said: FloatArray, true: FloatArray) -> FloatArray:
+    """Relative errors; 0 where nothing is said, infinite where the truth is 0."""
     with np.errstate(all="ignore"):
         errors = np.abs(said / true - 1)
-    return None if not np.isfinite(errors).any() else float(errors[np.isfinite(errors)].max())
+    return np.where(np.isnan(errors), 0.0, errors)
 
 
 def _scatter(straight: _Fit, at: Steps) -> float:
@@ -177,14 +236,15 @@ def _scatter(straight: _Fit, at: Steps) -> float:
 
 
 def _would_see(scatter: float, n: int) -> float:
-    """Least error of the line, by a jump in the middle, that is chosen as likely as not.
+    """Least error of the line, by a power or by a jump in the middle, that is seen in 94 % or more.
 
-    A line through a jump errs by half of it there, and leaves a sixteenth of its square.
+    A line through a jump errs by at least half of it there, and leaves a sixteenth of its square.
+    What matters less is never chosen.
     """
     if n <= 6:
         return math.inf
     price = _WEIGHT * math.log(n) * (5 * n / (n - 6) - 2 * n / (n - 3))
-    return 2 * scatter * math.sqrt(math.expm1(price / n) * (n - 5) / n)
+    return max(MATTERS, 2 * scatter * math.sqrt(math.expm1(price / n) * (n - 5) / n))
 
 
 def _line(straight: _Fit) -> Segment:
@@ -196,12 +256,18 @@ def _line(straight: _Fit) -> Segment:
 
 
 def _told(
-    fit: _Fit, straight: _Fit, whole: Line, error: float | None, sees: float | None = None
+    fit: _Fit,
+    straight: _Fit,
+    whole: Line,
+    error: float,
+    sees: float | None = None,
+    *,
+    curved: bool = False,
 ) -> Scaling:
     pieces, model, _ = fit
+    parts = _parts(pieces, model)
     places = [
-        round(float(pieces.x[a - 1] + pieces.x[b]) / 2, 9)
-        for (_, a), (b, _) in pairwise(model.parts)
+        round(float(pieces.x[a - 1] + pieces.x[b]) / 2, 9) for (_, a), (b, _) in pairwise(parts)
     ]
     breaks = tuple(places[:-1] if model.end == "flat" else places)
     segments = _segments(pieces, model)
@@ -209,24 +275,37 @@ def _told(
     verdict: Verdict = "piecewise" if breaks else "linear" if at is None else "saturating"
     return Scaling(
         verdict=verdict,
-        sentence=words.told(verdict, segments, error, (at, low, high), sees),
+        sentence=words.told(verdict, segments, error, (at, low, high), sees, curved=curved),
         breaks=breaks,
         segments=segments,
         line=whole,
         saturates_at=at,
         saturates_low=low,
         saturates_high=high,
-        largest_error=error,
-        would_see=sees,
+        largest_error=error if math.isfinite(error) else None,
+        would_see=None if sees is None or not math.isfinite(sees) else sees,
+        curved=curved,
         straight=_line(straight),
+    )
+
+
+def _parts(pieces: Pieces, model: Model) -> tuple[tuple[int, int], ...]:
+    """Return the parts of a model, with a first or last value on no line as one of its own."""
+    first, last = model.parts[0][0], model.parts[-1][1]
+    return (
+        *([(0, first)] if first else []),
+        *model.parts,
+        *([(last, pieces.n)] if last < pieces.n else []),
     )
 
 
 def _segments(pieces: Pieces, model: Model) -> tuple[Segment, ...]:
     found = []
-    for i, j in model.parts:
+    for i, j in _parts(pieces, model):
         start, end = float(pieces.x[i]), float(pieces.x[j - 1])
-        if j == pieces.n and model.end == "flat":
+        if j - i == 1:
+            slope, intercept = float(pieces.y[i]) / start, 0.0
+        elif j == pieces.n and model.end == "flat":
             slope, intercept = 0.0, pieces.level(i)
         elif j == pieces.n and model.bend is not None:
             slope, intercept = (float(v[0]) for v in pieces.bent(i, np.array([model.bend]))[:2])
@@ -266,23 +345,54 @@ def _bend_interval(pieces: Pieces, model: Model) -> tuple[float, float]:
 
 
 def _unsaid(
+    reason: Reason,
     at: Steps,
     whole: Line,
     sentence: str,
-    error: float | None = None,
-    sees: float | None = None,
+    error: float = math.inf,
+    sees: float = math.inf,
     straight: Segment | None = None,
 ) -> Scaling:
     start, end = float(at.x[0]), float(at.x[-1])
     return Scaling(
-        verdict="too noisy to say",
+        verdict="inconclusive",
+        reason=reason,
         sentence=sentence,
         breaks=(),
         segments=(Segment(start=start, end=end, slope=whole.slope, intercept=whole.intercept),),
         line=whole,
-        largest_error=error,
-        would_see=None if sees is None or not math.isfinite(sees) else sees,
+        largest_error=error if math.isfinite(error) else None,
+        would_see=sees if math.isfinite(sees) else None,
         straight=straight,
+    )
+
+
+def withheld(found: Scaling, reason: Reason, sentence: str) -> Scaling:
+    """Return what is left of a verdict that cannot be given for a reason outside of the numbers.
+
+    Parameters
+    ----------
+    found : Scaling
+    reason : str
+    sentence : str
+        What to say instead.
+    """
+    only = Segment(
+        start=found.segments[0].start,
+        end=found.segments[-1].end,
+        slope=found.line.slope,
+        intercept=found.line.intercept,
+    )
+    return Scaling(
+        verdict="inconclusive",
+        reason=reason,
+        sentence=sentence,
+        breaks=(),
+        segments=(only,),
+        line=found.line,
+        largest_error=found.largest_error,
+        would_see=found.would_see,
+        straight=found.straight,
     )
 
 

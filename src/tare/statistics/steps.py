@@ -13,6 +13,8 @@ from tare.statistics.statistic import FloatArray
 
 #: Robust SDs from the median of its step at which a value is left out.
 _FAR = 4.0
+#: Values at each step from which their scatter there is worth something.
+SEVERAL = 3
 #: Steps on either side of which the median is how large y is.
 _BESIDE = 2
 #: SD of normal values over the median distance of two of them.
@@ -32,15 +34,21 @@ class Steps:
     level : array, shape (steps,)
         Running median of y over x, times x: how large y is there, without its noise.
     counts : array of int, shape (steps,)
-    scatter : float or None
-        Relative SD of values within a step; None where each has one.
+    scatter : array, shape (steps,), or None
+        Relative SD of values within a step, pooled with two neighbours on either side; None where
+        each has one.
     """
 
     x: FloatArray
     y: FloatArray
     level: FloatArray
     counts: NDArray[np.int64]
-    scatter: float | None
+    scatter: FloatArray | None
+
+    @property
+    def several(self) -> bool:
+        """Whether every step has enough values to tell what is off once from what lasts."""
+        return bool(self.counts.min() >= SEVERAL)
 
 
 def gather(x: FloatArray, y: FloatArray, labels: FloatArray) -> Steps:
@@ -63,12 +71,14 @@ def gather(x: FloatArray, y: FloatArray, labels: FloatArray) -> Steps:
     parts = [slice(a, b) for a, b in pairwise(bounds)]
     middles = np.array([np.median(y[part]) for part in parts])
     scatter = _scatter([y[part] for part in parts], middles)
-    means = np.array([_mean(y[p], m, scatter) for p, m in zip(parts, middles, strict=True)])
+    within = np.zeros(len(parts)) if scatter is None else scatter
+    means = np.array([_mean(y[p], m, s) for p, m, s in zip(parts, middles, within, strict=True)])
     # The mean of equal numbers may be another one.
     at = np.array([x[p][0] if np.ptp(x[p]) == 0 else x[p].mean() for p in parts])
     counts = np.diff(bounds)
     by_x = np.argsort(at, kind="stable")
     at, means, counts = at[by_x], means[by_x], counts[by_x]
+    scatter = None if scatter is None else scatter[by_x]
     level = _running(means / at) * at
     return Steps(at, means, level, counts, scatter)
 
@@ -81,18 +91,21 @@ def _apart(x: FloatArray, labels: FloatArray) -> NDArray[np.intp]:
     return np.asarray(bounds[np.concatenate([[True], further, [True]])])
 
 
-def _scatter(values: list[FloatArray], middles: FloatArray) -> float | None:
-    """Relative SD within steps, from the distances of all pairs."""
+def _scatter(values: list[FloatArray], middles: FloatArray) -> FloatArray | None:
+    """Relative SD within each step, from the distances of all pairs in it and beside it."""
     apart = []
     for one, middle in zip(values, middles, strict=True):
-        if len(one) > 1 and middle != 0:
-            i, j = np.triu_indices(len(one), 1)
-            apart.append(np.abs(one[i] - one[j]) / abs(middle))
-    return _PAIRS * float(np.median(np.concatenate(apart))) if apart else None
+        i, j = np.triu_indices(len(one) if middle else 0, 1)
+        apart.append(np.abs(one[i] - one[j]) / abs(middle or 1))
+    every = np.concatenate(apart)
+    if not len(every):
+        return None
+    near = [np.concatenate(apart[max(0, i - _BESIDE) : i + _BESIDE + 1]) for i in range(len(apart))]
+    return _PAIRS * np.array([np.median(some if len(some) else every) for some in near])
 
 
-def _mean(values: FloatArray, middle: float, scatter: float | None) -> float:
-    if len(values) < 3 or not scatter:
+def _mean(values: FloatArray, middle: float, scatter: float) -> float:
+    if len(values) < SEVERAL or not scatter:
         return float(values.mean())
     near = np.abs(values - middle) <= _FAR * scatter * abs(middle)
     return float(values[near].mean()) if near.any() else middle

@@ -49,8 +49,8 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
     if len(levels) < 2:
         return None
     # What is shorter than a tick would have been recorded as nothing.
-    step = min(_step(levels, counts), float(levels[levels > 0][0]))
-    return max(_common_divisor(levels), step)
+    shortest = float(levels[levels > 0][0])
+    return min(shortest, max(_common_divisor(levels), _step(levels, counts)))
 
 
 def _common_divisor(levels: FloatArray) -> float:
