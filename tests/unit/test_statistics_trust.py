@@ -107,7 +107,7 @@ def test_equal_values_say_nothing_of_the_clock() -> None:
         (steady() + 100 * (np.arange(100) % 10 == 4), "Values recur every 10 trials"),
         (np.tile(steady(50), 2), "Trials 51 to 100 have exactly the values of trials 1 to 50"),
         (np.tile(steady(10), 10), "have exactly the values of"),
-        (100 + (steady() - 100) * np.repeat([1, 20], 50), "times as much or as little"),
+        (100 + (steady() - 100) * np.repeat([1, 20], 50), " times more: find out"),
         (100 + (steady() - 100) * np.repeat([1, 20, 1, 20, 1], 20), "spread"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_factor_of_60_is_doubted_and_no_more() -> None:
     values[::7] *= 60
     found = trust(values, trials_known=True)
     assert found.verdict == "DOUBT"
-    assert "60 times" in found.reasons[-1]
+    assert "factor of about 60" in found.reasons[-1]
 
 
 SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {

@@ -29,7 +29,9 @@ def as_json(audit: Audit) -> dict[str, Any]:
     return {
         "version": VERSION,
         "verdict": audit.verdict,
+        "exit_code": audit.exit_code,
         "precision": audit.question.precision,
+        "precision_required": audit.question.precision_required,
         "confidence": audit.question.confidence,
         "margin": audit.question.margin,
         "seed": audit.question.seed,
@@ -77,6 +79,8 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "cov": _number(s.cov),
         "cov_robust": _number(s.cov_robust),
         "dependence": _number(s.dependence),
+        "reached": s.reached,
+        "runs_needed": s.runs_needed,
         "repetitions": _repetitions(s.repetitions),
         "assumptions": plain(s.assumptions),
         "verdict": s.trust.verdict,

@@ -85,8 +85,30 @@ class SeriesAudit:
         return self.quantiles[0][1]
 
     @property
+    def reached(self) -> bool | None:
+        """Whether the median's interval is within the precision; None where there is none."""
+        half = self.median.half_width
+        return None if half is None else half <= self.repetitions.precision
+
+    @property
+    def runs_needed(self) -> int | None:
+        """Runs for the precision; None where there is no interval to tell from.
+
+        CONFIRM's where the precision was reached, times the dependence time. Otherwise widths are
+        taken to fall as the root of the number of runs, which is rough: two digits.
+        """
+        half = self.median.half_width
+        if half is None:
+            return None
+        if self.reached and self.repetitions.n is not None:
+            return math.ceil(self.repetitions.n * self.dependence)
+        runs = self.n * (half / self.repetitions.precision) ** 2
+        step = 10.0 ** max(0, math.floor(math.log10(max(runs, 1))) - 1)
+        return int(math.ceil(runs / step) * step)
+
+    @property
     def dependence(self) -> float:
-        """Trials that are worth one independent trial; 1 where no memory is shown."""
+        """Trials that are worth one independent trial; 1 where no autocorrelation is shown."""
         return dependence_of(self.assumptions)
 
     @cached_property
@@ -127,12 +149,12 @@ def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
 
 
 def dependence_of(checked: Assumptions) -> float:
-    """Trials that are worth one independent trial; 1 where no memory is shown.
+    """Trials that are worth one independent trial; 1 where no autocorrelation is shown.
 
     An estimated time is above 1 by chance as well: to widen by it always would only blur.
     """
     independence = checked.independence
-    return (independence.tau or 1.0) if independence.ok is False else 1.0
+    return (independence.tau or 1.0) if independence.kind == "autocorrelation" else 1.0
 
 
 def widened_quantiles(

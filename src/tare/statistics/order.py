@@ -86,7 +86,7 @@ class SpreadChange:
     at : int
         Index at which the later spread begins, where a step of it is clearest.
     ratio : float
-        Median distance from the median before or after it, whichever is larger, over the other.
+        Median distance from the median after it over that before.
     tau : float
         Dependence time of the distances.
     """
@@ -96,6 +96,11 @@ class SpreadChange:
     at: int
     ratio: float
     tau: float
+
+    @property
+    def size(self) -> float:
+        """The ratio or its inverse, whichever is at least 1."""
+        return max(self.ratio, 1 / self.ratio if self.ratio > 0 else np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +167,7 @@ class Order:
             return "period"
         if alternates:
             return "alternation"
-        if self.spreads and (self.spread.ratio > LEAST_SPREAD_RATIO or self.spread.tau > MOST_TAU):
+        if self.spreads and (self.spread.size > LEAST_SPREAD_RATIO or self.spread.tau > MOST_TAU):
             return "spread"
         return None
 
@@ -309,8 +314,7 @@ def drift(scores: FloatArray) -> float:
 def _spread_change(distances: FloatArray, scores: FloatArray) -> SpreadChange:
     at = int(_steps(scores).argmax()) + _shortest(len(scores))
     before, after = float(np.median(distances[:at])), float(np.median(distances[at:]))
-    small, large = sorted((before, after))
-    ratio = large / small if small > 0 else np.inf if large > 0 else 1.0
+    ratio = after / before if before > 0 else np.inf if after > 0 else 1.0
     return SpreadChange(memory(scores), step(scores), at, ratio, dependence_time(scores))
 
 

@@ -125,10 +125,10 @@ def trust(
 
 
 def _units_told(units: MixedUnits, what: str) -> str:
-    values = "1 value is" if units.count == 1 else f"{units.count:,} values are"
+    values = "1 value differs" if units.count == 1 else f"{units.count:,} values differ"
     return (
-        f"{values} about {units.factor:,.0f} times as large or small as the others, with a gap "
-        f"between, {what}: convert them to one unit, or audit the two kinds as two series."
+        f"{values} from the others by a factor of about {units.factor:,.0f}, with a gap between, "
+        f"{what}: convert them to one unit, or audit the two kinds as two series."
     )
 
 
@@ -207,11 +207,10 @@ def _order_doubt(order: Order, n: int, changed: bool) -> str:
 def _spread_doubt(order: Order, n: int) -> str:
     spread = order.spread
     at = spread.at * n // len(order.course.spaced) + 1
-    how = (
-        f"From trial {at:,} on the values spread {spread.ratio:.2g} times as much or as little"
-        if spread.ratio > LEAST_SPREAD_RATIO
-        else f"The spread of the values varies over time (dependence time {spread.tau:.1f})"
-    )
+    how = f"The spread of the values varies over time (dependence time {spread.tau:.1f})"
+    if spread.size > LEAST_SPREAD_RATIO:
+        way = "more" if spread.ratio > 1 else "less"
+        how = f"From trial {at:,} on the values spread {spread.size:.2g} times {way}"
     return f"{how}: find out what disturbed some trials and not others, and measure again."
 
 
