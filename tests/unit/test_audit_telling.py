@@ -122,6 +122,19 @@ def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: 
     assert [row["needed"] for row in needed] == [s.runs_needed for s in both.series]
 
 
+def test_a_clock_too_coarse_is_said_instead_of_a_number_of_runs(tmp_path: Path) -> None:
+    values = np.round(np.random.default_rng(3).normal(10.3, 0.5, 60))
+    rows = "\n".join(f"{i},{v:.0f}" for i, v in enumerate(values))
+    (tmp_path / "a.csv").write_text(f"run,wall_ms\n{rows}\n")
+    found = audit([tmp_path / "a.csv"], Question(columns=Columns("wall_ms", trial="run")))
+    (s,) = found.series
+    assert words.told_runs(s) == "none: clock"
+    told = words.missed_told(found.series)
+    assert told is not None
+    assert told.endswith("only: the clock is too coarse for ±1 %, however many runs")
+    assert as_json(found)["series"][0]["tick"] == pytest.approx(0.001)
+
+
 def test_absent_is_null_and_never_nan() -> None:
     assert plain({"a": float("nan"), "b": np.float64(np.inf), "c": np.arange(2)}) == {
         "a": None,

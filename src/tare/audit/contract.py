@@ -81,6 +81,7 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "dependence": _number(s.dependence),
         "reached": s.reached,
         "runs_needed": s.runs_needed,
+        "tick": _number(s.median.tick),
         "repetitions": _repetitions(s.repetitions),
         "assumptions": plain(s.assumptions),
         "verdict": s.trust.verdict,

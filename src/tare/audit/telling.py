@@ -70,12 +70,12 @@ def told_precision(precision: float) -> str:
 
 
 def told_runs(s: SeriesAudit) -> str:
-    """Write how many runs the precision takes: "23", "23 (57 assured)", "about 1,200".
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "about 1,200", "none".
 
     CONFIRM counts independent runs; of autocorrelated ones it takes more.
     """
     if s.runs_needed is None:
-        return "–"
+        return "–" if s.reached is None else "none: clock"
     if not s.reached:
         return f"about {s.runs_needed:,}"
     assured = s.repetitions.n_assured
@@ -155,7 +155,7 @@ def known_told(some: Sequence[SeriesAudit]) -> str:
     """Report how well the medians are known, whether or not they can be trusted."""
     halves = [h for s in some if s.n and (h := s.median.half_width) is not None]
     if not halves:
-        return "too few values for an interval of a median"
+        return f"no interval of {'the' if len(some) == 1 else 'a'} median"
     return f"{'median' if len(some) == 1 else 'medians'} known to {_ends(halves)}"
 
 
@@ -169,9 +169,17 @@ def missed_told(some: Sequence[SeriesAudit]) -> str | None:
     which = "the median is"
     if len(some) > 1:
         which = f"{len(missed):,} of {len(some):,} medians {'is' if len(missed) == 1 else 'are'}"
-    most = "about" if len(missed) == 1 else "up to about"
     target = told_precision(missed[0].repetitions.precision)
-    return f"{which} known to {_ends(halves)} only: {most} {max(runs):,} runs for {target}"
+    told = []
+    if runs:
+        told.append(
+            f"{'about' if len(runs) == 1 else 'up to about'} {max(runs):,} runs for {target}"
+        )
+    coarse = sum(s.clock_too_coarse for s in missed)
+    if coarse:
+        where = f" for {coarse:,} of them" if coarse < len(missed) else ""
+        told.append(f"the clock is too coarse for {target}{where}, however many runs")
+    return f"{which} known to {_ends(halves)} only: {'; '.join(told)}"
 
 
 def _ends(halves: Sequence[float]) -> str:
