@@ -15,6 +15,7 @@ from scipy import stats
 from scipy.signal import lfilter
 
 from tare.interop.series import Defect
+from tare.statistics.mixed_units import mixed_units
 from tare.statistics.modes import modes
 from tare.statistics.order import order_of
 from tare.statistics.trust import trust
@@ -37,6 +38,26 @@ SHAPES: dict[str, Draw] = {
 CLEAN = ("normal", "lognormal", "bimodal")
 
 
+def ticks(distinct: int) -> Draw:
+    """Round normal values to so many ticks."""
+    edges = stats.norm.ppf(np.arange(1, distinct) / distinct)
+    return lambda rng, n: np.searchsorted(edges, rng.standard_normal(n)).astype(float)
+
+
+#: Clean shapes besides, that tests of copies, periods and units might mistake.
+ODD: dict[str, Draw] = {
+    "t2": lambda rng, n: rng.standard_t(2, n),
+    "t3": SHAPES["t3"],
+    "Pareto 1.5": lambda rng, n: rng.pareto(1.5, n),
+    "Pareto 1.5 from 1": lambda rng, n: 5 * rng.pareto(1.5, n) - 95,
+    "modes a factor of 100 apart": lambda rng, n: (
+        rng.standard_normal(n) / 20 + 495 * (rng.random(n) < 0.2)
+    ),
+    "97 % equal": lambda rng, n: rng.permutation(np.where(np.arange(n) < 0.03 * n, 6.0, 0.0)),
+    **{f"{k} ticks": ticks(k) for k in (2, 3, 5, 10)},
+}
+
+
 def at_most(alarms: int, rate: float, replicates: int = REPLICATES) -> bool:
     return alarms <= stats.binom.ppf(0.99, replicates, rate)
 
@@ -55,6 +76,17 @@ def test_clean_series_are_trusted(shape: str, n: int) -> None:
         for _ in range(REPLICATES)
     )
     assert at_most(doubts, 0.05), doubts / REPLICATES
+
+
+@pytest.mark.parametrize("n", [20, 30, 100, 1000])
+@pytest.mark.parametrize("shape", ODD)
+def test_odd_but_clean_series_are_trusted(shape: str, n: int) -> None:
+    rng, replicates = np.random.default_rng(8), REPLICATES if n <= 100 else 2000
+    doubts = sum(
+        trust(100 + 20 * ODD[shape](rng, n), trials_known=True).verdict != "TRUST"
+        for _ in range(replicates)
+    )
+    assert at_most(doubts, 0.05, replicates), doubts / replicates
 
 
 @pytest.mark.parametrize("n", [20, 100, 1000])
@@ -86,6 +118,41 @@ def remembering(rho: float) -> Draw:
     return draw
 
 
+def pulses(period: int, height: float) -> Draw:
+    """Raise each so-manieth value by so many SDs, from a chance phase on."""
+
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        on = (np.arange(n) + rng.integers(period)) % period == 0
+        return rng.standard_normal(n) + height * on
+
+    return draw
+
+
+def wave(periods: float, height: float) -> Draw:
+    """Add a sine of so many periods in the series (below 1: of so many periods a trial)."""
+
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        cycles = np.arange(n) * (periods if periods < 1 else periods / n)
+        return rng.standard_normal(n) + height * np.sin(2 * np.pi * (cycles + rng.random()))
+
+    return draw
+
+
+def spreading(factor: float, block: int | None = None) -> Draw:
+    """Spread the later half, or every second block, by a factor."""
+
+    def draw(rng: np.random.Generator, n: int) -> np.ndarray:
+        wide = np.arange(n) // (block or -(-n // 2)) % 2 == 1
+        return rng.standard_normal(n) * np.where(wide, factor, 1.0) / factor
+
+    return draw
+
+
+def repeating(times: int, shape: Draw) -> Draw:
+    """Repeat the first stretch until the series is full."""
+    return lambda rng, n: np.resize(shape(rng, -(-n // times)), n)
+
+
 def with_change(change: Callable[[np.ndarray], np.ndarray]) -> Draw:
     """Add a change, in SDs, as a function of time from 0 to 1."""
 
@@ -109,8 +176,25 @@ PLANTED: dict[str, tuple[Draw, tuple[int, ...]]] = {
     "warm-up of 10 %, 5 SD": (with_change(lambda t: 5.0 * (t < 0.1)), (20, 100)),
     "warm-up of 20 %, 1.5 SD": (with_change(lambda t: 1.5 * (t < 0.2)), (100, 1000)),
     "warm-up of 20 %, 4 SD": (with_change(lambda t: 4.0 * (t < 0.2)), (20, 100)),
+    "AR(−.8)": (remembering(-0.8), (30, 100, 1000)),
+    "every 2nd 5 SD": (pulses(2, 5), (30, 100, 1000)),
+    "every 3rd 10 SD": (pulses(3, 10), (30, 100, 1000)),
+    "every 5th 25 SD": (pulses(5, 25), (30, 100, 1000)),
+    "every 10th 50 SD": (pulses(10, 50), (40, 100, 1000)),
+    "wave of 4 periods, 2.5 SD": (wave(4, 2.5), (30, 100, 1000)),
+    "wave of .3 periods a trial, 2.5 SD": (wave(0.3, 2.5), (30, 100, 1000)),
+    "spread × 20 half-way": (spreading(20), (30, 100, 1000)),
+    "spread × 20 by blocks of 20": (spreading(20, 20), (30, 100, 1000)),
+    "second half a copy": (repeating(2, SHAPES["normal"]), (30, 100, 1000)),
+    "second half a copy, 5 ticks": (repeating(2, ticks(5)), (30, 100, 1000)),
+    "10 copies": (repeating(10, SHAPES["normal"]), (30, 100, 1000)),
+    "3 copies": (repeating(3, SHAPES["normal"]), (30, 100, 1000)),
     "burst of 20 %, 2 SD": (with_change(lambda t: 2.0 * (abs(t - 0.5) < 0.1)), (100, 1000)),
 }
+
+
+#: Of these, what is found in 95 % or more.
+SURELY = ("AR(−.8)", "every", "wave", "spread", "second half", "10 copies", "3 copies")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +207,59 @@ def test_planted_defects_are_found(planted: str, n: int) -> None:
         trust(100 + 2 * draw(rng, n), trials_known=True).verdict == "DOUBT"
         for _ in range(replicates)
     )
+    rate = 0.95 if planted.startswith(SURELY) else 0.9
+    assert at_least(found, rate, replicates), found / replicates
+
+
+@pytest.mark.parametrize(("n", "rate"), [(20, 0.85)])
+def test_alternation_is_found_in_short_series(n: int, rate: float) -> None:
+    rng, replicates = np.random.default_rng(12), 5000
+    draw = remembering(-0.8)
+    found = sum(
+        trust(100 + 2 * draw(rng, n), trials_known=True).verdict == "DOUBT"
+        for _ in range(replicates)
+    )
+    assert at_least(found, rate, replicates), found / replicates
+
+
+@pytest.mark.parametrize(
+    ("k", "cov"), [(1, 0.1), (3, 0.1), (10, 0.1), (1, 0.2), (3, 0.2), (10, 0.2)]
+)
+@pytest.mark.parametrize("factor", [1e3, 1024.0, 1e6, 2.0**20, 2.0**30])
+def test_two_units_are_found(factor: float, k: int, cov: float) -> None:
+    rng, replicates = np.random.default_rng(9), 2000
+    found = 0
+    for _ in range(replicates):
+        values = 10 * np.maximum(0.02, 1 + cov * rng.standard_normal(20))
+        values[rng.permutation(20)[:k]] *= factor
+        units = mixed_units(values)
+        found += units is not None
+        if units is not None and units.factor not in (1e3, 1024.0):
+            assert units.factor == pytest.approx(factor, rel=0.5)
     assert at_least(found, 0.9, replicates), found / replicates
+
+
+@pytest.mark.parametrize(("k", "cov"), [(1, 0.02), (1, 0.05), (3, 0.1), (10, 0.1)])
+def test_minutes_beside_seconds_are_doubted(k: int, cov: float) -> None:
+    rng, replicates = np.random.default_rng(10), 2000
+    verdicts = []
+    for _ in range(replicates):
+        values = 10 * (1 + cov * rng.standard_normal(20))
+        values[rng.permutation(20)[:k]] *= 60
+        verdicts.append(trust(values, trials_known=True).verdict)
+    assert at_least(verdicts.count("DOUBT"), 0.9, replicates)
+    assert "REJECT" not in verdicts
+
+
+@pytest.mark.parametrize("factor", [10.0, 30.0, 100.0, 300.0])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_modes_are_no_units(factor: float, share: float) -> None:
+    rng, replicates = np.random.default_rng(11), 2000
+    found = [
+        mixed_units(10 * rng.lognormal(0, 0.1, 50) * np.where(rng.random(50) < share, factor, 1))
+        for _ in range(replicates)
+    ]
+    assert sum(m is not None for m in found) <= 0.001 * replicates
 
 
 @pytest.mark.parametrize("n", [6, 20, 100, 1000])

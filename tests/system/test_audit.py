@@ -76,6 +76,21 @@ def test_all_published_cells_come_out_of_the_json(stability: dict[str, Any]) -> 
     assert right == 24
 
 
+def test_the_first_line_says_that_a_precision_was_missed(tmp_path: Path) -> None:
+    file = table(tmp_path, np.random.default_rng(4).lognormal(0, 0.6, 20))
+    for words, code in (((), 0), (("--precision", "1%"), 1), (("--precision", "50%"), 0)):
+        done = in_process(file, "--trial", "run", *words)
+        assert done.returncode == code
+        first, second, *rest = done.stdout.splitlines()
+        if words == ("--precision", "50%"):
+            assert first.startswith("TRUST   results.csv")
+        else:
+            runs = first.split(": about ")[1].split(" runs")[0]
+            assert first.startswith("TRUST, but the median is known to ±35 % only: about ")
+            assert second.startswith("        results.csv (table): 1 series; ")
+            assert any(f"about {runs}  TRUST" in line for line in rest)
+
+
 def test_what_is_compared_and_explained_is_all_there(stability: dict[str, Any]) -> None:
     assert len(stability["series"]) == 24
     assert len(stability["comparisons"]) == 4 * 15

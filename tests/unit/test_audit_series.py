@@ -111,6 +111,23 @@ def test_corrupt_values_reject_the_series() -> None:
     assert "lines 4 and 9" in found.trust.reasons[0]
 
 
+@pytest.mark.parametrize(("tick", "needed"), [(0.0, 30), (0.002, 60), (0.012, None), (0.05, None)])
+def test_runs_make_no_clock_finer(tick: float, needed: int | None) -> None:
+    """Ticks that most values share assure nothing: what they hide stays hidden."""
+    values = np.random.default_rng(3).normal(1.003, 0.02, 400)
+    found = audited(np.round(values / tick) * tick if tick else values)
+    assert found.median.tick == pytest.approx(tick, abs=1e-6)
+    assert found.clock_too_coarse is (needed is None)
+    if needed is None:
+        assert found.reached is False
+        assert (found.runs_needed, found.repetitions.n) == (None, None)
+        assert found.repetitions.n_assured is None
+    else:
+        assert found.reached
+        assert found.runs_needed == pytest.approx(needed, rel=0.5)
+        assert found.repetitions.n_assured > found.repetitions.n
+
+
 def test_values_around_zero_have_no_coefficient_of_variation() -> None:
     found = audited(np.random.default_rng(1).normal(-1, 0.01, 30))
     assert found.cov is None

@@ -25,7 +25,7 @@ from tare.report import audit_page
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write two platforms at two sizes; one series has a value that is none."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(3)
     file = tmp_path_factory.mktemp("audit") / "results.csv"
     rows = ["size,platform,run,wall_s"]
     for size in (1, 2):
@@ -93,6 +93,46 @@ def test_every_field_of_the_json_and_every_format_is_documented(found: Audit) ->
     assert set(told["series"][0]["assumptions"]) - {"n", "constant"} <= {
         word.strip("`") for word in re.findall(r"`\w+`", guide)
     }
+
+
+@pytest.mark.parametrize(("required", "code"), [(False, 0), (True, 1)])
+def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: int) -> None:
+    rng = np.random.default_rng(4)
+    series = {"wide": rng.lognormal(0, 0.6, 20), "narrow": rng.normal(1, 0.002, 50)}
+    for name, values in series.items():
+        rows = [f"{i},{v:.6f}" for i, v in enumerate(values)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["run,wall_s", *rows]) + "\n")
+    files = [tmp_path / f"{name}.csv" for name in series]
+    question = Question(columns=Columns("wall_s", trial="run"), precision_required=required)
+    both, narrow = audit(files, question), audit(files[1:], question)
+    wide = both.series[0]
+    assert (both.verdict, both.exit_code, narrow.exit_code) == ("TRUST", code, 0)
+    assert (wide.reached, both.series[1].reached) == (False, True)
+    assert wide.runs_needed == pytest.approx(20 * (wide.median.half_width / 0.01) ** 2, rel=0.05)
+    assert words.missed_told(narrow.series) is None
+    runs = f"{wide.runs_needed:,}"
+    missed = f"1 of 2 medians is known to ±35 % only: about {runs} runs for ±1 %"
+    assert words.missed_told(both.series) == missed
+    assert words.headline(both) == f"These numbers can be trusted, but {missed}."
+    assert words.told_runs(wide) == f"about {runs}"
+    told = as_json(both)
+    assert (told["exit_code"], told["precision_required"]) == (code, required)
+    assert told["series"][0]["runs_needed"] == wide.runs_needed
+    needed = next(f for f in findings(both) if f.name == "repetitions").tables[0].rows
+    assert [row["needed"] for row in needed] == [s.runs_needed for s in both.series]
+
+
+def test_a_clock_too_coarse_is_said_instead_of_a_number_of_runs(tmp_path: Path) -> None:
+    values = np.round(np.random.default_rng(3).normal(10.3, 0.5, 60))
+    rows = "\n".join(f"{i},{v:.0f}" for i, v in enumerate(values))
+    (tmp_path / "a.csv").write_text(f"run,wall_ms\n{rows}\n")
+    found = audit([tmp_path / "a.csv"], Question(columns=Columns("wall_ms", trial="run")))
+    (s,) = found.series
+    assert words.told_runs(s) == "none: clock"
+    told = words.missed_told(found.series)
+    assert told is not None
+    assert told.endswith("only: the clock is too coarse for ±1 %, however many runs")
+    assert as_json(found)["series"][0]["tick"] == pytest.approx(0.001)
 
 
 def test_absent_is_null_and_never_nan() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -146,8 +147,69 @@ def test_a_step_is_not_called_memory() -> None:
     assert found.changes.points == (100,)
 
 
-def test_alternation_is_no_memory() -> None:
-    assert independence(np.tile([1.0, 2.0], 50) + 0.01 * steady()).ok
+@pytest.mark.parametrize(
+    ("values", "kind", "period"),
+    [
+        (remembering(100, -0.8), "alternation", None),
+        (np.tile([1.0, 2.0], 50) + 0.01 * steady(), "period", 2),
+        (steady() + 20 * (np.arange(100) % 5 == 3), "period", 5),
+        (
+            steady() + 5 * np.sin(2 * np.pi * np.arange(100) / 3.3),
+            "period",
+            pytest.approx(3.3, 0.02),
+        ),
+    ],
+)
+def test_dependence_that_is_no_positive_autocorrelation_is_found(
+    values: np.ndarray, kind: str, period: float | None
+) -> None:
+    found = independence(values)
+    assert (found.ok, found.kind, found.period) == (False, kind, period)
+    assert found.ljung_box_p < 1e-6
+    assert "each trial counts as one" not in found.sentence
+
+
+def test_a_copy_is_no_independent_trial() -> None:
+    found = independence(np.tile(steady(30), 3))
+    assert found.ok is False
+    assert found.copy is not None
+    assert (found.copy.length, found.copy.first, found.copy.second) == (30, 0, 60)
+    assert found.sentence.startswith("Trials 61 to 90 have exactly the values of trials 1 to 30")
+
+
+@pytest.mark.parametrize("shape", [lambda x: x, np.round, np.sign])
+def test_each_counts_as_one_where_nothing_is_shown(
+    shape: Callable[[np.ndarray], np.ndarray],
+) -> None:
+    found = independence(shape(steady(200) - 100))
+    assert (found.ok, found.kind, found.copy) == (True, None, None)
+    assert found.sentence.endswith("each trial counts as one of 200.")
+
+
+def test_a_spread_that_changes_is_found_and_placed() -> None:
+    values = 100 + (steady() - 100) * np.where(np.arange(100) < 50, 1, 20)
+    order = order_of(values)
+    assert order is not None
+    assert order.kind == "spread"
+    assert order.spread.at == pytest.approx(50, abs=5)
+    assert order.spread.ratio == pytest.approx(20, rel=0.5)
+
+
+def test_long_series_show_short_periods_and_late_spread() -> None:
+    x = steady(60_000)
+    recurring = order_of(x + 10 * (np.arange(60_000) % 10 == 0))
+    assert recurring is not None
+    assert (recurring.kind, recurring.period.period) == ("period", 10)
+    spreading = order_of(100 + (x - 100) * np.where(np.arange(60_000) < 50_000, 1, 5))
+    assert spreading is not None
+    assert spreading.kind == "spread"
+
+
+def test_periods_beside_a_drift_are_seen() -> None:
+    x = steady(60_000) + np.linspace(0, 50, 60_000) + 10 * (np.arange(60_000) % 10 == 0)
+    found = assumptions(x)
+    assert found.changes.drift is not None or found.changes.points
+    assert found.independence.kind == "period"
 
 
 # Stationarity

@@ -100,6 +100,39 @@ def test_equal_values_say_nothing_of_the_clock() -> None:
     assert "clock" in found.reasons[0]
 
 
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (steady() + 10 * (np.arange(100) % 2), "Values recur every 2 trials"),
+        (steady() + 100 * (np.arange(100) % 10 == 4), "Values recur every 10 trials"),
+        (np.tile(steady(50), 2), "Trials 51 to 100 have exactly the values of trials 1 to 50"),
+        (np.tile(steady(10), 10), "have exactly the values of"),
+        (100 + (steady() - 100) * np.repeat([1, 20], 50), " times more: find out"),
+        (100 + (steady() - 100) * np.repeat([1, 20, 1, 20, 1], 20), "spread"),
+    ],
+)
+def test_order_that_is_no_change_of_level_is_doubted(values: np.ndarray, word: str) -> None:
+    found = trust(values, trials_known=True)
+    assert found.verdict == "DOUBT"
+    assert len(found.reasons) == 1
+    assert word in found.reasons[0]
+
+
+def test_alternation_is_doubted() -> None:
+    noise = np.random.default_rng(2).standard_normal(500)
+    found = trust(100 + lfilter([1], [1, 0.8], noise)[200:], trials_known=True)
+    assert found.verdict == "DOUBT"
+    assert "High and low trials alternate (correlation of neighbours −0." in found.reasons[0]
+
+
+def test_a_factor_of_60_is_doubted_and_no_more() -> None:
+    values = steady()
+    values[::7] *= 60
+    found = trust(values, trials_known=True)
+    assert found.verdict == "DOUBT"
+    assert "factor of about 60" in found.reasons[-1]
+
+
 SHAPES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
     "modes": lambda rng, n: rng.standard_normal(n) + np.where(rng.random(n) < 0.4, 10, 0),
     "outliers": lambda rng, n: rng.standard_normal(n) + np.where(rng.random(n) < 0.05, 50, 0),

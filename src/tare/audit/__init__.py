@@ -72,8 +72,9 @@ class Audit:
 
     @property
     def exit_code(self) -> int:
-        """0, 1 or 2 by the worst series."""
-        return VERDICTS.index(self.verdict)
+        """0, 1 or 2 by the worst series; at least 1 where a required precision was missed."""
+        missed = self.question.precision_required and any(not s.reached for s in self.series)
+        return max(VERDICTS.index(self.verdict), int(missed))
 
     def count(self, verdict: Verdict) -> int:
         """Series with this verdict."""

@@ -133,11 +133,14 @@ def _series_row(s: SeriesAudit) -> dict[str, Any]:
 
 def _runs(audit: Audit) -> Finding:
     target = words.told_precision(audit.question.precision)
-    enough = [s for s in audit.series if s.repetitions.n is not None]
+    enough = [s for s in audit.series if s.reached]
     total = len(audit.series)
-    needed = [s.repetitions.n for s in enough if s.repetitions.n is not None]
+    needed = [n for s in enough if (n := s.runs_needed) is not None]
+    missed = words.missed_told(audit.series)
     if not enough:
-        answer = f"More than there are, for {target}: no series has enough runs to say how many."
+        answer = "No series has an interval of its median." if missed is None else (
+            f"{missed[0].upper()}{missed[1:]}."
+        )  # fmt: skip
     else:
         span = f"{min(needed):,}" if min(needed) == max(needed) else (
             f"{min(needed):,} to {max(needed):,}"
@@ -175,8 +178,8 @@ def _runs_table(audit: Audit, target: str) -> Table:
         {
             "series": s.name,
             "n": s.n,
-            "needed": s.repetitions.n,
-            "assured": s.repetitions.n_assured,
+            "needed": s.runs_needed,
+            "assured": s.repetitions.n_assured if s.reached else None,
             "reached": None if s.median.half_width is None else 100 * s.median.half_width,
             "converges": s.repetitions.converges if s.n else None,
         }
@@ -193,8 +196,9 @@ def _runs_table(audit: Audit, target: str) -> Table:
             Column(key="converges", title="intervals narrow as they should"),
         ),
         rows=rows,
-        note="CONFIRM in closed form: the interval expected of every number of these runs. "
-        "–: more than there are, or too far beyond them to say.",
+        note="CONFIRM in closed form: the interval expected of every number of these runs. Where "
+        "the precision was missed, as if widths fell as the root of the number of runs, to two "
+        "digits. –: too far beyond them to say.",
     )
 
 

@@ -13,6 +13,8 @@ from tare.interop import Columns
 Tell = Callable[[str, int, int], None]
 #: Quantiles beside the median that are always told.
 QUANTILES = (0.9, 0.95, 0.99)
+#: How well the median should be known where nobody says.
+PRECISION = 0.01
 #: What can be asked for by itself.
 FINDINGS = ("overhead",)
 
@@ -53,6 +55,8 @@ class Question:
         Name of the format; None: the one that recognises the file.
     precision : float
         Half-width that the median's interval should have, relative to it: 0.01 is ±1 %.
+    precision_required : bool
+        Whether a series whose median is known less precisely lowers the exit code.
     confidence : float
         Of all intervals, between 0 and 1.
     quantiles : tuple of float
@@ -69,7 +73,8 @@ class Question:
 
     columns: Columns = field(default_factory=Columns)
     format: str | None = None
-    precision: float = 0.01
+    precision: float = PRECISION
+    precision_required: bool = False
     confidence: float = 0.95
     quantiles: tuple[float, ...] = QUANTILES
     margin: float = 0.02

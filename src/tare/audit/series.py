@@ -85,8 +85,40 @@ class SeriesAudit:
         return self.quantiles[0][1]
 
     @property
+    def reached(self) -> bool | None:
+        """Whether the median's interval is within the precision; None where there is none."""
+        half = self.median.half_width
+        return None if half is None else half <= self.repetitions.precision
+
+    @property
+    def clock_too_coarse(self) -> bool:
+        """Whether the clock's tick exceeds the precision, which no number of runs then reaches."""
+        room = self.repetitions.precision * abs(self.median.estimate)
+        return self.median.tick > 0 and self.median.tick >= room
+
+    @property
+    def runs_needed(self) -> int | None:
+        """Runs for the precision; None without an interval, and where none suffice.
+
+        CONFIRM's where the precision was reached, times the dependence time. Otherwise widths,
+        less what the clock's tick adds, are taken to fall as the root of the number of runs, which
+        is rough: two digits.
+        """
+        low, high, middle = self.median.low, self.median.high, self.median.estimate
+        if low is None or high is None or self.clock_too_coarse:
+            return None
+        if self.reached and self.repetitions.n is not None:
+            return math.ceil(self.repetitions.n * self.dependence)
+        room, tick = self.repetitions.precision * abs(middle), self.median.tick
+        below = (middle - low - tick / 2) / (room - tick / 2)
+        above = (high - middle - tick) / (room - tick)
+        runs = self.n * max(below, above) ** 2
+        step = 10.0 ** max(0, math.floor(math.log10(max(runs, 1))) - 1)
+        return int(math.ceil(runs / step) * step)
+
+    @property
     def dependence(self) -> float:
-        """Trials that are worth one independent trial; 1 where no memory is shown."""
+        """Trials that are worth one independent trial; 1 where no autocorrelation is shown."""
         return dependence_of(self.assumptions)
 
     @cached_property
@@ -127,12 +159,12 @@ def thinned(values: FloatArray, most: int = MOST) -> FloatArray:
 
 
 def dependence_of(checked: Assumptions) -> float:
-    """Trials that are worth one independent trial; 1 where no memory is shown.
+    """Trials that are worth one independent trial; 1 where no autocorrelation is shown.
 
     An estimated time is above 1 by chance as well: to widen by it always would only blur.
     """
     independence = checked.independence
-    return (independence.tau or 1.0) if independence.ok is False else 1.0
+    return (independence.tau or 1.0) if independence.kind == "autocorrelation" else 1.0
 
 
 def widened_quantiles(
@@ -189,11 +221,23 @@ def audit_series(
         mean=mean,
         sd=sd,
         coverage=coverage_like(part, question.confidence, question.seed),
-        repetitions=repetitions(part, question.precision, question.confidence),
+        repetitions=_repetitions(part, found[0], question),
         assumptions=checked,
         trust=_trust(trials, series, question),
         used=len(part),
     )
+
+
+def _repetitions(part: FloatArray, median: Interval, question: Question) -> Repetitions:
+    """Count the runs that leave room for the clock's tick; none do where it is too coarse.
+
+    CONFIRM knows recorded values alone, which agree the better the coarser the clock is.
+    """
+    middle, precision = abs(median.estimate), question.precision
+    room = precision - (median.tick / middle if middle > 0 else 0.0)
+    found = repetitions(part, room if room > 0 else precision, question.confidence)
+    found = replace(found, precision=precision)
+    return found if room > 0 else replace(found, n=None, n_assured=None)
 
 
 def moments(values: FloatArray, part: FloatArray, question: Question) -> tuple[Interval, Interval]:

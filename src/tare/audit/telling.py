@@ -70,20 +70,18 @@ def told_precision(precision: float) -> str:
 
 
 def told_runs(s: SeriesAudit) -> str:
-    """Write how many runs the precision takes: "23", "23 (57 assured)", "> 100".
+    """Write how many runs the precision takes: "23", "23 (57 assured)", "about 1,200", "none".
 
-    CONFIRM counts independent runs; of such as remember each other it takes more.
+    CONFIRM counts independent runs; of autocorrelated ones it takes more.
     """
-    r = s.repetitions
-    each = s.dependence
-    if s.n == 0:
-        return "–"
-    if r.n is None:
-        return f"> {s.n:,}"
-    n = math.ceil(r.n * each)
-    if r.n_assured is None:
-        return f"{n:,}"
-    return f"{n:,} ({math.ceil(r.n_assured * each):,} assured)"
+    if s.runs_needed is None:
+        return "–" if s.reached is None else "none: clock"
+    if not s.reached:
+        return f"about {s.runs_needed:,}"
+    assured = s.repetitions.n_assured
+    if assured is None:
+        return f"{s.runs_needed:,}"
+    return f"{s.runs_needed:,} ({math.ceil(assured * s.dependence):,} assured)"
 
 
 @dataclass(frozen=True)
@@ -154,14 +152,39 @@ def counts_of(some: Sequence[SeriesAudit]) -> str:
 
 
 def known_told(some: Sequence[SeriesAudit]) -> str:
-    """Tell how well the medians are known, whether or not they can be trusted."""
-    halves = sorted(h for s in some if s.n and (h := s.median.half_width) is not None)
+    """Report how well the medians are known, whether or not they can be trusted."""
+    halves = [h for s in some if s.n and (h := s.median.half_width) is not None]
     if not halves:
-        return "too few values for an interval of a median"
-    ends = f"±{percent(halves[0])}"
-    if len(halves) > 1 and percent(halves[-1]) != percent(halves[0]):
-        ends += f" to ±{percent(halves[-1])}"
-    return f"{'median' if len(some) == 1 else 'medians'} known to {ends}"
+        return f"no interval of {'the' if len(some) == 1 else 'a'} median"
+    return f"{'median' if len(some) == 1 else 'medians'} known to {_ends(halves)}"
+
+
+def missed_told(some: Sequence[SeriesAudit]) -> str | None:
+    """Report medians that are known less precisely than the target; None if all meet it."""
+    missed = [s for s in some if s.reached is False]
+    if not missed:
+        return None
+    halves = [h for s in missed if (h := s.median.half_width) is not None]
+    runs = [n for s in missed if (n := s.runs_needed) is not None]
+    which = "the median is"
+    if len(some) > 1:
+        which = f"{len(missed):,} of {len(some):,} medians {'is' if len(missed) == 1 else 'are'}"
+    target = told_precision(missed[0].repetitions.precision)
+    told = []
+    if runs:
+        told.append(
+            f"{'about' if len(runs) == 1 else 'up to about'} {max(runs):,} runs for {target}"
+        )
+    coarse = sum(s.clock_too_coarse for s in missed)
+    if coarse:
+        where = f" for {coarse:,} of them" if coarse < len(missed) else ""
+        told.append(f"the clock is too coarse for {target}{where}, however many runs")
+    return f"{which} known to {_ends(halves)} only: {'; '.join(told)}"
+
+
+def _ends(halves: Sequence[float]) -> str:
+    least, most = (f"±{percent(end)}" for end in (min(halves), max(halves)))
+    return least if least == most else f"{least} to {most}"
 
 
 #: How the worst verdict reads where some series have it, and where all have.
@@ -176,6 +199,9 @@ _ANSWERS = {
 def headline(audit: Audit) -> str:
     """Answer whether the numbers can be trusted, in one or two sentences."""
     total = len(audit.series)
+    missed = missed_told(audit.series) if audit.verdict == "TRUST" else None
+    if missed is not None:
+        return f"{_ANSWERS['TRUST']}, but {missed}."
     if total == 1:
         s = audit.series[0]
         return f"{_ANSWERS[audit.verdict]}: the median is {told_median(s)}, n = {s.n:,}."

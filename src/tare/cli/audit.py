@@ -64,8 +64,12 @@ def audit(
         float | None, typer.Option("--host-cores", metavar="N", help="CPUs of the host.")
     ] = None,
     precision: Annotated[
-        str, typer.Option(help="How well the median should be known; changes above it matter.")
-    ] = "1%",
+        str | None,
+        typer.Option(
+            help="Required precision of the median, else exit code 1; changes above it matter.",
+            show_default="1%, not required",
+        ),
+    ] = None,
     confidence: Annotated[str, typer.Option(help="Of every interval.")] = "95%",
     quantile: Annotated[
         list[str] | None,
@@ -98,7 +102,7 @@ def audit(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from tare.audit import audit as look
     from tare.audit.contract import as_json
-    from tare.audit.question import QUANTILES, Question, Sizing
+    from tare.audit.question import PRECISION, QUANTILES, Question, Sizing
     from tare.cli.audit_screen import follow_up, show
     from tare.interop import Columns
     from tare.report import audit_page as page
@@ -113,7 +117,8 @@ def audit(
     question = Question(
         columns=columns,
         format=format,
-        precision=_share(precision, "--precision"),
+        precision=PRECISION if precision is None else _share(precision, "--precision"),
+        precision_required=precision is not None,
         confidence=_share(confidence, "--confidence"),
         quantiles=tuple(_quantile(q) for q in quantile) if quantile else QUANTILES,
         seed=seed,

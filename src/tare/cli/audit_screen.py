@@ -46,10 +46,15 @@ def show(audit: Audit) -> None:
 def _show_file(audit: Audit, file: FileAudit) -> None:
     some = [s for s in audit.series if s.file == file.path]
     verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
-    held = words.counts_of(some)
-    output.out.print(f"{verdict:<8}", style=f"bold {_STYLES[verdict]}", end="")
+    missed = words.missed_told(some) if verdict == "TRUST" else None
+    known = f"{words.known_told(some)}; " if missed is None else ""
+    if missed is None:
+        output.out.print(f"{verdict:<8}", style=f"bold {_STYLES[verdict]}", end="")
+    else:
+        output.out.print(verdict, style=f"bold {_STYLES[verdict]}", end="")
+        output.out.print(f", but {missed}.\n        ", end="", soft_wrap=True)
     output.out.print(
-        f"{file.path.name} ({file.imported.format}): {held}; {words.known_told(some)}; "
+        f"{file.path.name} ({file.imported.format}): {words.counts_of(some)}; {known}"
         f"{words.specification_told(file)}.",
         soft_wrap=True,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import ruptures
 
 from tare.registry import Description, Parameter
-from tare.statistics.course import Course, fences, sample
+from tare.statistics.course import beside, fences, sample
 from tare.statistics.order import Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.telling import chosen, percent
@@ -86,7 +86,7 @@ def changes(values: FloatArray, precision: float = 0.01, order: Order | None = N
         return Changes(None, (), (), None, None, None, sentence)
     x, block = order.course.values, order.course.block
     scale = abs(float(np.median(sample(values)))) or 1.0
-    points = _find(order) if order.matters else []
+    points = _find(order) if order.moves else []
     drift = _line(x) if order.beyond(_tau_beside_line(order))[1] else None
     if drift is not None and points and _steps_fit_better(x, points):
         drift = None
@@ -138,7 +138,7 @@ def change_points(values: FloatArray, order: Order | None = None) -> list[int]:
     100, 3 % at 400.
     """
     order = order or order_of(values)
-    if order is None or not order.matters:
+    if order is None or not order.moves:
         return []
     return [p * order.course.block for p in _find(order)]
 
@@ -199,14 +199,15 @@ def remaining(order: Order, found: Changes) -> Order:
     course = order.course
     x = course.values
     if found.drift is not None:
-        left = _beside_line(x)
+        left = beside(course, x - _beside_line(x))
     else:
         bounds = [0, *(p // course.block for p in found.points), len(x)]
-        left = x - np.repeat(np.array(found.levels), np.diff(bounds))
-    variance = max(course.variance - float(np.var(x)) + float(np.var(left)), 1e-300)
-    flat = float(np.ptp(left)) <= 1e-9 * float(np.ptp(x))
-    again = None if flat else order_of(Course(left, course.block, variance))
-    return again or replace(order, memory=0.0, remembers=False, tau=1.0)
+        left = beside(course, np.repeat(np.array(found.levels), np.diff(bounds)))
+    flat = float(np.ptp(left.values)) <= 1e-9 * float(np.ptp(x))
+    again = None if flat else order_of(left)
+    return again or replace(
+        order, remembers=False, alternates=False, recurs=False, spreads=False, tau=1.0
+    )
 
 
 def _draw_in(values: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,11 +26,19 @@ class Course:
         Values in a block. The incomplete last block is left out.
     variance : float
         Of single values, drawn in likewise.
+    stretch : array, shape (k,)
+        Consecutive single values: the series itself up to 8192 values, otherwise its middle. Short
+        periods are seen in them that means of blocks hide.
+    spaced : array, shape (k,)
+        Single values evenly spaced over the whole series, all of them up to 8192 values. Changes
+        of spread are seen in them that means of blocks hide.
     """
 
     values: FloatArray
     block: int
     variance: float
+    stretch: FloatArray
+    spaced: FloatArray
 
 
 def course_of(values: FloatArray) -> Course:
@@ -38,13 +46,44 @@ def course_of(values: FloatArray) -> Course:
     n = len(values)
     if n <= MOST:
         x = np.asarray(values, dtype=float)
-        return Course(x, 1, float(np.var(x)) if n else 0.0)
+        return Course(x, 1, float(np.var(x)) if n else 0.0, x, x)
     some = sample(values)
     low, high = fences(some)
     block = -(-n // _BLOCKS)
     starts = range(0, n - block + 1, block)
     means = [float(np.clip(values[i : i + block], low, high).mean()) for i in starts]
-    return Course(np.array(means), block, float(np.var(np.clip(some, low, high))))
+    stretch = np.asarray(values[_middle(n) : _middle(n) + MOST], dtype=float)
+    return Course(np.array(means), block, float(np.var(np.clip(some, low, high))), stretch, some)
+
+
+def beside(course: Course, fitted: FloatArray) -> Course:
+    """Take a fitted course out of one.
+
+    Parameters
+    ----------
+    course : Course
+    fitted : array, shape (m,)
+        Level or line at each value of the course.
+    """
+    left = course.values - fitted
+    if course.block == 1:
+        return replace(course, values=left, variance=float(np.var(left)), stretch=left, spaced=left)
+    before, after = float(np.var(course.values)), float(np.var(left))
+    last, n = len(fitted) - 1, len(fitted) * course.block
+    in_stretch = (_middle(n) + np.arange(len(course.stretch))) // course.block
+    in_spaced = np.arange(len(course.spaced)) * len(fitted) // len(course.spaced)
+    return replace(
+        course,
+        values=left,
+        variance=max(course.variance - before + after, 1e-300),
+        stretch=course.stretch - fitted[np.minimum(in_stretch, last)],
+        spaced=course.spaced - fitted[np.minimum(in_spaced, last)],
+    )
+
+
+def _middle(n: int) -> int:
+    """Index at which the middle stretch of a long series begins."""
+    return max(0, (n - MOST) // 2)
 
 
 def sample(values: FloatArray, most: int = MOST) -> FloatArray:

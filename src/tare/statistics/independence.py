@@ -1,4 +1,4 @@
-"""Do trials remember each other? How many independent ones they are worth."""
+"""Are trials independent of each other? How many independent ones they are worth."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description
+from tare.statistics.copies import Copy, copied
 from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
-from tare.statistics.order import Order, normal_scores, order_of
+from tare.statistics.order import Kind, Order, normal_scores, order_of
 from tare.statistics.statistic import FloatArray, Statistic
-
-#: Dependence time from which trials are said to remember each other.
-MOST_TAU = 1.5
+from tare.statistics.telling import percent
 
 
 @dataclass(frozen=True)
 class Independence:
-    """What neighbouring trials have in common.
+    """What trials have in common with earlier ones.
 
     Attributes
     ----------
@@ -35,8 +34,14 @@ class Independence:
         Dependence time: trials that are worth one independent trial, at least 1.
     effective : float or None
         n / tau: independent trials that these are worth.
+    kind : {"autocorrelation", "alternation", "period"} or None
+        The dependence that is both shown and large enough to matter.
+    period : float or None
+        Trials from one recurrence to the next, where ``kind`` is "period".
+    copy : Copy or None
+        A stretch of values that occurs twice, where ties do not explain it.
     ok : bool or None
-        False where memory is shown *and* tau exceeds 1.5.
+        False where there is such a dependence or a copy; None where nothing can be said.
     sentence : str
         What it means.
     """
@@ -48,12 +53,15 @@ class Independence:
     runs_p: float | None
     tau: float | None
     effective: float | None
+    kind: Kind | None
+    period: float | None
+    copy: Copy | None
     ok: bool | None
     sentence: str
 
 
 def independence(values: FloatArray, order: Order | None = None) -> Independence:
-    """Look for memory in a series.
+    """Look for dependence in a series: autocorrelation of either sign, periods, copies.
 
     Parameters
     ----------
@@ -76,13 +84,15 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
     order = order or order_of(values)
     if order is None:
         why = "All values are equal" if n >= 6 else f"{n} values are too few"
-        sentence = f"{why}: whether trials remember each other cannot be seen."
-        return Independence(None, None, None, 0, None, None, None, None, sentence)
+        sentence = f"{why}: whether trials are independent cannot be seen."
+        nothing = (None,) * 6
+        return Independence(None, None, None, 0, None, *nothing, sentence)
     start = max(0, (n - MOST) // 2)
     x = np.asarray(values[start : start + MOST], dtype=float)
     lags = max(1, min(10, len(x) // 5))
     q, q_p = ljung_box(stats.rankdata(x), lags)
-    ok = not (order.remembers and order.tau > MOST_TAU)
+    kind = order.kind if order.kind != "spread" else None
+    copy = copied(values)
     return Independence(
         lag1=lag1(normal_scores(x)),
         ljung_box=q,
@@ -91,8 +101,11 @@ def independence(values: FloatArray, order: Order | None = None) -> Independence
         runs_p=runs_p(x),
         tau=order.tau,
         effective=n / order.tau,
-        ok=ok,
-        sentence=_sentence(ok, order, n),
+        kind=kind,
+        period=order.period.period if kind == "period" else None,
+        copy=copy,
+        ok=kind is None and copy is None,
+        sentence=_sentence(kind, copy, order, n),
     )
 
 
@@ -118,27 +131,55 @@ def runs_p(values: FloatArray) -> float | None:
     return float(2 * stats.norm.sf(max(0.0, abs(runs - mean) - 0.5) / np.sqrt(variance)))
 
 
-def _sentence(ok: bool, order: Order, n: int) -> str:
-    if not ok:
+def _sentence(kind: Kind | None, copy: Copy | None, order: Order, n: int) -> str:
+    if copy is not None:
+        return f"{copy_told(copy)}: these are fewer than {n} independent trials."
+    if kind == "autocorrelation":
         return (
-            f"Neighbouring trials resemble each other: {n} trials are worth about "
-            f"{n / order.tau:.0f} independent ones (dependence time {order.tau:.1f}), so that "
-            f"intervals which take them for {n} are {np.sqrt(order.tau):.1f} times too narrow."
+            f"Trials are autocorrelated: {n} count as about {n / order.tau:.0f} independent ones "
+            f"(dependence time {order.tau:.1f}), and intervals that ignore it are "
+            f"{np.sqrt(order.tau):.1f} times too narrow."
         )
-    if order.remembers:
+    if kind is not None:
+        return f"{period_told(order)}: trials are not independent."
+    if order.remembers or order.alternates or order.recurs:
         return (
-            f"Neighbouring trials resemble each other a little (dependence time {order.tau:.2f}), "
-            "too little to matter for an interval."
+            f"Trials depend on earlier ones a little (dependence time {order.tau:.2f}), too little "
+            "to matter for an interval."
         )
-    few = ", though so few would show only a strong memory" if n < 50 else ""
-    return f"No trial is seen to remember those before it{few}: each counts as one of {n}."
+    few = ", though so few would show only a strong one" if n < 50 else ""
+    return (
+        f"No autocorrelation, period or copied stretch is shown{few}: each trial counts as one of "
+        f"{n}."
+    )
+
+
+def copy_told(copy: Copy) -> str:
+    """Report a copied stretch: "Trials 16 to 30 are a copy of trials 1 to 15"."""
+    first, second = copy.first + 1, copy.second + 1
+    return (
+        f"Trials {second:,} to {second + copy.length - 1:,} have exactly the values of trials "
+        f"{first:,} to {first + copy.length - 1:,}"
+    )
+
+
+def period_told(order: Order) -> str:
+    """Report an alternation or a period."""
+    if order.kind == "alternation":
+        size = f"{order.neighbours:.2f}".replace("-", "−")
+        return f"High and low trials alternate (correlation of neighbours {size})"
+    period = order.period
+    return (
+        f"Values recur every {period.period:.3g} trials, which explains {percent(period.share)} of "
+        "their variance"
+    )
 
 
 UNIT = Statistic(
     description=Description(
         name="independence",
-        title="Autocorrelation, Ljung–Box on ranks, runs, dependence time",
-        question="Do trials remember each other?",
+        title="Autocorrelation, periods, copies, Ljung–Box on ranks, runs, dependence time",
+        question="Are trials independent of each other?",
         source="Ljung and Box 1978; Wald and Wolfowitz 1940; Geyer 1992",
     ),
     methods=(independence, ljung_box, runs_p),

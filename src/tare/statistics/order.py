@@ -1,39 +1,106 @@
-"""Does the order of the trials tell anything? One joint test of memory, steps and drift.
+"""Does the order of the trials tell anything? One joint test with one error budget.
 
 If trials are exchangeable, every order of their ranks is as likely, whatever their distribution.
-So all three statistics are taken of normal scores, their thresholds are known by simulation for
-every n, and one budget of 5 % holds for all of them together.
+So all statistics are taken of normal scores, their thresholds are known by simulation for every n,
+and one budget of 5 % holds for all of them together: autocorrelation (positive, and negative as
+alternation), periods, a step, a drift, and a spread that changes over time.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
 from tare.registry import Description
 from tare.statistics.course import Course, course_of
-from tare.statistics.dependence import autocorrelation, dependence_time
+from tare.statistics.dependence import autocorrelation, dependence_time, lag1
+from tare.statistics.periodicity import Periodicity, periodicity
 from tare.statistics.statistic import FloatArray, Statistic
-
-BoolArray = NDArray[np.bool_]
 
 #: Trials below which order says nothing.
 FEWEST = 6
-#: Sizes and thresholds: 10,000 to 100,000 shuffles of normal scores at each size; the levels of
-#: memory, step and drift are 2, 2.2 and 1.5 %, together 3 to 4.7 %.
+#: Dependence time of a first-order autoregression of .2, from which on dependence matters …
+MOST_TAU = 1.5
+#: … and its correlation of neighbours; a period matters where it explains as much variance.
+_LEAST_CORRELATION = 0.2
+#: Ratio of the spreads before and after a place from which on their difference matters.
+LEAST_SPREAD_RATIO = 1.5
+#: Sizes and thresholds: 4,000 to 100,000 shuffles of normal scores at each size.
 _SIZES = (6, 8, 10, 12, 15, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 8192)
-_MEMORY = (1.62, 1.83, 1.96, 2.02, 2.09, 2.29, 2.38, 2.57, 2.74, 2.83, 2.93, 2.99, 3.02, 3.07, 3.1)
-_STEP = (1.89, 2.2, 2.44, 2.49, 2.66, 2.79, 2.94, 3.05, 3.23, 3.32, 3.44, 3.49, 3.55, 3.6, 3.62)
-_DRIFT = (2.05, 2.15, 2.22, 2.26, 2.3, 2.33, 2.38, 2.4, 2.42, *(2.43,) * 6)
-_LEVELS = np.array([0.02, 0.022, 0.015])
+#: Shares of shuffled series that exceed each threshold; any of them, 2.4 to 4.8 %.
+_LEVELS = {
+    "memory": 0.015,
+    "alternation": 0.006,
+    "step": 0.017,
+    "drift": 0.011,
+    "period": 0.004,
+    "spread memory": 0.003,
+    "spread step": 0.003,
+}
+_LIMITS = {
+    "memory": (
+        1.65, 1.9, 2.07, 2.14, 2.19, 2.4, 2.51, 2.73, 2.9, 3.03, 3.11, 3.16, 3.2, 3.26, 3.29,
+    ),
+    "alternation": (
+        1.76, 1.97, 2.07, 2.17, 2.22, 2.25, 2.33, 2.42, 2.47, 2.5, *(2.51,) * 5,
+    ),
+    "step": (
+        1.89, 2.2, 2.45, 2.58, 2.66, 2.8, 2.99, 3.11, 3.28, 3.39, 3.49, 3.58, 3.65, 3.71, 3.74,
+    ),
+    "drift": (
+        2.12, 2.23, 2.29, 2.34, 2.37, 2.44, 2.48, 2.49, 2.51, *(2.54,) * 6,
+    ),
+    "period": (
+        0, 4.56, 6.26, 6.83, 7.61, 9, 9.02, 10, 11, 12.4, 14, 15.4, 15.7, 16.1, 16.4,
+    ),
+    "spread memory": (
+        2.01, 2.36, 2.51, 2.66, 2.78, 3.25, 3.25, 3.42, 3.76, 3.85, 3.95, 4.05, 4.1, 4.18, 4.22,
+    ),
+    "spread step": (
+        2, 2.3, 2.51, 2.73, 2.92, 3.22, 3.33, 3.51, 3.75, 3.86, 3.95, 4.02, 4.08, 4.14, 4.2,
+    ),
+}  # fmt: skip
 #: Where more than this share of the values are equal, or any of so few, what exceeds a threshold is
 #: confirmed by shuffling.
 _MANY_TIES = 0.5
 _FEW = 20
 _SHUFFLES = 499
+
+#: What makes trials depend on each other, or their spread on time.
+Kind = Literal["autocorrelation", "alternation", "period", "spread"]
+
+
+@dataclass(frozen=True)
+class SpreadChange:
+    """How the spread of the values changes over time.
+
+    Attributes
+    ----------
+    memory, step : float
+        Of distances from the median, as those of the values: their autocorrelation, and their
+        clearest step.
+    at : int
+        Index at which the later spread begins, where a step of it is clearest.
+    ratio : float
+        Median distance from the median after it over that before.
+    tau : float
+        Dependence time of the distances.
+    """
+
+    memory: float
+    step: float
+    at: int
+    ratio: float
+    tau: float
+
+    @property
+    def size(self) -> float:
+        """The ratio or its inverse, whichever is at least 1."""
+        return max(self.ratio, 1 / self.ratio if self.ratio > 0 else np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,34 +109,67 @@ class Order:
 
     Attributes
     ----------
-    memory, step, drift : float
+    memory, alternation, step, drift : float
         Statistics in standard deviations of a shuffled series: positive autocorrelation over
-        the lags where it is clearest, difference of level before and after the place where it is
-        clearest, linear trend.
-    remembers, steps, drifts : bool
+        the lags where it is clearest, negative correlation of neighbours, difference of level
+        before and after the place where it is clearest, linear trend.
+    period : Periodicity
+    spread : SpreadChange
+    remembers, alternates, recurs, steps, drifts, spreads : bool
         Whether each exceeds what all but its share of 5 % of shuffled series reach.
     at : int
         Index of the course at which the later level begins, where the step is clearest.
     tau : float
         Dependence time: trials that are worth one independent trial, at least 1.
+    neighbours : float
+        Correlation of neighbouring normal scores.
     course : Course
         The values that were looked at.
     """
 
     memory: float
+    alternation: float
     step: float
     drift: float
+    period: Periodicity
+    spread: SpreadChange
     remembers: bool
+    alternates: bool
+    recurs: bool
     steps: bool
     drifts: bool
+    spreads: bool
     at: int
     tau: float
+    neighbours: float
     course: Course
 
     @property
     def matters(self) -> bool:
         """Whether the order tells anything at all: true of at most 5 % of shuffled series."""
+        return self.moves or self.alternates or self.recurs or self.spreads
+
+    @property
+    def moves(self) -> bool:
+        """Whether the level may have changed: it does where trials are autocorrelated, too."""
         return self.remembers or self.steps or self.drifts
+
+    @property
+    def kind(self) -> Kind | None:
+        """What is both shown and large enough to matter; the first of several."""
+        if self.remembers and self.tau > MOST_TAU:
+            return "autocorrelation"
+        alternates = self.alternates and self.neighbours < -_LEAST_CORRELATION
+        if (
+            self.recurs
+            and self.period.share > (self.neighbours if alternates else _LEAST_CORRELATION) ** 2
+        ):
+            return "period"
+        if alternates:
+            return "alternation"
+        if self.spreads and (self.spread.size > LEAST_SPREAD_RATIO or self.spread.tau > MOST_TAU):
+            return "spread"
+        return None
 
     def beyond(self, tau: float) -> tuple[bool, bool]:
         """Whether a step and a drift are shown even if ``tau`` trials are worth one."""
@@ -77,17 +177,18 @@ class Order:
             return self.steps, self.drifts
         step, drift = (x / tau**0.5 for x in (self.step, self.drift))
         n = len(self.course.values)
-        return step > _threshold(_STEP, n), drift > _threshold(_DRIFT, n)
+        return step > _limit("step", n), drift > _limit("drift", n)
 
 
 def order_of(series: FloatArray | Course) -> Order | None:
-    """Test jointly for memory, a step and a drift.
+    """Test jointly for autocorrelation of either sign, periods, a step, a drift, a changing spread.
 
     Parameters
     ----------
     series : array, shape (n,), or Course
         In order of time; memory maps included. Above 8192 values, means of 4096 blocks are
-        looked at instead, see :mod:`tare.statistics.course`.
+        looked at instead, periods in the 8192 values in the middle, the spread in values evenly
+        spaced: see :mod:`tare.statistics.course`.
 
     Returns
     -------
@@ -112,25 +213,39 @@ def order_of(series: FloatArray | Course) -> Order | None:
     scores = normal_scores(course.values)
     if not scores.any():
         return None
-    found = np.array([_memory(scores), _steps(scores).max(), _drift(scores)])
-    limits = np.array([_threshold(table, n) for table in (_MEMORY, _STEP, _DRIFT)])
-    beyond = found > limits
-    if beyond.any() and _tied(course.values):
-        beyond = _confirmed(scores, found, beyond)
-    tau = dependence_time(scores) if course.block == 1 or beyond[0] else 1.0
+    single = scores if course.block == 1 else normal_scores(course.stretch)
+    distances = np.abs(course.spaced - np.median(course.spaced))
+    spreads = normal_scores(distances)
+    shown = {
+        "memory": _exceeds("memory", memory, scores),
+        "alternation": _exceeds("alternation", alternation, single),
+        "step": _exceeds("step", step, scores),
+        "drift": _exceeds("drift", drift, scores),
+        "period": _exceeds("period", _surprise, single),
+        "spread": _exceeds("spread memory", memory, spreads)
+        or _exceeds("spread step", step, spreads),
+    }
+    tau = dependence_time(scores) if course.block == 1 or shown["memory"] else 1.0
     if course.block > 1:
         tau = max(1.0, tau * course.block * float(np.var(course.values)) / course.variance)
     slow_start = _slow_start(course.values)
     return Order(
-        memory=float(found[0]),
-        step=float(found[1]),
-        drift=float(found[2]),
+        memory=memory(scores),
+        alternation=alternation(single),
+        step=step(scores),
+        drift=drift(scores),
+        period=periodicity(single),
+        spread=_spread_change(distances, spreads),
         # Blocks that average enough values are independent even where their values are not.
-        remembers=bool(beyond[0]) or (course.block > 1 and tau > 1.25),
-        steps=bool(beyond[1]) or slow_start,
-        drifts=bool(beyond[2]),
-        at=2 if slow_start and not beyond[1] else int(_steps(scores).argmax()) + _shortest(n),
+        remembers=shown["memory"] or (course.block > 1 and tau > 1.25),
+        alternates=shown["alternation"],
+        recurs=shown["period"],
+        steps=shown["step"] or slow_start,
+        drifts=shown["drift"],
+        spreads=shown["spread"],
+        at=2 if slow_start and not shown["step"] else int(_steps(scores).argmax()) + _shortest(n),
         tau=tau,
+        neighbours=lag1(single),
         course=course,
     )
 
@@ -140,11 +255,11 @@ def normal_scores(values: FloatArray) -> FloatArray:
     n = len(values)
     scores = special.ndtri((stats.rankdata(values) - 0.5) / n)
     scores -= scores.mean()
-    spread = float(scores.std())
-    return np.asarray(scores / spread) if spread > 1e-9 else np.zeros(n)
+    deviation = float(scores.std())
+    return np.asarray(scores / deviation) if deviation > 1e-9 else np.zeros(n)
 
 
-def _memory(scores: FloatArray) -> float:
+def memory(scores: FloatArray) -> float:
     """Largest standardised sum of the autocorrelations up to lags 1, 2, 4, … n/4."""
     n = len(scores)
     doublings = int(np.log2(max(1, n // 4)))
@@ -152,6 +267,20 @@ def _memory(scores: FloatArray) -> float:
     chance, variance = -(n - lags) / (n * (n - 1)), (n - lags) / n**2
     excess = np.cumsum(autocorrelation(scores)[lags] - chance) / np.sqrt(np.cumsum(variance))
     return float(excess[2 ** np.arange(doublings + 1) - 1].max())
+
+
+def alternation(scores: FloatArray) -> float:
+    """Standardised negative correlation of neighbours.
+
+    Further lags, whose signs alternate with it, add more noise than evidence in short series.
+    """
+    n = len(scores)
+    return float(-(scores[1:] @ scores[:-1] / n + 1 / n) * n / np.sqrt(n - 1))
+
+
+def step(scores: FloatArray) -> float:
+    """Largest standardised difference of the means before and after a place."""
+    return float(_steps(scores).max())
 
 
 def _steps(scores: FloatArray) -> FloatArray:
@@ -175,38 +304,58 @@ def _slow_start(values: FloatArray) -> bool:
     return len(values) >= 20 and min(values[:2]) > np.max(values[2:])
 
 
-def _drift(scores: FloatArray) -> float:
+def drift(scores: FloatArray) -> float:
+    """Standardised linear trend."""
     n = len(scores)
     time = np.arange(n) - (n - 1) / 2
     return float(abs(scores @ time) / np.sqrt(time @ time * n / (n - 1)))
 
 
-def _tied(values: FloatArray) -> bool:
+def _spread_change(distances: FloatArray, scores: FloatArray) -> SpreadChange:
+    at = int(_steps(scores).argmax()) + _shortest(len(scores))
+    before, after = float(np.median(distances[:at])), float(np.median(distances[at:]))
+    ratio = after / before if before > 0 else np.inf if after > 0 else 1.0
+    return SpreadChange(memory(scores), step(scores), at, ratio, dependence_time(scores))
+
+
+def _surprise(scores: FloatArray) -> float:
+    return periodicity(scores).surprise
+
+
+def _exceeds(name: str, statistic: Callable[[FloatArray], float], scores: FloatArray) -> bool:
+    """Whether a statistic exceeds its threshold and, with many ties, what shuffles reach."""
+    found = statistic(scores)
+    if not found > _limit(name, len(scores)):
+        return False
+    return not _tied(scores) or _confirmed(statistic, scores, found, _LEVELS[name])
+
+
+def _tied(scores: FloatArray) -> bool:
     """Whether there are too many ties, or too few values with any, for the thresholds to hold."""
-    n, counts = len(values), np.unique(values, return_counts=True)[1]
+    n, counts = len(scores), np.unique(scores, return_counts=True)[1]
     return bool(counts.max() > _MANY_TIES * n or (n < _FEW and counts.max() > 1))
 
 
-def _confirmed(scores: FloatArray, found: FloatArray, beyond: BoolArray) -> BoolArray:
-    """Keep what shuffles of the same scores exceed no more often than its level."""
-    rng = np.random.default_rng(1)
-    exceeded, most = np.ones(3), _LEVELS * (_SHUFFLES + 1)
+def _confirmed(
+    statistic: Callable[[FloatArray], float], scores: FloatArray, found: float, level: float
+) -> bool:
+    """Whether shuffles of the same scores exceed the statistic no more often than its level."""
+    rng, exceeded = np.random.default_rng(1), 1
     for _ in range(_SHUFFLES):
-        x = rng.permutation(scores)
-        exceeded += np.array([_memory(x), _steps(x).max(), _drift(x)]) >= found - 1e-9
-        if not (beyond & (exceeded <= most)).any():
-            break
-    return np.asarray(beyond & (exceeded <= most))
+        exceeded += statistic(rng.permutation(scores)) >= found - 1e-9
+        if exceeded > level * (_SHUFFLES + 1):
+            return False
+    return True
 
 
-def _threshold(table: tuple[float, ...], n: int) -> float:
-    return float(np.interp(np.log(n), np.log(_SIZES), table))
+def _limit(name: str, n: int) -> float:
+    return float(np.interp(np.log(n), np.log(_SIZES), _LIMITS[name]))
 
 
 UNIT = Statistic(
     description=Description(
         name="order",
-        title="Joint test of memory, steps and drift on normal scores",
+        title="Joint test of autocorrelation, periods, steps, drift and spread on normal scores",
         question="Does the order of the trials tell anything?",
         source="Geyer 1992; Csörgő and Horváth 1997; thresholds by simulation",
     ),

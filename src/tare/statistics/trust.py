@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -11,17 +10,14 @@ import numpy as np
 
 from tare.registry import Description, Parameter
 from tare.statistics.changes import Changes, changes, remaining
-from tare.statistics.independence import MOST_TAU
-from tare.statistics.order import FEWEST, order_of
+from tare.statistics.copies import Copy, copied
+from tare.statistics.independence import copy_told, period_told
+from tare.statistics.mixed_units import MixedUnits, mixed_units
+from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.telling import chosen, percent
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
-
-#: Between values in two units: the factor that at least is there, and the gap without any value.
-_LEAST_SCALE, _LEAST_GAP = 900, 100
-#: Values, evenly taken, that units are looked for in.
-_MOST_SORTED = 100_000
 
 
 class Defect(Protocol):
@@ -63,9 +59,11 @@ def trust(
 ) -> Trust:
     """Judge one series.
 
-    REJECT: fewer than 6 trials, corrupt values, mixed units (also where only the size of the values
-    shows them). DOUBT: a dependence time above 1.5, a drift or a change of level larger than the
-    target, values that are not known to be trials. Shape, modes and outliers never lower a verdict.
+    REJECT: fewer than 6 trials, corrupt values, mixed units (also where only the size of the
+    values shows them). DOUBT: autocorrelation (a dependence time above 1.5, or neighbours that
+    alternate), periods, copied stretches, a drift or a change of level larger than the target, a
+    spread that changes, a factor that may be one of units, values that are not known to be trials.
+    Shape, modes and outliers never lower a verdict.
 
     Parameters
     ----------
@@ -84,13 +82,15 @@ def trust(
 
     Notes
     -----
-    One error budget holds for dependence, drift and changes together: at most 5 % of series of
+    One error budget holds for all that looks at the order of the values: at most 5 % of series of
     independent values, whatever their distribution, get anything but TRUST.
 
     Found in 90 % or more by simulation, where larger than the target (SD is that of single trials):
     at n = 20 a drift of 3.5 SD, a step of 2.5 SD, a warm-up of the first 20 % of 3 SD or of the
     first 10 % of 5 SD; at n = 100 a drift of 1.5 SD, a step of 1 SD, a warm-up of 1.5 SD, AR(.5);
-    at n = 1000 AR(.3). Not at n = 20: dependence (AR(.5) 40 %, AR(.8) 81 %).
+    at n = 1000 AR(.3). From n = 30 on, in 95 % or more: AR(−.8), pulses and waves of clear height
+    and at least four periods, copied stretches, a spread that grows by a factor of 20. Not at
+    n = 20: weak dependence (AR(.5) 40 %, AR(.8) 78 %).
     """
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
@@ -105,14 +105,14 @@ def trust(
             f"{n} {'value is' if n == 1 else 'values are'} too few: an interval of the median "
             f"needs {FEWEST}, so measure {FEWEST - n} more at least."
         )
-    if not rejections and (scale := mixed_scale(values)) is not None:
-        rejections.append(
-            f"Some values are {scale:,.0f} times the others and nothing lies between, as if there "
-            "were two units: convert them to one, or audit the two kinds as series of their own."
-        )
+    units = None if rejections else mixed_units(values)
+    if units is not None and units.certain:
+        rejections.append(_units_told(units, "as in two units"))
     if rejections:
         return Trust("REJECT", tuple(rejections))
     doubts, remarks = _look(values, precision)
+    if units is not None:
+        doubts.append(_units_told(units, "which may be two units"))
     if not trials_known:
         doubts.append(
             "Nothing says which execution each value comes from, so that they may be iterations "
@@ -124,31 +124,12 @@ def trust(
     return Trust("TRUST", (), tuple(remarks))
 
 
-def mixed_scale(values: FloatArray) -> float | None:
-    """Find two units in one series: two groups of values a power of 1,000 apart.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-
-    Returns
-    -------
-    float or None
-        The power, where the groups' medians are within 5 % of it and a factor of 100 with no value
-        lies between them; modes that differ by just such a factor are not known in nature.
-    """
-    values = values[:: max(1, len(values) // _MOST_SORTED)]
-    low, high = float(np.min(values)), float(np.max(values))
-    if low <= 0 or high < _LEAST_SCALE * low:
-        return None
-    ordered = np.sort(values)
-    steps = ordered[1:] / ordered[:-1]
-    cut = int(np.argmax(steps)) + 1
-    if steps[cut - 1] < _LEAST_GAP:
-        return None
-    ratio = float(np.median(ordered[cut:]) / np.median(ordered[:cut]))
-    power = 1000.0 ** round(math.log(ratio, 1000))
-    return power if abs(ratio / power - 1) < 0.05 else None
+def _units_told(units: MixedUnits, what: str) -> str:
+    values = "1 value differs" if units.count == 1 else f"{units.count:,} values differ"
+    return (
+        f"{values} from the others by a factor of about {units.factor:,.0f}, with a gap between, "
+        f"{what}: convert them to one unit, or audit the two kinds as two series."
+    )
 
 
 def _rejection(defect: Defect) -> str:
@@ -176,8 +157,10 @@ def _look(values: FloatArray, precision: float) -> tuple[list[str], list[str]]:
     found = changes(values, precision, order)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
-    if left.remembers and left.tau > MOST_TAU:
-        doubts.append(_memory_doubt(left.tau, len(values), bool(doubts)))
+    if (copy := copied(values)) is not None:
+        doubts.append(_copy_doubt(copy))
+    elif left.kind is not None:
+        doubts.append(_order_doubt(left, len(values), bool(doubts)))
     changed = found.drift is not None or found.largest is not None
     return doubts, [found.sentence] if changed and not doubts else []
 
@@ -196,13 +179,39 @@ def _change_doubt(found: Changes, precision: float) -> str:
     )
 
 
-def _memory_doubt(tau: float, n: int, changed: bool) -> str:
-    beside = "Apart from that, trials" if changed else "Trials"
+def _copy_doubt(copy: Copy) -> str:
     return (
-        f"{beside} resemble those before them (dependence time {tau:.1f}, above {MOST_TAU}), so "
-        f"that {n:,} are worth about {n / tau:,.0f} and intervals that do not know of it are "
-        f"{np.sqrt(tau):.1f} times too narrow: rest between trials, or reset what they leave."
+        f"{copy_told(copy)}, which ties do not explain: find out what repeated them, and leave out "
+        "the copies."
     )
+
+
+def _order_doubt(order: Order, n: int, changed: bool) -> str:
+    """Word the dependence or the change of spread that matters most."""
+    beside = "Apart from that, trials" if changed else "Trials"
+    if order.kind == "autocorrelation":
+        return (
+            f"{beside} are autocorrelated (dependence time {order.tau:.1f}, above {MOST_TAU}): "
+            f"{n:,} count as about {n / order.tau:,.0f} independent ones, and intervals that "
+            f"ignore it are {np.sqrt(order.tau):.1f} times too narrow. Rest between trials, or "
+            "reset what they leave."
+        )
+    if order.kind == "spread":
+        return _spread_doubt(order, n)
+    return (
+        f"{period_told(order)}: find what happens as often, since trials taken in step with it "
+        "are biased."
+    )
+
+
+def _spread_doubt(order: Order, n: int) -> str:
+    spread = order.spread
+    at = spread.at * n // len(order.course.spaced) + 1
+    how = f"The spread of the values varies over time (dependence time {spread.tau:.1f})"
+    if spread.size > LEAST_SPREAD_RATIO:
+        way = "more" if spread.ratio > 1 else "less"
+        how = f"From trial {at:,} on the values spread {spread.size:.2g} times {way}"
+    return f"{how}: find out what disturbed some trials and not others, and measure again."
 
 
 UNIT = Statistic(
@@ -221,5 +230,5 @@ UNIT = Statistic(
         ),
         source="thresholds and error budget chosen by simulation",
     ),
-    methods=(trust, mixed_scale),
+    methods=(trust,),
 )

@@ -1,0 +1,110 @@
+"""Do values have two units? Groups that lie as far apart as seconds and milliseconds do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from tare.registry import Description
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Factors between the units of a quantity: SI and binary prefixes, and minutes beside seconds.
+_SI, _BINARY = (tuple(base**k for k in range(1, 5)) for base in (1e3, 1024.0))
+_MINUTE = 60.0
+#: A gap of this share of the factor holds no value. Groups of CoV 20 % leave a fifth.
+_GAP = 1 / 8
+#: Largest spread of the logarithms within groups: beyond it a factor is hardly told from others.
+_MOST_SPREAD = 0.3
+#: How far the logarithm of the groups' ratio may be from that of the factor: so many standard
+#: errors, but at least and at most so much; modes a factor of 100 apart are no minutes.
+_ERRORS, _LEAST_OFF, _MOST_OFF, _MOST_OFF_MINUTE = 3.0, 0.05, 0.5, 0.15
+#: Modes of any ratio are so near to a prefix by chance in one case of twenty.
+_CERTAIN = 0.15
+#: Values of a group from which on its spread is looked at.
+_FEWEST = 3
+#: Values, evenly taken, that units are looked for in.
+_MOST_SORTED = 100_000
+
+
+@dataclass(frozen=True)
+class MixedUnits:
+    """Two groups of values that conversion of one would make one.
+
+    Attributes
+    ----------
+    factor : float
+        Between the units.
+    count : int
+        Values in the smaller group, of those that were looked at.
+    certain : bool
+        Whether it can hardly be anything else: a prefix, and the groups' ratio known so well that
+        modes of some other ratio would be as near in one case of twenty.
+    """
+
+    factor: float
+    count: int
+    certain: bool
+
+
+def mixed_units(values: FloatArray) -> MixedUnits | None:
+    """Find two units in one series by the size of its values.
+
+    Values are parted wherever one is 7.5 times the one below. Two groups with at least half of the
+    values are taken for units if the ratio of their medians is a prefix (a power of 1000 or 1024)
+    or 60, within what their spread leaves open.
+
+    Parameters
+    ----------
+    values : array, shape (n,)
+
+    Returns
+    -------
+    MixedUnits or None
+        None where a value is not positive, or where groups spread by more than 30 %.
+
+    Notes
+    -----
+    Modes a factor of 10 or 100 apart are no units. Simulated rates are in docs/statistics.md.
+    """
+    values = values[:: max(1, len(values) // _MOST_SORTED)]
+    low, high = float(np.min(values)), float(np.max(values))
+    if low <= 0 or high < _GAP * _MINUTE * low:
+        return None
+    logs = np.sort(np.log(values))
+    groups = np.split(logs, np.flatnonzero(np.diff(logs) > math.log(_GAP * _MINUTE)) + 1)
+    found = [m for pair in combinations(groups, 2) if (m := _units(*pair, len(logs))) is not None]
+    return max(found, key=lambda m: (m.certain, m.count), default=None)
+
+
+def _units(lower: FloatArray, upper: FloatArray, n: int) -> MixedUnits | None:
+    """Take two groups of logarithms for two units, if they may be."""
+    sizes = len(lower), len(upper)
+    if sum(sizes) < n / 2:
+        return None
+    ratio = float(np.median(upper) - np.median(lower))
+    factor = min((_MINUTE, *_SI, *_BINARY), key=lambda f: abs(ratio - math.log(f)))
+    # Of a single value its distance from the median of its group says nothing.
+    left = [group - np.median(group) for group in (lower, upper) if len(group) >= _FEWEST]
+    if not left or upper[0] - lower[-1] < math.log(_GAP * factor):
+        return None
+    spread = 1.4826 * float(np.median(np.abs(np.concatenate(left))))
+    error = spread * math.sqrt(math.pi / 2 * (1 / sizes[0] + 1 / sizes[1]))
+    most_off = _MOST_OFF_MINUTE if factor == _MINUTE else _MOST_OFF
+    off = abs(ratio - math.log(factor))
+    if spread > _MOST_SPREAD or off > min(max(_LEAST_OFF, _ERRORS * error), most_off):
+        return None
+    return MixedUnits(factor, min(sizes), factor != _MINUTE and off <= _CERTAIN)
+
+
+UNIT = Statistic(
+    description=Description(
+        name="mixed_units",
+        title="Groups of values a unit apart: 60, powers of 1000 and of 1024",
+        question="Do all values have the same unit?",
+        source="rules chosen by simulation",
+    ),
+    methods=(mixed_units,),
+)

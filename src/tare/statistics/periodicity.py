@@ -1,0 +1,143 @@
+"""Is a series periodic? Values that recur every so many trials, as pulses or as a wave."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from tare.registry import Description
+from tare.statistics.statistic import FloatArray, Statistic
+
+#: Periods that a series must hold: with fewer, a few extremes recur by chance.
+FEWEST_PERIODS = 4
+#: Longest period that pulses are sought at: rarer ones explain less than 4 % of the variance of
+#: normal scores, which is too little to matter.
+_LONGEST = 200
+#: Frequencies between two of the discrete transform, at which a wave would else lose half.
+_OVERSAMPLING = 2
+
+
+@dataclass(frozen=True)
+class Periodicity:
+    """The clearest period of a series.
+
+    Attributes
+    ----------
+    surprise : float
+        −ln p of its pattern, as if that were the only one tried; 0 where the series is too short.
+    period : float
+        Trials from one recurrence to the next, at least 2.
+    share : float
+        Of the variance of the scores that the pattern explains, 0 to 1.
+    """
+
+    surprise: float
+    period: float
+    share: float
+
+
+def periodicity(scores: FloatArray) -> Periodicity:
+    """Find the clearest period from two trials to a quarter of the series.
+
+    At each period two patterns are correlated with the scores: one phase unlike the others
+    (pulses, at whole periods) and a wave of any phase. If trials are exchangeable, the square of
+    such a correlation is beta-distributed: exactly for normal values, nearly for normal scores.
+    That the highest or lowest values fall on one phase without exception has an exact probability.
+
+    Parameters
+    ----------
+    scores : array, shape (n,)
+        Normal scores in order of time: mean 0, variance 1.
+
+    Returns
+    -------
+    Periodicity
+        The surprise of the clearest of many patterns; :mod:`tare.statistics.order` knows what
+        shuffled series reach.
+
+    References
+    ----------
+    Fisher, Tests of significance in harmonic analysis, Proc. R. Soc. A 125, 1929.
+    """
+    if len(scores) < 2 * FEWEST_PERIODS:
+        return Periodicity(0.0, 2.0, 0.0)
+    return max(_pulses(scores), _waves(scores), key=_surprise)
+
+
+def _pulses(scores: FloatArray) -> Periodicity:
+    """Correlate with one phase that is higher or lower than all others."""
+    n, ordered = len(scores), np.sort(scores)
+    most = _only_most(ordered)
+    best = perfect = (0.0, 2, 0.0)
+    for period in range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1):
+        sums, sizes = np.abs(_phase_sums(scores, period)), _phase_sizes(n, period)
+        shares = sums**2 / (sizes * (n - sizes))
+        at = int(shares.argmax())
+        size, share = int(sizes[at]), float(shares[at])
+        best = max(best, (share, period, share))
+        if sums[at] >= most[size - 1]:
+            perfect = max(perfect, (_log_choose(n, size) - math.log(2), period, share))
+    share = min(best[0], 1 - 1e-12)
+    p = 2 * float(special.stdtr(n - 2, -math.sqrt(share * (n - 2) / (1 - share))))
+    surprise, period, share = max((-math.log(max(p, 1e-300)), *best[1:]), perfect)
+    return Periodicity(surprise, float(period), share)
+
+
+def _only_most(ordered: FloatArray) -> FloatArray:
+    """Largest sum of k values up or down; infinite where ties let several sets of k reach it."""
+    apart = np.append(np.diff(ordered) > 0, True)
+    sums = [
+        np.where(alone, np.cumsum(values), np.inf)
+        for values, alone in (
+            (ordered[::-1], np.append(apart[-2::-1], True)),
+            (-ordered, apart),
+        )
+    ]
+    return np.maximum(*sums) - 1e-9
+
+
+def _phase_sums(scores: FloatArray, period: int) -> FloatArray:
+    whole = len(scores) // period * period
+    sums = scores[:whole].reshape(-1, period).sum(axis=0)
+    sums[: len(scores) - whole] += scores[whole:]
+    return np.asarray(sums)
+
+
+def _phase_sizes(n: int, period: int) -> NDArray[np.int64]:
+    return n // period + (np.arange(period) < n % period)
+
+
+def _log_choose(n: int, k: int) -> float:
+    return float(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1))
+
+
+def _waves(scores: FloatArray) -> Periodicity:
+    """Correlate with waves of any phase."""
+    n = len(scores)
+    size = _OVERSAMPLING * n
+    power = 2 / n**2 * np.abs(np.fft.rfft(scores, size)) ** 2
+    first = FEWEST_PERIODS * _OVERSAMPLING
+    if size % 2 == 0:
+        power[-1] /= 2  # at two trials a wave has one phase only
+    at = first + int(power[first:].argmax())
+    share = min(float(power[at]), 1 - 1e-12)
+    return Periodicity(-(n - 3) / 2 * math.log1p(-share), size / at, share)
+
+
+def _surprise(found: Periodicity) -> float:
+    return found.surprise
+
+
+UNIT = Statistic(
+    description=Description(
+        name="periodicity",
+        title="Pulses and waves in a series, by correlation at every period",
+        question="Do values recur every so many trials?",
+        source="Fisher 1929; Staelin 1969 (folding)",
+    ),
+    methods=(periodicity,),
+)
