@@ -60,7 +60,11 @@ def told_median(s: SeriesAudit) -> str:
     value = told_quantity(s.median.estimate, s.series.unit)
     half = s.median.half_width
     if half is None:
-        return f"{value} (no interval)"
+        low, high = s.median.low, s.median.high
+        if low is None or high is None:
+            return f"{value} (no interval)"
+        ends = ", ".join(told_quantity(x, s.series.unit) for x in (low, high))
+        return f"{value} [{ends}]"
     return f"{value} ±{percent(half)}" if half >= _LEAST_HALF else f"{value} ±< 0.01 %"
 
 

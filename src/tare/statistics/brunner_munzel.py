@@ -77,7 +77,8 @@ def brunner_munzel_interval(
         return _p(a + shift, b, dependence) < 1 - confidence
 
     least, most = float(b[0] - a[-1]), float(b[-1] - a[0])
-    return middle, edge(refused, middle, least), edge(refused, middle, most)
+    low, high = (edge(refused, middle, end) for end in (least, most))
+    return middle, _nearest(a, b, low), _nearest(a, b, high)
 
 
 def median_difference(first: FloatArray, second: FloatArray) -> float:
@@ -116,6 +117,13 @@ def _p(a: FloatArray, b: FloatArray, dependence: float) -> float:
 def _log_orders(m: int, n: int) -> float:
     """Logarithm of how many ways there are to mix m values with n."""
     return math.lgamma(m + n + 1) - math.lgamma(m + 1) - math.lgamma(n + 1)
+
+
+def _nearest(a: FloatArray, b: FloatArray, shift: float) -> float:
+    """Difference of two values that is nearest to a shift: what a search missed by a little."""
+    above = np.minimum(np.searchsorted(b, a + shift), len(b) - 1)
+    found = np.concatenate([b[above] - a, b[np.maximum(above - 1, 0)] - a])
+    return float(found[np.abs(found - shift).argmin()])
 
 
 def _difference(a: FloatArray, b: FloatArray, rank: int) -> float:

@@ -15,6 +15,7 @@ from tare.statistics.spread_verdict import (
     SpreadVerdict,
     adjust_spreads,
     beyond,
+    clock_slack,
     judge_spread,
     judged,
     two_sided,
@@ -120,7 +121,7 @@ def compare_spreads(
 
 def _replicate(first: FloatArray, second: FloatArray, seed: int) -> Replicates | None:
     """Replicate a pair's log-ratio; None where it has too few blocks, or no spread."""
-    if len(first) < FEWEST_FOR_RANGE or min(_range(first), _range(second)) <= 0:
+    if len(first) < FEWEST_FOR_RANGE or clock_slack(first, second) is None:
         return None
     many = max(first.size, second.size) > _MANY
     resamples = _RESAMPLES_OF_MANY if many else _RESAMPLES
@@ -152,7 +153,8 @@ def _conclude(
     first, second = (float(m) for m in np.exp(np.mean(np.log(ranges), axis=0)))
     p = max(two_sided(logs), beyond(null, math.log(second / first)))
     n = min(len(a) for (a, _), _ in usable)
-    return judged(first, second, logs, p, n, margin, confidence)
+    slack = float(np.mean([clock_slack(a, b) or 0.0 for (a, b), _ in usable]))
+    return judged(first, second, logs, p, n, margin, confidence, slack)
 
 
 UNIT = Statistic(

@@ -12,6 +12,7 @@ from tare.statistics.resampling import range_logs
 from tare.statistics.spread_verdict import (
     SpreadComparison,
     beyond,
+    clock_slack,
     judged,
     two_sided,
     undecided,
@@ -87,7 +88,8 @@ def compare_spread_unpaired(
     """
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
-    if n < FEWEST_FOR_RANGE or min(a, b) <= 0:
+    slack = clock_slack(first, second) if n >= FEWEST_FOR_RANGE else None
+    if slack is None:
         return undecided(a, b, n, margin, confidence)
     logs = _log_ratios(first, second, min(resamples, _RESAMPLES), seed)
     p = two_sided(logs)
@@ -96,7 +98,7 @@ def compare_spread_unpaired(
         p = two_sided(logs)
     if n < _SHUFFLED_BELOW:
         p = max(p, _shuffled_p(first, second, math.log(b / a), seed))
-    return judged(a, b, logs, p, n, margin, confidence)
+    return judged(a, b, logs, p, n, margin, confidence, slack)
 
 
 def _log_ratios(first: FloatArray, second: FloatArray, resamples: int, seed: int) -> FloatArray:

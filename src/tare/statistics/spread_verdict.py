@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 
 from tare.statistics.comparison import detectable_change, further, holm
-from tare.statistics.intervals import FEWEST_FOR_RANGE, percentile_bounds
+from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds
 from tare.statistics.statistic import FloatArray
+from tare.statistics.ticks import tick_of
 
 SpreadVerdict = Literal[
     "less stable", "more stable", "as stable", "less stable by less than the margin",
@@ -112,6 +113,7 @@ def judged(
     n: int,
     margin: float,
     confidence: float,
+    slack: float = 0.0,
 ) -> SpreadComparison:
     """Judge two ranges by resamples of the logarithm of their ratio, as a family of one.
 
@@ -127,8 +129,13 @@ def judged(
         What the resamples are of.
     margin, confidence : float
         As for :func:`tare.statistics.spread.compare_spread`.
+    slack : float
+        By how much the clock leaves the log-ratio open; see :func:`clock_slack`.
     """
     log_low, log_high = percentile_bounds(logs, math.log(second / first), confidence)
+    log_low, log_high = log_low - slack, log_high + slack
+    if log_low <= 0 <= log_high and slack:
+        p = 1.0
     half, low, high = (log_high - log_low) / 2, math.exp(log_low), math.exp(log_high)
     verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
     return SpreadComparison(
@@ -146,6 +153,26 @@ def judged(
         more_pairs=further(n, half, margin) if verdict == "not decided" else None,
         detectable=detectable_change(half, confidence),
     )
+
+
+def clock_slack(first: FloatArray, second: FloatArray) -> float | None:
+    """Tell by how much the log-ratio of two ranges is open, each end being known to one tick.
+
+    Parameters
+    ----------
+    first, second : array
+        Values of both, which one clock timed.
+
+    Returns
+    -------
+    float or None
+        None where a range is no wider than the tick, or the tick is not known.
+    """
+    tick = tick_of(np.concatenate([first.ravel(), second.ravel()]))
+    narrowest = min(float(p10_p90(x.ravel())) for x in (first, second))
+    if tick is None or tick >= narrowest:
+        return None
+    return math.log1p(tick / narrowest) - math.log1p(-tick / narrowest)
 
 
 def undecided(a: float, b: float, n: int, margin: float, confidence: float) -> SpreadComparison:
