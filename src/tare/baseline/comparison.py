@@ -11,7 +11,7 @@ from tare.errors import StoreError
 from tare.findings.cells import Basis
 from tare.findings.judgement import Difference
 from tare.findings.phrasing import counted, percent
-from tare.metrics import ranked
+from tare.metrics import ranked, tick
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 from tare.statistics.statistic import FloatArray
@@ -48,6 +48,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     sessions: list[FloatArray] = [np.array(s.values[source]) for s in stored.sessions]
     values, before = np.array(session.values[source]), np.concatenate(sessions)
     c = compare_with_sessions(sessions, values, margin)
+    of = tick(stored.metric, source)
     return Difference(
         first="the baseline",
         second=new.workload,
@@ -66,7 +67,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
         counted=f"{counted(len(sessions), 'session')} of the baseline, "
         f"{counted(len(values), 'new trial')}",
         level_values=(before, values),
-        medians=(quantile_interval(before), quantile_interval(values)),
+        medians=(quantile_interval(before, tick=of), quantile_interval(values, tick=of)),
         paired=False,
         remedy=_remedy(sessions, values, known=c.low is not None),
     )

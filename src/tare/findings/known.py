@@ -12,7 +12,8 @@ from tare.experiment import Stopping
 from tare.experiment_file.kinds import quantile_name
 from tare.findings.phrasing import metric_name, percent, unit_of
 from tare.statistics.intervals import Interval, p10_and_p90
-from tare.statistics.refusals import Why, unsteady
+from tare.statistics.looks import Target
+from tare.statistics.refusals import Why, clock_words, unsteady
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
 from tare.statistics.watched import watched_interval
@@ -64,6 +65,7 @@ class Known:
             "high": self.interval.high,
             "reached": self.interval.half_width,
             "n": self.interval.n,
+            "tick": self.interval.tick,
             "method": self.interval.method,
             "why": self.why,
             "refusal": self.refusal,
@@ -98,6 +100,8 @@ def know(
     tick = metrics.tick(metric, source)
     found = interval(values, wanted, stopping, by_hand=by_hand, tick=tick)
     why, refusal = unsteady(values, stopping.precision, wanted)
+    if why is None and len(values) >= FEWEST_FOR_QUANTILES:
+        why, refusal = clock_words(values, Target(stopping.precision, wanted, tick=tick))
     return Known(metric, source, wanted, found, why, refusal)
 
 

@@ -99,7 +99,7 @@ def spending(rung: Rung) -> Spending | None:
     hosts = []
     for number, rows in rung.use.groupby("host"):
         host = int(str(number))
-        sent = quantile_interval(rows["sent_bytes"].to_numpy(dtype=float) * 8)
+        sent = quantile_interval(rows["sent_bytes"].to_numpy(dtype=float) * 8, tick=0.0)
         dry = int((rows["times_dry"] > 0).sum())
         hosts.append(HostSpending(host, sent, most.get(host), dry))
     return Spending(rung, tuple(hosts))

@@ -125,7 +125,7 @@ def _mean(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
 
 def middle(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
     """Return the median with its exact interval; None: too few rounds."""
-    interval = quantile_interval(np.array(values, dtype=float))
+    interval = quantile_interval(np.array(values, dtype=float), tick=0.0)
     if interval.low is None or interval.high is None:
         return interval.estimate, None
     return interval.estimate, (interval.low, interval.high)

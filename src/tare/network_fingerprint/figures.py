@@ -32,7 +32,7 @@ def median(values: Sequence[float] | Floats, unit: Unit) -> Figure | None:
     known = known[np.isfinite(known)]
     if not len(known):
         return None
-    found = quantile_interval(known)
+    found = quantile_interval(known, tick=0.0)
     ci = None if found.low is None or found.high is None else (found.low, found.high)
     return Figure(value=found.estimate, ci=ci, unit=unit, n=len(known))
 

@@ -123,7 +123,7 @@ def _line(some: pd.DataFrame, used: dict[_Place, int]) -> Line:
     place = platform, workers, program, metric = _place(first)
     source = str(first["source"])
     by_trial = some.groupby("trial")["error"].mean().to_numpy(dtype=float)
-    interval = quantile_interval(by_trial)
+    interval = quantile_interval(by_trial, tick=0.0)
     every = some["error"].to_numpy(dtype=float)
     part, launch = float(some["part"].median()), float(some["launch"].median())
     promised = bound(metric, source, part, launch)
@@ -169,7 +169,7 @@ def _judge(
     if promised.every:
         wrong = int(sum(not promised.holds(float(e)) for e in every))
         return ("off", f"{wrong} of {len(every)} times not exact") if wrong else ("kept", None)
-    interval = quantile_interval(by_trial)
+    interval = quantile_interval(by_trial, tick=0.0)
     if promised.holds(interval.estimate):
         return "kept", None
     low = float(by_trial.min()) if interval.low is None else interval.low

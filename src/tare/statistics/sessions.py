@@ -95,7 +95,7 @@ def _half_width(
 
 def _error(values: FloatArray) -> float:
     """Estimate the standard error of a log-median; infinite where there are too few trials."""
-    found = quantile_interval(np.log(values))
+    found = quantile_interval(np.log(values), tick=0.0)
     if found.low is None or found.high is None:
         return math.inf if len(values) == 1 or float(np.ptp(values)) > 0 else 0.0
     return (found.high - found.low) / 2 / 1.96
