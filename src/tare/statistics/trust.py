@@ -90,7 +90,7 @@ def trust(
     first 10 % of 5 SD; at n = 100 a drift of 1.5 SD, a step of 1 SD, a warm-up of 1.5 SD, AR(.5);
     at n = 1000 AR(.3). From n = 30 on, in 95 % or more: AR(−.8), pulses and waves of clear height
     and at least four periods, copied stretches, a spread that grows by a factor of 20. Not at
-    n = 20: weak dependence (AR(.5) 40 %, AR(.8) 78 %).
+    n = 20: weak dependence (AR(.5) 39 %, AR(.8) 78 %).
     """
     rejections = [_rejection(d) for d in defects]
     unfit = 0 if len(values) == 0 else _not_finite(values)
