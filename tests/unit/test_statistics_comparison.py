@@ -140,7 +140,9 @@ def test_further_pairs_come_from_the_spread_not_from_the_effect() -> None:
     rng = np.random.default_rng(7)
     noise = 0.05 * rng.standard_normal(20)
     first = np.full(20, 100.0)
-    needed = [compare(first, first * np.exp(noise + e)).more_pairs for e in (0.0, 0.005, 0.01)]
+    needed = [
+        compare(first, first * np.exp(noise + e), tick=0.0).more_pairs for e in (0.0, 0.005, 0.01)
+    ]
     assert None not in needed
     assert len(set(needed)) == 1
 
@@ -152,7 +154,7 @@ def test_the_further_pairs_decide_whatever_the_effect() -> None:
         assert interval is not None
         more = further(60, (interval[1] - interval[0]) / 2, 0.02)
         n = 60 + int(1.5 * more)  # the spread of 60 is itself uncertain
-        c = compare(np.ones(n), np.exp(effect + 0.05 * rng.standard_normal(n)))
+        c = compare(np.ones(n), np.exp(effect + 0.05 * rng.standard_normal(n)), tick=0.0)
         assert c.verdict != "not decided"
 
 
@@ -166,10 +168,13 @@ def test_further_and_detectable_are_consistent_with_the_normal_theory() -> None:
 
 def test_detectable_change_is_detected_with_the_stated_power() -> None:
     rng = np.random.default_rng(9)
-    base = [compare(np.ones(40), np.exp(0.03 * rng.standard_normal(40))) for _ in range(50)]
+    base = [
+        compare(np.ones(40), np.exp(0.03 * rng.standard_normal(40)), tick=0.0) for _ in range(50)
+    ]
     change = float(np.mean([c.detectable or 0 for c in base]))
     found = sum(
-        compare(np.ones(40), (1 + change) * np.exp(0.03 * rng.standard_normal(40))).p < 0.05
+        compare(np.ones(40), (1 + change) * np.exp(0.03 * rng.standard_normal(40)), tick=0.0).p
+        < 0.05
         for _ in range(300)
     )
     assert stats.binom.ppf(0.005, 300, 0.76) <= found <= stats.binom.ppf(0.995, 300, 0.84)

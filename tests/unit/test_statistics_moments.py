@@ -118,7 +118,7 @@ def test_one_trial_has_no_interval() -> None:
 def test_equal_values_say_nothing_of_the_clock() -> None:
     mean, spread = mean_and_sd(np.full(30, 7.0))
     assert (mean.estimate, mean.low, mean.high) == (7.0, None, None)
-    assert "clock" in str(mean.refusal)
+    assert "resolution" in str(mean.refusal)
     assert spread.refusal == "all values are equal"
     assert coverage_like(np.full(30, 7.0)) is None
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tare.statistics.intervals import quantile_interval, range_interval
 from tare.statistics.shift import paired_shift, unpaired_shift
-from tare.statistics.ticks import tick_of
+from tare.statistics.ticks import tick_of, ticks_of
 
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
@@ -69,10 +69,30 @@ def test_the_clock_decides_where_the_spread_is_below_it() -> None:
 
 def test_a_true_difference_below_the_tick_is_neither_equal_nor_ten_percent() -> None:
     rng = np.random.default_rng(3)
-    first, second = np.floor(rng.normal(10.7, 0.05, 50)), np.floor(rng.normal(11.2, 0.05, 50))
+    first, second = np.floor(rng.normal(10.7, 0.3, 50)), np.floor(rng.normal(11.2, 0.3, 50))
     for shift in (paired_shift, unpaired_shift):
         found = shift(first, second, logs=True)
         assert found.low is not None
         assert found.high is not None
         assert found.low <= np.log(11.2 / 10.7) <= found.high
         assert (found.tick, found.different) == (1, False)
+
+
+def test_a_stray_value_is_no_level_and_a_second_level_is_one() -> None:
+    values = np.round(np.random.default_rng(4).normal(10, 0.5, 50))
+    assert tick_of(np.append(values, 10.06)) == 1
+    assert tick_of(np.array([100.3712] * 46 + [101.3712] * 4)) == pytest.approx(1)
+
+
+def test_each_of_two_series_has_its_own_tick() -> None:
+    rng = np.random.default_rng(5)
+    for spread in (0.05, 0.3, 1.0):
+        coarse, fine = np.floor(rng.normal(10.5, spread, 60)), rng.normal(10.5, spread, 60)
+        for shift in (paired_shift, unpaired_shift):
+            found = shift(coarse, fine, logs=True)
+            assert not found.different
+            assert found.low is None or found.high is None or found.low < 0 < found.high
+    # A clock that is seen to be as coarse explains equal values of the other.
+    known = ticks_of(np.full(20, 10.0), np.round(rng.normal(11, 0.5, 20)))
+    assert known == (1, 1)
+    assert ticks_of(np.full(20, 10.0), rng.normal(11, 0.5, 20)) is None

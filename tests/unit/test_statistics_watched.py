@@ -72,4 +72,4 @@ def test_equal_values_are_known_at_once() -> None:
     assert (equal.low, equal.high) == (5.0, 5.0)
     unknown = watched_interval(np.full(12, 5.0))
     assert unknown.low is None
-    assert "clock" in str(unknown.refusal)
+    assert "resolution" in str(unknown.refusal)

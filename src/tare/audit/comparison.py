@@ -13,6 +13,7 @@ from tare.audit.naming import named, varied
 from tare.audit.pairing import Matched, match
 from tare.audit.question import Question, Tell, silent
 from tare.audit.series import SeriesAudit, thinned
+from tare.audit.trials import recorded_tick
 from tare.errors import InputError
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
 from tare.statistics.course import sample
@@ -20,7 +21,7 @@ from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spread
 from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
-from tare.statistics.ticks import tick_of
+from tare.statistics.ticks import Tick, ticks_of
 
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000
@@ -255,9 +256,10 @@ def _difference(
     return unpaired_shift(first, second, of, dependence=dependence, tick=tick)
 
 
-def _tick(a: SeriesAudit, b: SeriesAudit) -> float | None:
-    """Tick of the clock that both were timed with, before trials were averaged."""
-    return tick_of(np.concatenate([sample(s.series.values) for s in (a, b)]))
+def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
+    """Find the ticks of both, before trials were averaged; None where one is not known."""
+    known = (recorded_tick(a.series), recorded_tick(b.series))
+    return ticks_of(sample(a.series.values), sample(b.series.values), known) or known
 
 
 def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tare.audit.question import Question
-from tare.audit.trials import Trials, trials_of
+from tare.audit.trials import Trials, recorded_tick, trials_of
 from tare.interop import Series
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
@@ -26,6 +26,8 @@ from tare.statistics.trust import Trust, Verdict, trust
 VERDICTS: tuple[Verdict, ...] = ("TRUST", "DOUBT", "REJECT")
 #: Values beyond which what depends on order, and what is resampled, rests on a part of them.
 MOST = 20_000
+#: Share of the precision that a clock's tick may take for any number of runs to reach it.
+_MOST_OF_ROOM = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,7 @@ class SeriesAudit:
     def clock_too_coarse(self) -> bool:
         """Whether the clock's tick exceeds the precision, which no number of runs then reaches."""
         room = self.repetitions.precision * abs(self.median.estimate)
-        return self.median.tick > 0 and self.median.tick >= room
+        return self.median.tick > 0 and self.median.tick > _MOST_OF_ROOM * room
 
     @property
     def runs_needed(self) -> int | None:
@@ -168,10 +170,14 @@ def dependence_of(checked: Assumptions) -> float:
 
 
 def widened_quantiles(
-    values: FloatArray, qs: Sequence[float], confidence: float, dependence: float
+    values: FloatArray,
+    qs: Sequence[float],
+    confidence: float,
+    dependence: float,
+    tick: float | None = None,
 ) -> list[Interval]:
     """Quantiles with intervals as wide as the values' memory asks; refusals say what it costs."""
-    found = quantiles(values, qs, confidence, math.sqrt(dependence))
+    found = quantiles(values, qs, confidence, math.sqrt(dependence), tick)
     if dependence == 1:
         return found
     n = len(values)
@@ -209,8 +215,9 @@ def audit_series(
     part = thinned(values)
     checked = assumptions(values, question.precision)
     wanted = list(dict.fromkeys((0.5, *question.quantiles)))
-    found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked))
-    mean, sd = moments(values, part, question)
+    tick = recorded_tick(series)
+    found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked), tick)
+    mean, sd = moments(values, part, question, tick)
     return SeriesAudit(
         file=file,
         series=series,
@@ -240,13 +247,15 @@ def _repetitions(part: FloatArray, median: Interval, question: Question) -> Repe
     return found if room > 0 else replace(found, n=None, n_assured=None)
 
 
-def moments(values: FloatArray, part: FloatArray, question: Question) -> tuple[Interval, Interval]:
+def moments(
+    values: FloatArray, part: FloatArray, question: Question, tick: float | None
+) -> tuple[Interval, Interval]:
     """Mean and SD with bootstrap intervals.
 
     Of a long series both are exact; only their intervals are those of a part of it, narrowed as
     the root of the number of values: what is left of other shapes at such sizes is nothing.
     """
-    found = mean_and_sd(part, question.confidence, question.seed)
+    found = mean_and_sd(part, question.confidence, question.seed, tick=tick)
     if len(part) == len(values):
         return found
     step = 1 << 20
@@ -277,6 +286,7 @@ def _trust(trials: Trials, series: Series, question: Question) -> Trust:
         trials_known=trials.known,
         precision=question.precision,
         defects=series.defects,
+        tick=recorded_tick(series) if len(series.values) else None,
     )
 
 

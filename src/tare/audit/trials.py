@@ -8,6 +8,9 @@ import numpy as np
 
 from tare.interop import Series
 from tare.statistics.statistic import FloatArray
+from tare.statistics.ticks import tick_of
+
+_PAGE_BYTES = 4096.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,15 @@ class Trials:
     block: np.ndarray | None
     position: np.ndarray | None
     known: bool
+
+
+def recorded_tick(series: Series) -> float | None:
+    """Find the tick that values were recorded with, before they are averaged to trials.
+
+    What an average smooths is the noise of rounding, not what cutting off takes from every value.
+    Memory comes in pages.
+    """
+    return tick_of(series.values, _PAGE_BYTES if series.unit == "bytes" else None)
 
 
 def trials_of(series: Series) -> Trials:

@@ -66,7 +66,7 @@ def brunner_munzel_interval(
     -------
     (float, float, float) or None
         Median of all differences second − first, and bounds: the shifts that the test does not
-        refuse. None below 6 values on a side.
+        refuse. None below 6 values on a side, and where it refuses none.
     """
     if min(len(first), len(second)) < FEWEST:
         return None
@@ -77,6 +77,10 @@ def brunner_munzel_interval(
         return _p(a + shift, b, dependence) < 1 - confidence
 
     least, most = float(b[0] - a[-1]), float(b[-1] - a[0])
+    if least == most:
+        return middle, middle, middle
+    if not (refused(least) and refused(most)):
+        return None
     low, high = (edge(refused, middle, end) for end in (least, most))
     return middle, _nearest(a, b, low), _nearest(a, b, high)
 

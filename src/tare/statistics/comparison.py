@@ -21,6 +21,7 @@ from tare.statistics.shift import (
     unpaired_shift,
 )
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import Tick
 
 Verdict = Literal[
     "slower", "faster", "same", "slower by less than the margin", "faster by less than the margin",
@@ -63,8 +64,8 @@ class Comparison:
     median_ratio : float
         Ratio of the medians; differs from ``ratio`` where there are separated modes.
     tick : float or None
-        Of the clock, relative to the median of the first; the interval allows for it. None where
-        all values are equal, so that it cannot be seen.
+        Of the coarser clock, relative to the median of the first; the interval allows for it. None
+        where all values of one are equal, so that it cannot be seen.
     """
 
     ratio: float
@@ -160,7 +161,7 @@ def compare(
     confidence: float = 0.95,
     *,
     dependence: float | None = None,
-    tick: float | None = None,
+    tick: Tick = None,
 ) -> Comparison:
     """Compare two cells by the values of their trials in common blocks.
 
@@ -174,10 +175,10 @@ def compare(
         Of the interval.
     dependence : float, optional
         Pairs that are worth one independent pair (:func:`tare.statistics.shift.pair_dependence`),
-        where nobody knows whether a coin flip chose the order within each block. Not decided below
-        ten independent pairs.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+        where nobody knows whether a coin flip chose the order within each block. Below ten
+        independent pairs only what no memory explains is told.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
 
     Returns
     -------
@@ -193,12 +194,13 @@ def compare(
     require_ratios(first, second)
     shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
     found = conclude(first, second, shift, margin, confidence)
-    if shift.low is None and dependence is not None:
-        # Widened as much, the ranks of fewer pairs lie outside of them.
-        widened = _RANKS_NEED * float(padded(np.array(dependence), len(first)))
-        needed = math.ceil(max(FEWEST_INDEPENDENT * dependence, widened))
-        return replace(found, more_pairs=max(1, needed - len(first)))
-    return found
+    if found.verdict != "not decided" or dependence is None:
+        return found
+    # Widened as much, the ranks of fewer pairs lie outside of them.
+    widened = _RANKS_NEED * float(padded(np.array(dependence), len(first)))
+    needed = math.ceil(max(FEWEST_INDEPENDENT * dependence, widened))
+    more = needed - len(first)
+    return found if more <= 0 else replace(found, more_pairs=more)
 
 
 def compare_unpaired(
@@ -207,7 +209,7 @@ def compare_unpaired(
     margin: float = 0.02,
     confidence: float = 0.95,
     dependence: float = 1.0,
-    tick: float | None = None,
+    tick: Tick = None,
 ) -> Comparison:
     """Compare two series that share no blocks, such as those of two files.
 
@@ -244,7 +246,7 @@ def require_ratios(first: FloatArray, second: FloatArray) -> None:
     """Refuse values that have no ratio."""
     if not has_ratio(first, second):
         raise InputError(
-            "a ratio needs values above zero, and some are zero or below",
+            "a ratio needs finite values above zero, and some are not",
             "compare their differences: paired_shift(first, second), or unpaired_shift",
         )
 
@@ -288,7 +290,7 @@ def compare_family(
     pairs: Sequence[tuple[FloatArray, FloatArray]],
     margin: float = 0.02,
     confidence: float = 0.95,
-    tick: float | None = None,
+    tick: Tick = None,
 ) -> list[Comparison]:
     """Compare many pairs of cells that answer one question; Holm holds the error of all.
 

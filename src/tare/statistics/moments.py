@@ -35,7 +35,11 @@ _Counts = NDArray[np.uint8]
 
 
 def mean_and_sd(
-    values: FloatArray, confidence: float = 0.95, seed: int = 1, resamples: int = RESAMPLES
+    values: FloatArray,
+    confidence: float = 0.95,
+    seed: int = 1,
+    resamples: int = RESAMPLES,
+    tick: float | None = None,
 ) -> tuple[Interval, Interval]:
     """Give the intervals of the mean and of the standard deviation by the percentile bootstrap.
 
@@ -54,6 +58,8 @@ def mean_and_sd(
     seed : int
         Of the resamples. Series of the same length see the same ones.
     resamples : int
+    tick : float, optional
+        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
 
     Returns
     -------
@@ -72,11 +78,11 @@ def mean_and_sd(
     values = _finite(values)
     n = len(values)
     if n < FEW or np.ptp(values) == 0:
-        mean = widened(_students_t(values, confidence), values)
+        mean = widened(_students_t(values, confidence), values, tick)
         return mean, _refused_sd(values, confidence)
     if n > _LIMIT:
         mean, sd = _limit(values, confidence)
-        return widened(mean, values), apart(sd, values)
+        return widened(mean, values, tick), apart(sd, values, tick)
     found = []
     estimates = float(np.mean(values)), float(np.std(values, ddof=1))
     for estimate, replicates in zip(
@@ -84,7 +90,7 @@ def mean_and_sd(
     ):
         low, high = percentile_bounds(replicates, estimate, confidence)
         found.append(Interval(estimate, low, high, confidence, "percentile bootstrap", n))
-    return widened(found[0], values), apart(found[1], values)
+    return widened(found[0], values, tick), apart(found[1], values, tick)
 
 
 def bootstrap_moments(

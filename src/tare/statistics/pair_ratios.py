@@ -9,9 +9,11 @@ import numpy as np
 from scipy import optimize, stats
 
 from tare.registry import Description
+from tare.statistics.comparison import require_ratios
 from tare.statistics.inversion import edge
 from tare.statistics.shift import Shift, allow_for_clock
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import Tick
 
 #: Pairs below which no interval is given: what one run in twenty does is then often not seen.
 FEWEST = 60
@@ -35,7 +37,7 @@ def pair_ratio(
     quantile: float | None = None,
     confidence: float = 0.95,
     *,
-    tick: float | None = None,
+    tick: Tick = None,
     seed: int = 1,
 ) -> Shift:
     """Find the ratio of the means, or of a quantile, of two cells with common blocks.
@@ -48,8 +50,8 @@ def pair_ratio(
         Between 0 and 1; the mean by default.
     confidence : float
         Of the interval. It holds for one look at an n that was decided beforehand.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     seed : int
         Of the resamples.
 
@@ -59,8 +61,16 @@ def pair_ratio(
         Of the logarithm of the ratio second / first; without bounds below
         :func:`pairs_needed`, and without a p.
 
+    Raises
+    ------
+    InputError
+        If some values are not positive.
+
     Notes
     -----
+    What hits fewer runs than are seen cannot be seen: of 60 pairs 1 % of slow runs leave out one
+    half of all samples.
+
     Of means the empirical likelihood, since a few slow runs make them skewed; of quantiles the
     percentile bootstrap of whole pairs.
 
@@ -69,6 +79,7 @@ def pair_ratio(
     Owen, Empirical Likelihood, 2001, chapter 2; Efron and Tibshirani, An Introduction to the
     Bootstrap, 1993, chapter 13.
     """
+    require_ratios(first, second)
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
         low, high = None, None

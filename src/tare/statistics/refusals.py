@@ -70,7 +70,7 @@ def clock_words(values: FloatArray, target: Target) -> tuple[Why | None, str | N
     if tick is None:
         return (
             "coarse",
-            f"all {len(values)} values are equal: how coarse the clock is cannot be seen",
+            f"all {len(values)} values are equal, their resolution is unknown",
         )
     if tick <= target.precision * abs(middle):
         return None, None

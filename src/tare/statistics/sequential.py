@@ -23,6 +23,7 @@ from tare.statistics.sequential_boundaries import History, boundary, level, spen
 from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import Tick
 
 #: Pairs at the first look, and by how much the next looks grow.
 FIRST_LOOK = 7
@@ -87,7 +88,7 @@ def compare_sequentially(
     confidence: float = 0.95,
     gate: float | None = None,
     final: bool = False,
-    tick: float | None = None,
+    tick: Tick = None,
 ) -> Sequential:
     """Compare two cells, pair by pair, and say whether the verdict is safe.
 
@@ -105,8 +106,8 @@ def compare_sequentially(
     final : bool
         Whether the pairs end here for a reason that is not their values, such as a budget:
         what is left of the error is then spent at once.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
 
     Returns
     -------
@@ -244,7 +245,7 @@ def _pairs_needed(d: FloatArray, margin: float, confidence: float) -> float:
     return float((2 * z * error_of_one / math.log1p(margin)) ** 2)
 
 
-def _clocked(look: Look, first: FloatArray, second: FloatArray, tick: float | None) -> Look:
+def _clocked(look: Look, first: FloatArray, second: FloatArray, tick: Tick) -> Look:
     """Allow for what the clock could not tell."""
     if not clock_matters(first, second, tick):
         return look
@@ -253,7 +254,7 @@ def _clocked(look: Look, first: FloatArray, second: FloatArray, tick: float | No
     return replace(look, low=low, high=high)
 
 
-def _at_look(first: FloatArray, second: FloatArray, nominal: float, tick: float | None) -> Shift:
+def _at_look(first: FloatArray, second: FloatArray, nominal: float, tick: Tick) -> Shift:
     """Shift of the logs at the level that a look may take; without bounds where none was left."""
     if nominal <= 0:
         shift = paired_shift(first, second, logs=True, tick=tick)
@@ -267,7 +268,7 @@ def _conclude(
     look: Look,
     margin: float,
     confidence: float,
-    tick: float | None,
+    tick: Tick,
 ) -> Comparison:
     """Put the last look's interval where that of a fixed n would stand."""
     shift = _at_look(first, second, look.level, tick)

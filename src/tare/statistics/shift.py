@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
 from tare.registry import Description
 from tare.statistics.brunner_munzel import (
@@ -17,12 +19,14 @@ from tare.statistics.dependence_rows import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval, signed_rank_p
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.ticks import tick_of
+from tare.statistics.ticks import Tick, ticks_of
 
 #: Independent pairs below which pairs that depend on each other decide nothing.
 FEWEST_INDEPENDENT = 10
 #: Pairs whose order says how much neighbours resemble each other.
 _FEWEST_FOR_TIME = 6
+#: Times the SD within n pairs over √n: beyond it AR(.9) brings their mean in 1 %.
+_STRONGEST = 20.5
 #: Share of a value below which a tick is not looked at.
 _NO_MATTER = 1e-6
 
@@ -40,8 +44,8 @@ class Shift:
     p : float
         Two-sided, of there being no shift.
     tick : float or None
-        Of the clock, in the unit of the values; None where all values are equal and it is not
-        known.
+        The larger of the two, in the unit of the values; None where all values of one are equal,
+        and it is not known.
     """
 
     middle: float
@@ -67,7 +71,7 @@ def paired_shift(
     *,
     logs: bool = False,
     dependence: float | None = None,
-    tick: float | None = None,
+    tick: Tick = None,
 ) -> Shift:
     """Find the shift between samples of common blocks.
 
@@ -81,10 +85,10 @@ def paired_shift(
         Whether logarithms are subtracted, for values that have a ratio.
     dependence : float, optional
         Pairs that are worth one independent pair, see :func:`pair_dependence`, where nobody knows
-        whether a coin flip chose the order within each block. No interval below ten independent
-        pairs.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+        whether a coin flip chose the order within each block. Below ten independent pairs only
+        what no memory explains is told: the interval is as wide as AR(.9) asks.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     """
     few = dependence is not None and len(first) < FEWEST_INDEPENDENT * dependence
     widening = 1.0 if dependence is None else float(padded(np.array(dependence), len(first)))
@@ -92,11 +96,27 @@ def paired_shift(
     def measure(a: FloatArray, b: FloatArray) -> Shift:
         d = np.log(b) - np.log(a) if logs else b - a
         bounds = None if few else signed_rank_interval(d, confidence, widening)
-        low, high = bounds or (None, None)
-        p = 1.0 if few else signed_rank_p(d, widening)
-        return Shift(hodges_lehmann(d), low, high, p)
+        if bounds is not None:
+            return Shift(hodges_lehmann(d), *bounds, signed_rank_p(d, widening))
+        if dependence is not None and len(d) >= _FEWEST_FOR_TIME:
+            return _beyond_memory(d, confidence)
+        return Shift(hodges_lehmann(d), None, None, 1.0)
 
     return allow_for_clock(measure, first, second, tick)
+
+
+def _beyond_memory(d: FloatArray, confidence: float) -> Shift:
+    """Shift of pairs too few to estimate their dependence from, were it that of AR(.9).
+
+    The mean in units of the SD within so few pairs has longer tails than Student's t with 5
+    degrees of freedom [99 and 99.9 % of 40,000 series of 8 to 30 pairs are below 20 and 31/√n].
+    """
+    n, mean, sd = len(d), float(d.mean()), float(d.std(ddof=1))
+    unit = _STRONGEST / math.sqrt(n) / float(special.stdtrit(5, 0.975)) * sd
+    half = unit * float(special.stdtrit(5, 0.5 + confidence / 2))
+    p = 2 * float(special.stdtr(5, -abs(mean) / unit)) if unit else float(mean == 0)
+    middle = hodges_lehmann(d)
+    return Shift(middle, min(middle, mean - half), max(middle, mean + half), p)
 
 
 def unpaired_shift(
@@ -106,7 +126,7 @@ def unpaired_shift(
     *,
     logs: bool = False,
     dependence: float = 1.0,
-    tick: float | None = None,
+    tick: Tick = None,
 ) -> Shift:
     """Find the shift between samples without common blocks, whose spread and shape may differ.
 
@@ -131,7 +151,7 @@ def unpaired_shift(
 
 
 def allow_for_clock(
-    measure: Measure, first: FloatArray, second: FloatArray, tick: float | None = None
+    measure: Measure, first: FloatArray, second: FloatArray, tick: Tick = None
 ) -> Shift:
     """Measure two samples that one clock timed, and allow for what it could not tell.
 
@@ -141,8 +161,8 @@ def allow_for_clock(
         How they are measured as recorded.
     first, second : array
         Recorded values.
-    tick : float, optional
-        What is known of the clock's tick; see :func:`tare.statistics.ticks.tick_of`.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
 
     Returns
     -------
@@ -151,14 +171,18 @@ def allow_for_clock(
         all cut off; without bounds where all values are equal and the tick is not known.
     """
     recorded = measure(first, second)
-    tick = tick_of(np.concatenate([first, second]), tick)
-    if tick is None:
+    ticks = ticks_of(first, second, tick)
+    if ticks is None:
         return replace(recorded, low=None, high=None, p=1.0, tick=None)
-    if recorded.low is None or not _matters(tick, first):
-        return replace(recorded, tick=tick)
-    half = tick / 2
-    lowest = measure(first + half, second - half), measure(first + tick, second)
-    highest = measure(first - half, second + half), measure(first, second + tick)
+    if recorded.low is None or not _matter(ticks, first):
+        return replace(recorded, tick=max(ticks))
+    one, two = ticks
+    # Both cut off, both rounded; of two clocks one may cut off while the other rounds.
+    ways = [(one, 0.0, 0.0, two), (one / 2, two / 2, one / 2, two / 2)]
+    if one != two:
+        ways = [(one, two / 2, one / 2, two)]
+    lowest = [measure(first + up, second - down) for up, down, _, _ in ways]
+    highest = [measure(first - down, second + up) for _, _, down, up in ways]
     p = 1.0
     if min(s.middle for s in lowest) > 0:
         p = max(s.p for s in lowest)
@@ -166,10 +190,10 @@ def allow_for_clock(
         p = max(s.p for s in highest)
     return Shift(
         recorded.middle,
-        min(s.low for s in lowest if s.low is not None),
-        max(s.high for s in highest if s.high is not None),
+        min((s.low for s in lowest if s.low is not None), default=None),
+        max((s.high for s in highest if s.high is not None), default=None),
         p,
-        tick,
+        max(ticks),
     )
 
 
@@ -190,14 +214,14 @@ def pair_dependence(first: FloatArray, second: FloatArray) -> float:
     return float(unpadded_times(ranks(d[None]))[0])
 
 
-def clock_matters(first: FloatArray, second: FloatArray, tick: float | None = None) -> bool:
+def clock_matters(first: FloatArray, second: FloatArray, tick: Tick = None) -> bool:
     """Whether the clock is so coarse, or so unknown, that :func:`allow_for_clock` has to."""
-    tick = tick_of(np.concatenate([first, second]), tick)
-    return tick is None or _matters(tick, first)
+    ticks = ticks_of(first, second, tick)
+    return ticks is None or _matter(ticks, first)
 
 
-def _matters(tick: float, values: FloatArray) -> bool:
-    return tick > _NO_MATTER * float(np.median(np.abs(values)))
+def _matter(ticks: tuple[float, float], values: FloatArray) -> bool:
+    return max(ticks) > _NO_MATTER * float(np.median(np.abs(values)))
 
 
 def has_ratio(first: FloatArray, second: FloatArray) -> bool:

@@ -89,7 +89,9 @@ def stationarity(series: FloatArray | Course) -> Stationarity:
         verdict: Stay = "not enough trials" if n < FEWEST else "constant"
         sentence = _SENTENCES[verdict] + "."
         return Stationarity(None, None, None, None, False, verdict, None, sentence)
-    x = (x - x.mean()) / x.std()
+    # Squares of very small and very large values would be none.
+    x = (x - x.mean()) / np.ptp(x)
+    x /= x.std()
     lags = int((n - 1) ** (1 / 3))
     adf = dickey_fuller(x, lags)
     adf_p = float(mackinnonp(adf, regression="c", N=1))

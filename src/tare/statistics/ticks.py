@@ -8,6 +8,9 @@ from tare.registry import Description
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
 
+#: What is known of the ticks of two series: of both, or of each.
+Tick = float | tuple[float | None, float | None] | None
+
 #: Values looked at; longer series are sampled evenly.
 _MOST = 4096
 #: Relative to the largest value: what arithmetic in doubles leaves, and ticks finer than matter.
@@ -16,8 +19,6 @@ _NOISE, _FINEST = 1e-9, 1e-7
 _CROWDED = 2.0
 #: Steps below this share of the middle one are rounding of a tick that is no round number.
 _SAME = 0.05
-#: Share of the values that the smaller of only two levels must have to be no outlier.
-_LEVEL = 0.1
 
 
 def tick_of(values: FloatArray, known: float | None = None) -> float | None:
@@ -26,7 +27,7 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
     Parameters
     ----------
     values : array, shape (n,)
-        In any order; of several series that one clock timed, all together.
+        In any order, as they were recorded: before they were averaged.
     known : float, optional
         What is known of it, in the unit of the values, and is then returned; 0 where nothing was
         rounded, as with counts.
@@ -53,6 +54,37 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
     return min(shortest, max(_common_divisor(levels), _step(levels, counts)))
 
 
+def ticks_of(
+    first: FloatArray, second: FloatArray, known: Tick = None
+) -> tuple[float, float] | None:
+    """Find the ticks of two series that are compared.
+
+    Parameters
+    ----------
+    first, second : array
+    known : float or (float or None, float or None), optional
+        What is known of both, or of each.
+
+    Returns
+    -------
+    (float, float) or None
+        None where one is not known: all of its values are equal, and the other does not show that
+        the clock is as coarse as that.
+    """
+    known_of = known if isinstance(known, tuple) else (known, known)
+    found = [tick_of(x, tick) for x, tick in zip((first, second), known_of, strict=True)]
+    for one, other, values in ((0, 1, second), (1, 0, first)):
+        if found[one] is None and found[other] is not None and _shows(values):
+            found[one] = found[other]
+    a, b = found
+    return None if a is None or b is None else (a, b)
+
+
+def _shows(values: FloatArray) -> bool:
+    """Whether several values stand on each level, as a coarse clock makes them."""
+    return _crowded(*np.unique(sample(values, _MOST), return_counts=True))
+
+
 def _common_divisor(levels: FloatArray) -> float:
     """Largest number of which all are multiples, as far as doubles tell; 0 for a very small one."""
     noise, finest = _NOISE * float(levels[-1]), _FINEST * float(levels[-1])
@@ -70,12 +102,15 @@ def _common_divisor(levels: FloatArray) -> float:
 
 def _step(levels: FloatArray, counts: np.ndarray) -> float:
     """Smallest step between levels that hold several values each; 0 where they do not."""
-    if counts.sum() < _CROWDED * len(levels):
+    if not _crowded(levels, counts):
         return 0.0
-    if len(levels) == 2 and counts.min() < _LEVEL * counts.sum():
-        return 0.0
-    steps = np.diff(levels)
-    return float(steps[steps > _SAME * np.median(steps)].min())
+    # A single value off the others' levels is no level.
+    steps = np.diff(levels[counts > 1])
+    return float(steps[steps > _SAME * np.median(steps)].min()) if len(steps) else 0.0
+
+
+def _crowded(levels: FloatArray, counts: np.ndarray) -> bool:
+    return bool(counts.sum() >= _CROWDED * len(levels))
 
 
 UNIT = Statistic(
@@ -85,5 +120,5 @@ UNIT = Statistic(
         question="How coarse is the clock?",
         source="largest common divisor; smallest step between levels",
     ),
-    methods=(tick_of,),
+    methods=(tick_of, ticks_of),
 )

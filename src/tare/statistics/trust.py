@@ -56,6 +56,7 @@ def trust(
     trials_known: bool,
     precision: float = 0.01,
     defects: Sequence[Defect] = (),
+    tick: float | None = None,
 ) -> Trust:
     """Judge one series.
 
@@ -75,6 +76,8 @@ def trust(
         The target: relative change that matters.
     defects : sequence of Defect
         What was found wrong when the values were read.
+    tick : float, optional
+        What is known of how finely they were recorded; equal values are then no doubt.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def trust(
         rejections.append(_units_told(units, "as in two units"))
     if rejections:
         return Trust("REJECT", tuple(rejections))
-    doubts, remarks = _look(values, precision)
+    doubts, remarks = _look(values, precision, tick)
     if units is not None:
         doubts.append(_units_told(units, "which may be two units"))
     if not trials_known:
@@ -146,13 +149,15 @@ def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
     )
 
 
-def _look(values: FloatArray, precision: float) -> tuple[list[str], list[str]]:
+def _look(values: FloatArray, precision: float, tick: float | None) -> tuple[list[str], list[str]]:
     """Look at the order of the values: what lowers the verdict, what is only to be known."""
     order = order_of(values)
     if order is None:
+        if tick is not None:
+            return [], []
         return [
-            "All values are equal: the clock is coarser than their spread, how coarse cannot be "
-            "seen. Time more work at once, or with a finer clock."
+            "All values are equal, so that their resolution is unknown: time more work at once, or "
+            "with a finer clock."
         ], []
     found = changes(values, precision, order)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
