@@ -113,7 +113,8 @@ def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: 
     runs = f"{wide.runs_needed:,}"
     missed = f"1 of 2 medians is known to ±35 % only: about {runs} runs for ±1 %"
     assert words.missed_told(both.series) == missed
-    assert words.headline(both) == f"These numbers can be trusted, but {missed}."
+    asked = " (±1 % was required: exit code 1)" if required else ""
+    assert words.headline(both) == f"These numbers can be trusted, but {missed}{asked}."
     assert words.told_runs(wide) == f"about {runs}"
     told = as_json(both)
     assert (told["exit_code"], told["precision_required"]) == (code, required)

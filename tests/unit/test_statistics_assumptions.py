@@ -398,3 +398,11 @@ def test_memory_of_long_series_is_as_that_of_short_ones() -> None:
     clean = order_of(steady(100_000))
     assert clean is not None
     assert clean.tau < 1.2
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e200])
+def test_very_small_and_very_large_values_are_values(size: float) -> None:
+    values = np.random.default_rng(1).normal(1, 0.05, 60)
+    assert assumptions(size * values, 0.01).stationarity.verdict == (
+        assumptions(values, 0.01).stationarity.verdict
+    )

@@ -163,8 +163,11 @@ def known_told(some: Sequence[SeriesAudit]) -> str:
     return f"{'median' if len(some) == 1 else 'medians'} known to {_ends(halves)}"
 
 
-def missed_told(some: Sequence[SeriesAudit]) -> str | None:
-    """Report medians that are known less precisely than the target; None if all meet it."""
+def missed_told(some: Sequence[SeriesAudit], *, is_required: bool = False) -> str | None:
+    """Report medians that are known less precisely than the target; None if all meet it.
+
+    ``is_required``: whether somebody asked for it, so that it decides the exit code.
+    """
     missed = [s for s in some if s.reached is False]
     if not missed:
         return None
@@ -183,7 +186,8 @@ def missed_told(some: Sequence[SeriesAudit]) -> str | None:
     if coarse:
         where = f" for {coarse:,} of them" if coarse < len(missed) else ""
         told.append(f"the clock is too coarse for {target}{where}, however many runs")
-    return f"{which} known to {_ends(halves)} only: {'; '.join(told)}"
+    required = f" ({target} was required: exit code 1)" if is_required else ""
+    return f"{which} known to {_ends(halves)} only: {'; '.join(told)}{required}"
 
 
 def _ends(halves: Sequence[float]) -> str:
@@ -203,7 +207,11 @@ _ANSWERS = {
 def headline(audit: Audit) -> str:
     """Answer whether the numbers can be trusted, in one or two sentences."""
     total = len(audit.series)
-    missed = missed_told(audit.series) if audit.verdict == "TRUST" else None
+    missed = (
+        missed_told(audit.series, is_required=audit.question.precision_required)
+        if audit.verdict == "TRUST"
+        else None
+    )
     if missed is not None:
         return f"{_ANSWERS['TRUST']}, but {missed}."
     if total == 1:

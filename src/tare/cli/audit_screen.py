@@ -46,7 +46,11 @@ def show(audit: Audit) -> None:
 def _show_file(audit: Audit, file: FileAudit) -> None:
     some = [s for s in audit.series if s.file == file.path]
     verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
-    missed = words.missed_told(some) if verdict == "TRUST" else None
+    missed = (
+        words.missed_told(some, is_required=audit.question.precision_required)
+        if verdict == "TRUST"
+        else None
+    )
     known = f"{words.known_told(some)}; " if missed is None else ""
     if missed is None:
         output.out.print(f"{verdict:<8}", style=f"bold {_STYLES[verdict]}", end="")

@@ -171,6 +171,8 @@ def compare(
             "--gate-on needs --gate, and commands that are measured side by side",
             "tare compare --gate 3% --gate-on mean 'cmd a' 'cmd b'",
         )
+    if gate_on is not None and trials is not None:
+        _check_enough(gate_on, trials)
     wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
     with standard_input(input) as given_input:
         table: dict[str, Any] = {
@@ -219,6 +221,23 @@ def compare(
             **({} if trials or budget else {"budget": "10 s"}),
         }
         raise typer.Exit(_interleaved(table, execution, wanted))
+
+
+def _check_enough(gate_on: str, trials: int) -> None:
+    """Refuse fewer pairs than what the gate judges needs for an interval."""
+    from tare.experiment_file import kinds
+    from tare.statistics.pair_ratios import pairs_needed
+
+    try:
+        quantile = kinds.quantile_of(kinds.GATE_ON.read(gate_on))
+    except ValueError:
+        return  # the file's own message says what is expected
+    needed = 0 if quantile == 0.5 else pairs_needed(quantile)
+    if trials < needed:
+        raise ExperimentError(
+            f"a gate on {gate_on} needs {needed} pairs at least, and -n asks for {trials}",
+            f"-n {needed}, or more",
+        )
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:

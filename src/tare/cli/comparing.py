@@ -279,6 +279,9 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
         for d in found
         if d.comparison.more_pairs and (wanted.gate is None or d.gate(wanted.gate) == "undecided")
     ]
+    if wanted.gate is not None and found and found[0].gated is not None:
+        # What a mean or a quantile needs is told with the gate; verdicts do not answer it.
+        waiting = []
     if waiting:
         more = sum((d.comparison.more_pairs or 0) * d.seconds for d in waiting)
         if not wanted.out:  # what was measured is not kept, so it begins anew

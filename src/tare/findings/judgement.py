@@ -335,7 +335,7 @@ def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> 
     if more <= 0:
         return None
     time = f", {duration(more * seconds)}" if seconds else ""
-    return f"about {counted(more, 'more pair')} would decide{time} (-n, --budget)"
+    return f"about {counted(more, 'more pair')} would answer the gate{time}"
 
 
 def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:
