@@ -163,8 +163,8 @@ def _parting(found: Calibration, asked: float, delivered: float) -> str:
 def disturbed(lost_share: float) -> str:
     """Say that too much of the CPU time due went to others for a verdict."""
     return (
-        f"Inconclusive: {percent(lost_share)} of the CPU time due did not arrive, because of other "
-        "work or the hypervisor. Measure again when the machine is quiet."
+        f"Inconclusive: {percent(lost_share)} of the CPU time due did not arrive (mean over the "
+        "steps), because others had the CPUs. Measure again when the machine is quiet."
     )
 
 

@@ -18,7 +18,7 @@ from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
 from tare.results import Results
-from tare.statistics.intervals import FEWEST_FOR_RANGE
+from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_and_p90
 from tare.units import scale_for
 
 _GUTTER = 62
@@ -156,7 +156,8 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     spreads = {}
     for (name, _), points in zip(shown.grid.rows, shown.rows, strict=True):
         for platform, some in points.groupby("platform"):
-            low, middle, high = some["value"].quantile([0.1, 0.5, 0.9])
+            low, high = p10_and_p90(some["value"].to_numpy(dtype=float))
+            middle = float(some["value"].median())
             if some["trial"].nunique() >= FEWEST_FOR_RANGE and middle:
                 spreads[f"{name} on {platform}"] = (high - low) / middle
     columns = f"a column for each platform ({listing(platforms)})"
