@@ -141,11 +141,12 @@ def _beside_chance(counts: Counter[str]) -> str:
 
 
 def _verdict(rows: list[dict[str, Any]]) -> Verdict:
-    """Yes where more series warm up than chance explains, no where none does."""
+    """Yes where more series warm up than chance explains, no where none does and all are steady."""
     warming = sum(r["shape"] == "warm-up" for r in rows)
     if _beyond_chance(warming, len(rows)):
         return "yes"
-    return "undecided" if warming else "no"
+    unsteady = sum(r["shape"] == "no steady state" for r in rows)
+    return "undecided" if warming or _beyond_chance(unsteady, len(rows)) else "no"
 
 
 def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
