@@ -13,7 +13,6 @@ from tare.audit.naming import named, varied
 from tare.audit.pairing import Matched, match
 from tare.audit.question import Question, Tell, silent
 from tare.audit.series import SeriesAudit, thinned
-from tare.audit.trials import recorded_tick
 from tare.errors import InputError
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
 from tare.statistics.course import sample
@@ -258,7 +257,7 @@ def _difference(
 
 def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
     """Find the ticks of both, before trials were averaged; None where one is not known."""
-    known = (recorded_tick(a.series), recorded_tick(b.series))
+    known = (a.tick, b.tick)
     return ticks_of(sample(a.series.values), sample(b.series.values), known) or known
 
 

@@ -86,6 +86,11 @@ class SeriesAudit:
         """The median with its interval."""
         return self.quantiles[0][1]
 
+    @cached_property
+    def tick(self) -> float | None:
+        """Of the clock, before values were averaged to trials; None where it is not known."""
+        return recorded_tick(self.series)
+
     @property
     def reached(self) -> bool | None:
         """Whether the median's interval is within the precision; None where there is none."""
@@ -230,7 +235,7 @@ def audit_series(
         coverage=coverage_like(part, question.confidence, question.seed),
         repetitions=_repetitions(part, found[0], question),
         assumptions=checked,
-        trust=_trust(trials, series, question),
+        trust=_trust(trials, series, question, tick),
         used=len(part),
     )
 
@@ -280,13 +285,13 @@ def moments(
     return narrowed(found[0], exact[0]), narrowed(found[1], exact[1])
 
 
-def _trust(trials: Trials, series: Series, question: Question) -> Trust:
+def _trust(trials: Trials, series: Series, question: Question, tick: float | None = None) -> Trust:
     return trust(
         trials.values,
         trials_known=trials.known,
         precision=question.precision,
         defects=series.defects,
-        tick=recorded_tick(series) if len(series.values) else None,
+        tick=tick,
     )
 
 

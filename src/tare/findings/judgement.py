@@ -292,12 +292,13 @@ def _difference(
         comparison = replace(
             comparison, cliffs_delta=apart.cliffs_delta, median_ratio=apart.median_ratio
         )
-    gated = pair_ratio(
-        first, second, quantile_of(asked.stopping.gate_on), level, tick=basis.tick, seed=asked.seed
-    )
     levels = {**pair.levels, pair.factor: pair.level}
     of_first = _cell(results, basis, {**pair.levels, pair.factor: pair.reference})
     of_second = _cell(results, basis, levels)
+    gated = None
+    if asked.stopping.gate_on != "median":
+        judged = quantile_of(asked.stopping.gate_on)
+        gated = pair_ratio(first, second, judged, level, tick=basis.tick, seed=asked.seed)
     others = [f for f in results.varied if f != pair.factor]
     at = at_levels(pair.levels, others) if others else ""
     return Difference(
@@ -319,15 +320,17 @@ def _difference(
         level_values=(of_first.trial_values, of_second.trial_values),
         medians=(of_first.median, of_second.median),
         gate_on=asked.stopping.gate_on,
-        gated=None if asked.stopping.gate_on == "median" else gated,
+        gated=gated,
         means=pair_ratio(first, second, tick=basis.tick),
-        remedy=_more_for_gate(gated, len(first), pair.seconds, asked.stopping),
+        remedy=None
+        if gated is None
+        else _more_for_gate(gated, len(first), pair.seconds, asked.stopping),
     )
 
 
 def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> str | None:
-    """Tell what would decide a gate on the mean or on a quantile; None for one on the median."""
-    if stopping.gate is None or stopping.gate_on == "median":
+    """Tell what would decide a gate on the mean or on a quantile."""
+    if stopping.gate is None:
         return None
     more = pairs_needed(quantile_of(stopping.gate_on)) - n
     if shift.low is not None and shift.high is not None:
