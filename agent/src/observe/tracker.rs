@@ -222,11 +222,13 @@ impl Tracker {
 
     /// A thread is in another state from now on.
     fn goes(&mut self, tid: i32, to: State, time_ns: i64) {
-        let Some((number, from, ns)) = self.threads.go(tid, to, time_ns) else {
+        let Some((number, spent)) = self.threads.go(tid, to, time_ns) else {
             return;
         };
         if let Some(course) = self.courses.get_mut(&number) {
-            course.shares.spend(from, ns);
+            for (state, ns) in spent {
+                course.shares.spend(state, ns);
+            }
             course.shares.count(to);
         }
     }

@@ -119,7 +119,11 @@ fn the_time_of_a_process_goes_where_its_truth_says() {
     let [on, preempted, blocked] = shares(&awake)[0];
     assert_eq!(on + preempted + blocked, awake.get("wall_ns", "perf_cpu"));
     // What the process itself counts begins before its exec and ends after its end.
-    assert!(on >= 59 * MS && on <= launched.get("wall_ns", "around"));
+    let around = launched.get("wall_ns", "around");
+    assert!(
+        on >= 59 * MS && on <= around,
+        "{on} on a CPU, {preempted} preempted, {blocked} blocked, of {around}"
+    );
     agrees(&launched, &awake);
 }
 

@@ -30,6 +30,7 @@ struct Thread {
     course: u64,
     state: State,
     since_ns: i64,
+    begun_ns: i64,
 }
 
 impl Shares {
@@ -61,15 +62,28 @@ impl Threads {
             course,
             state,
             since_ns,
+            begun_ns: since_ns,
         });
     }
 
-    /// A thread goes over to a state; its course, what it was in before, and for how long.
-    pub fn go(&mut self, tid: i32, state: State, time_ns: i64) -> Option<(u64, State, i64)> {
+    /// A thread goes over to a state; its course, and in which states it turns out to have been for
+    /// how long.
+    ///
+    /// That it left one CPU may be read after that it is on another: a virtual CPU that is held up
+    /// between stamping a record and publishing it is late. It was off then, not on, since the one
+    /// and until the other.
+    pub fn go(&mut self, tid: i32, state: State, time_ns: i64) -> Option<(u64, [(State, i64); 2])> {
         let thread = self.0.get_mut(&tid)?;
-        let was = (thread.course, thread.state, time_ns - thread.since_ns);
+        if time_ns < thread.begun_ns {
+            return None;
+        }
+        let ns = time_ns - thread.since_ns;
+        let was = thread.state;
+        if ns < 0 && was == State::Running {
+            return Some((thread.course, [(was, ns), (state, -ns)]));
+        }
         (thread.state, thread.since_ns) = (state, time_ns);
-        Some(was)
+        Some((thread.course, [(was, ns), (state, 0)]))
     }
 
     pub fn end(&mut self, tid: i32, time_ns: i64) -> Option<(u64, State, i64)> {

@@ -166,6 +166,30 @@ fn the_time_of_a_thread_is_divided_without_rest() {
 }
 
 #[test]
+fn a_switch_that_is_read_late_changes_nothing() {
+    let happenings = [
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (20, 9, 9, PREEMPTED),
+        (24, 9, 9, What::SwitchedIn),
+        (100, 9, 9, What::Ended),
+    ];
+    let mut late = happenings;
+    late.swap(2, 3);
+    let in_order = only(&follow(&happenings));
+    assert_eq!(only(&follow(&late)).shares(), in_order.shares());
+    // Of before the exec it says nothing.
+    let before = [
+        (1, 9, 9, marked(7)),
+        (10, 9, 9, exec()),
+        (5, 9, 9, PREEMPTED),
+        (100, 9, 9, What::Ended),
+    ];
+    let shares = only(&follow(&before)).shares().copied();
+    assert_eq!(shares.map(|shares| shares.on_cpu_ns), Some(90));
+}
+
+#[test]
 fn the_time_of_all_descendants_is_in_it() {
     let begun = [
         (1, 9, 9, marked(7)),
