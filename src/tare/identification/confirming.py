@@ -1,8 +1,9 @@
-"""Whether what a rest brought back is what a bucket would have gathered in it."""
+"""Whether what rests brought back is what a bucket would have gathered in them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,24 +12,30 @@ from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.steady import changing
 from tare.identification.telling import span, stamp
-from tare.shaping.rates import format_rate
-from tare.statistics.bucket import Refilling, Stretch, refilling
+from tare.shaping.rates import format_amount, format_rate
+from tare.statistics.bucket import Refilling, refilling
+from tare.statistics.changes import short_dependence
 from tare.statistics.levels import Levels
+from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
 
-#: Relative difference of what was sent from what was predicted that is a match: of one rest, and
-#: of several that agree with each other.
-_MATCH, _MATCH_AMONG = 0.06, 0.1
-#: Standard errors of what was sent by which it may differ beyond that.
-_ERRORS = 3.0
+#: Relative difference, and standard errors, by which what came back may be off what a bucket would
+#: have gathered.
+_MATCH, _ERRORS = 0.06, 3.0
+#: What came back tells something where it may be off by this share at most.
+_SHARP = 0.25
 #: Share of the rests after which a prediction must be matched.
 _MOSTLY = 0.8
-#: Rests of one length that must agree with each other where no rate predicts them.
-_AGREE = 3
-#: Intervals that a predicted burst must last to be seen at all.
-_SEEN = 1.5
-#: Rests within this factor are of one length.
-_ALIKE = 1.2
+#: Rests that differ by this factor are unequal: what does not gather tokens is refuted by them.
+UNEQUAL = 1.5
+#: Rests that must be matched by the low rate where none differs in length, and by any other rate.
+_SEVERAL = 3
+#: Standard errors above which something came back at all.
+_SEEN = 4.0
+#: Share of the distance of the levels by which plateaus may lose height, and standard errors.
+_SLOPE, _CLEAR = 0.1, 4.0
+#: Intervals of which half a plateau has at least so many to say whether it loses height.
+_HALF = 4
 
 
 @dataclass(frozen=True)
@@ -37,26 +44,60 @@ class Verdict:
 
     Attributes
     ----------
-    kind : {"drop", "bucket", "stepped"}
+    kind : str
     reasons : tuple of str
     filling : Refilling or None
         How the bucket fills, where that is identified.
-    held : (float, float) or None
-        Where every rest filled the bucket, so that what comes back is not known: the least and the
-        most that it holds.
+    next_rest_s : float or None
+        The rest that would tell, where it is not known whether it is a bucket.
     """
 
     kind: Shape
     reasons: tuple[str, ...]
     filling: Refilling | None = None
-    held: tuple[float, float] | None = None
+    next_rest_s: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Returns:
+    """What came back after each rest.
+
+    Attributes
+    ----------
+    rest, sent, error : array, shape (n,)
+        Seconds in which nothing was sent; bits that were sent then beyond the low rate, and their
+        standard error.
+    """
+
+    rest: FloatArray
+    sent: FloatArray
+    error: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.rest)
+
+    def allowed(self, predicted: FloatArray, share: float = _MATCH) -> FloatArray:
+        """Return by how much each may be off what is predicted."""
+        return np.asarray(share * predicted + _ERRORS * self.error)
+
+    def match(self, predicted: FloatArray, share: float = _MATCH) -> FloatArray:
+        """Whether each is what is predicted."""
+        return np.asarray(np.abs(self.sent - predicted) <= self.allowed(predicted, share))
 
 
 def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
     """Say whether a fall is a bucket that ran empty."""
-    fell = _fell(seen, spent)
-    if len(seen.starts) == 1 and changing(seen.rate, levels.fall[0]):
+    fell = _fell(spent)
+    if len(seen.starts) == 1 and changing(seen, int(levels.fall[0])):
         return Verdict("stepped", ())
+    if (lost := _lost_height(seen, levels, spent)) is not None:
+        return Verdict(
+            "declining",
+            (
+                f"{fell}, but not in a step: at {lost} rate it loses height all along, as a "
+                "machine does that grows hot. A bucket carries one rate until it is empty.",
+            ),
+        )
     if not spent.refills:
         return _once(seen, levels, spent, fell)
     if spent.hidden:
@@ -69,37 +110,50 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
                 "longer time of sending would show it.",
             ),
         )
-    return _brought_back(seen, spent, fell)
+    return _brought_back(spent, fell)
 
 
-def _brought_back(seen: Observed, spent: Spending, fell: str) -> Verdict:
-    """Judge what rests brought back."""
-    low = float(np.median(spent.low))
-    short = all(one < _SEEN * seen.interval_s for one in spent.bursts_s)
-    if short:
-        return _nothing_back(seen, spent, low, fell)
-    filling = refilling(spent.refills)
-    at_low = [_matches(one.sent, low * one.seconds, one.error, _MATCH) for one in spent.refills]
-    agreed = filling is not None and _agree(spent.refills, filling)
-    if filling is not None and (np.mean(at_low) >= _MOSTLY or agreed):
-        return Verdict("bucket", (_confirmed(spent.refills, filling, low, fell),), filling)
-    held = _always_full(spent, low)
-    if held is not None:
-        return Verdict("bucket", (_full(spent, held, fell),), None, held)
-    return _unexplained(spent, low, fell)
-
-
-def _fell(seen: Observed, spent: Spending) -> str:
+def _fell(spent: Spending) -> str:
     after = stamp(spent.falls_s - spent.begin_s)
-    rates = f"from {format_rate(float(np.median(spent.high)))}"
+    rates = f"from {format_rate(spent.high_bps)}"
     if not spent.hidden:
-        rates += f" to {format_rate(float(np.median(spent.low)))}"
+        rates += f" to {format_rate(spent.low_bps)}"
     return f"After {after} the rate fell {rates}"
+
+
+def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
+    """Return at which of the rates plateaus lose height; None: they do not."""
+    depth = spent.high_bps - spent.low_bps
+    ends = seen.ends
+    for name, pieces in (
+        ("the high", zip(seen.starts, levels.fall, strict=True)),
+        ("the low", zip(np.minimum(levels.fall + 1, ends), ends, strict=True)),
+    ):
+        lost = [
+            (one[: len(one) // 2], one[-(len(one) // 2) :])
+            for one in (seen.rate[int(a) : int(b)] for a, b in pieces)
+            if len(one) >= 2 * _HALF
+        ]
+        if not lost:
+            continue
+        halves = [np.concatenate([half - half.mean() for half in pair]) for pair in lost]
+        beside = np.concatenate(halves)
+        weights = np.array([len(pair[0]) for pair in lost], dtype=float)
+        drops = np.array([pair[0].mean() - pair[1].mean() for pair in lost])
+        height = float(drops @ weights / weights.sum())
+        variance = max(
+            float(beside.var()) * short_dependence(beside), spent.noise * spent.high_bps**2
+        )
+        error = math.sqrt(2 * variance / weights.sum())
+        if height > max(_SLOPE * depth, _CLEAR * error):
+            return name
+    return None
 
 
 def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict:
     """Judge a fall after which no rest was followed by another."""
     last = int(np.flatnonzero(levels.dry)[-1])
+    rest = _half_full(spent)
     if last + 1 < len(levels.dry):
         since = float(seen.trace.start_s[seen.index[seen.starts[last + 1]]])
         up = float(seen.trace.end_s[seen.index[-1]]) - since
@@ -110,6 +164,7 @@ def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict
                 f"After a rest it was back at the high rate, and did not fall again in {span(up)}: "
                 "keep sending until it does.",
             ),
+            next_rest_s=rest,
         )
     return Verdict(
         "drop",
@@ -117,22 +172,212 @@ def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict
             f"{fell}, and did so once: consistent with a bucket, not confirmed. Contention, or a "
             "limit that was changed, would look the same.",
         ),
+        next_rest_s=rest,
     )
 
 
-def _nothing_back(seen: Observed, spent: Spending, low: float, fell: str) -> Verdict:
-    high = float(np.median(spent.high))
-    rest = max((one.seconds for one in spent.refills), default=0.0)
-    burst = low * rest / max(high - low, 1e-9)
-    if burst < 2 * _SEEN * seen.interval_s:
+def _half_full(spent: Spending) -> float | None:
+    """Return a rest that would fill half of it, if it is a bucket."""
+    if spent.first is None or spent.low_bps <= 0:
+        return None
+    held = spent.first.sent - spent.low_bps * spent.first.seconds
+    return max(0.0, 0.5 * held / spent.low_bps) or None
+
+
+def _returns(spent: Spending) -> _Returns:
+    rest = np.array(
+        [
+            max(0.0, one.seconds - one.sent / spent.high_bps) if one.rest_s is None else one.rest_s
+            for one in spent.refills
+        ]
+    )
+    sent = np.array([one.sent for one in spent.refills])
+    seconds = np.array([one.seconds for one in spent.refills])
+    return _Returns(
+        rest, sent - spent.low_bps * (seconds - rest), np.array([r.error for r in spent.refills])
+    )
+
+
+def _brought_back(spent: Spending, fell: str) -> Verdict:
+    """Judge what rests brought back."""
+    back = _returns(spent)
+    if not np.any(back.sent > _SEEN * back.error):
+        return _nothing_back(spent, back, fell)
+    found = _as_bucket(spent, back, fell)
+    if found is not None:
+        return found
+    return _as_boost(spent, back, fell) or _otherwise(spent, back, fell)
+
+
+def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
+    """Return that it is a bucket, or would be if another rest agreed; None: it is none."""
+    filling, closer = refilling(spent.refills), refilling(spent.agreed)
+    if filling is None:
+        return None
+    if filling.capacity is None and closer is not None and closer.capacity is None:
+        filling = closer
+    low = spent.low_bps
+    capacity = math.inf if filling.capacity is None else filling.capacity
+    partly = filling.rate * back.rest < 0.95 * capacity
+    if not partly.any():
+        return None
+    some = _only(back, partly)
+    varied = _varied(some.rest)
+    # Where the low rate is what comes back, nothing was fitted.
+    at_low = float(some.match(low * some.rest).mean()) >= _MOSTLY
+    own = np.minimum(capacity, filling.rate * back.rest)
+    agree = float(back.match(own).mean()) >= _MOSTLY
+    # A match that nothing could have missed confirms nothing.
+    errors = np.array([one.error for one in spent.agreed])[partly] / (low * some.rest)
+    slack = _MATCH + _ERRORS * float(np.median(errors)) / len(some) ** 0.5
+    if slack > _SHARP and agree:
+        rest = 2 * float(back.rest.max())
+        return Verdict(
+            "drop",
+            (
+                f"{fell}, and {_rests(some)} brought back about what a bucket would have gathered, "
+                "too little to be sure of: consistent with a bucket, not confirmed. A longer rest, "
+                f"{span(rest)}, would tell.",
+            ),
+            next_rest_s=rest,
+        )
+    if agree and at_low and (varied or len(some) >= _SEVERAL):
+        return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
+    # A rate that is fitted takes one rest more to be refuted.
+    if agree and varied and len(some) >= _SEVERAL and filling.rate <= (1 + _MATCH) * low:
+        return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
+    if agree and at_low:
+        rest = _another(spent, some)
+        return Verdict(
+            "drop",
+            (
+                f"{fell}, and {_rests(some)} brought back what a bucket refilling at the low rate "
+                f"would have gathered: probably a bucket. A rest of another length, {span(rest)}, "
+                "would confirm it.",
+            ),
+            next_rest_s=rest,
+        )
+    return None
+
+
+def _only(back: _Returns, those: np.ndarray) -> _Returns:
+    return replace(back, rest=back.rest[those], sent=back.sent[those], error=back.error[those])
+
+
+def _varied(rests: FloatArray) -> bool:
+    return len(rests) >= 2 and float(rests.max()) >= UNEQUAL * float(rests.min())
+
+
+def _another(spent: Spending, back: _Returns) -> float:
+    """Return a rest of another length than those that were, which does not fill it."""
+    longest, shortest = float(back.rest.max()), float(back.rest.min())
+    half = _half_full(spent)
+    longer = 2 * UNEQUAL * shortest
+    return longer if half is not None and longer <= 1.6 * half else longest / (2 * UNEQUAL)
+
+
+def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
+    """Return that every burst begins alike, however long it rested; None: they differ."""
+    each = float(np.median(back.sent))
+    if each <= 0 or float(back.match(np.full(len(back), each)).mean()) < _MOSTLY:
+        return None
+    low, shortest = spent.low_bps, float(back.rest.min())
+    held = None
+    if spent.first is not None:
+        held = spent.first.sent - low * spent.first.seconds
+    like_first = held is not None and abs(held - each) <= (
+        _MATCH * each + _ERRORS * math.hypot(float(np.median(back.error)), _error(spent))
+    )
+    faster = each - _ERRORS * float(np.median(back.error)) > (1 + _MATCH) * low * shortest
+    # As much as a bucket that fills at the low rate could not have gathered.
+    if faster and (like_first or _varied(back.rest)):
+        return Verdict(
+            "boost",
+            (
+                f"Every burst begins at {format_rate(spent.high_bps)} and falls to "
+                f"{format_rate(low)} after {format_amount(each)} more than that rate, also after a "
+                f"rest of {span(shortest)}, in which no bucket fills so far: a boost of each "
+                "burst.",
+            ),
+        )
+    rest = 0.5 * min(shortest, each / low)
+    would = f"A rest of {span(rest)} would tell: only a bucket brings back less after it."
+    if len(back) >= 2 and (like_first or _varied(back.rest)):
+        return Verdict(
+            "boost",
+            (
+                f"Every burst begins at {format_rate(spent.high_bps)} and falls to "
+                f"{format_rate(low)} after {format_amount(each)} more than that rate, however long "
+                f"it rested: a boost of each burst, or a bucket that every rest has filled. "
+                f"{would}",
+            ),
+            next_rest_s=rest,
+        )
+    if like_first:
+        return Verdict(
+            "drop",
+            (
+                f"{fell}, and {_rests(back)} brought back as much as there was at first: a bucket "
+                f"that the rest has filled, or a limit that cools down in it. {would}",
+            ),
+            next_rest_s=rest,
+        )
+    return None
+
+
+def _error(spent: Spending) -> float:
+    return 0.0 if spent.first is None else spent.first.error
+
+
+def _otherwise(spent: Spending, back: _Returns, fell: str) -> Verdict:
+    """Judge what fits neither a bucket nor a boost."""
+    low = spent.low_bps
+    shares = back.sent / np.maximum(low * back.rest, 1e-9)
+    no_more = bool(np.all(back.sent <= low * back.rest + back.allowed(low * back.rest)))
+    if no_more and not _varied(back.rest):
+        rest = 0.5 * float(back.rest.min())
+        return Verdict(
+            "drop",
+            (
+                f"{fell}, and {_rests(back)} brought back {percent(float(np.median(shares)))} of "
+                "what a bucket refilling at the low rate would have gathered: consistent with a "
+                "bucket that fills more slowly, or that the rest has filled; not confirmed. A rest "
+                f"of another length, {span(rest)}, would tell.",
+            ),
+            next_rest_s=rest,
+        )
+    told = (
+        f"{fell}, and what came back after rests fits no bucket: {percent(float(shares.min()))} "
+        f"to {percent(float(shares.max()))} of what the low rate would have gathered"
+    )
+    order = np.argsort(back.rest, kind="stable")
+    grows = np.all(np.diff(back.sent[order]) >= -back.allowed(back.sent)[order][1:])
+    if no_more and grows and len(back) >= 2:
+        return Verdict(
+            "hysteresis",
+            (
+                f"{told}. Longer rests bring back more, but not in proportion: as a machine that "
+                "cools down.",
+            ),
+        )
+    return Verdict("contention", (f"{told}: others share the network, or its limit was changed.",))
+
+
+def _nothing_back(spent: Spending, back: _Returns, fell: str) -> Verdict:
+    rest, low, high = float(back.rest.max()), spent.low_bps, spent.high_bps
+    least = 2 * _SEEN * float(back.error.min())
+    if low * rest < least:
+        longer = 2 * least / low
         return Verdict(
             "drop",
             (
                 f"{fell}: consistent with a bucket, not confirmed.",
-                f"What a rest of {span(rest)} would bring back lasts no longer than an interval: "
-                "rest longer, or measure in shorter intervals.",
+                f"What a rest of {span(rest)} would bring back is too little to be seen: rest for "
+                f"{span(longer)}.",
             ),
+            next_rest_s=longer,
         )
+    burst = low * rest / max(high - low, 1e-9)
     return Verdict(
         "stepped",
         (
@@ -143,93 +388,20 @@ def _nothing_back(seen: Observed, spent: Spending, low: float, fell: str) -> Ver
     )
 
 
-def _matches(sent: float, predicted: float, error: float, within: float) -> bool:
-    return abs(sent - predicted) <= within * predicted + _ERRORS * error
+def _rests(back: _Returns) -> str:
+    if len(back) == 1:
+        return f"a rest of {span(float(back.rest[0]))}"
+    return f"{len(back)} rests of {span(float(np.median(back.rest)))}"
 
 
-def _agree(refills: tuple[Stretch, ...], filling: Refilling) -> bool:
-    """Whether rests agree on one rate, and on one capacity, well enough to be a bucket's."""
-    predicted = []
-    for one in refills:
-        grown = filling.rate * one.seconds
-        if filling.capacity is not None and one.rest_s is not None:
-            burst = one.seconds - one.rest_s
-            grown = min(filling.capacity, filling.rate * one.rest_s) + filling.rate * burst
-        predicted.append(_matches(one.sent, grown, one.error, _MATCH_AMONG))
-    rests = [one.rest_s for one in refills if one.rest_s]
-    varied = len(rests) >= 2 and max(rests) >= _ALIKE * min(rests)
-    enough = len(refills) >= _AGREE or (varied and len(refills) >= 2)
-    return enough and float(np.mean(predicted)) >= _MOSTLY
-
-
-def _always_full(spent: Spending, low: float) -> tuple[float, float] | None:
-    """Return the bounds of what a bucket holds that every rest has filled, if that fits."""
-    if spent.first is None:
-        return None
-    rests = [one for one in spent.refills if one.rest_s]
-    start = spent.first.sent - low * spent.first.seconds
-    for one in rests:
-        rest = one.rest_s or 0.0
-        held = one.sent - low * (one.seconds - rest)
-        apart = abs(held - start)
-        allowed = _MATCH * start + _ERRORS * np.hypot(one.error, spent.first.error)
-        if start <= 0 or apart > allowed or held > low * rest:
-            return None
-    if not rests:
-        return None
-    # What comes back is at least what the shortest rest brought, and at most the low rate.
-    shortest = min(rests, key=lambda one: one.rest_s or 0.0)
-    most = spent.first.sent / (1 + spent.first.seconds / (shortest.rest_s or 1.0))
-    return min(start, most), max(start, most)
-
-
-def _confirmed(refills: tuple[Stretch, ...], filling: Refilling, low: float, fell: str) -> str:
-    n = len(refills)
-    rests = f"{n} rests" if n > 1 else f"a rest of {span(refills[0].rest_s or 0.0)}"
-    apart = [abs(one.sent / _grown(one, filling, n, low) - 1) for one in refills]
+def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: str) -> str:
+    shortest, longest = float(back.rest.min()), float(back.rest.max())
+    rests = f"{len(back)} rests of {span(shortest)}"
+    if _varied(back.rest):
+        rests += f" to {span(longest)}"
+    apart = np.abs(back.sent / np.maximum(predicted, 1e-9) - 1)
     off = percent(max(0.001, float(np.median(apart))))
-    by = "refilling at the low rate" if n == 1 else f"refilling at {format_rate(filling.rate)}"
     return (
-        f"{fell}, and after {rests} it was back for as long as a bucket {by} predicts, within "
-        f"{off}{' in the middle' if n > 1 else ''}: a token bucket."
-    )
-
-
-def _grown(one: Stretch, filling: Refilling, n: int, low: float) -> float:
-    """Return what a stretch should have sent; one alone is predicted by the low rate."""
-    rate = low if n == 1 else filling.rate
-    grown = rate * one.seconds
-    if filling.capacity is not None and one.rest_s is not None:
-        grown = min(grown, filling.capacity + rate * (one.seconds - one.rest_s))
-    return grown
-
-
-def _full(spent: Spending, held: tuple[float, float], fell: str) -> str:
-    rest = min(one.rest_s for one in spent.refills if one.rest_s)
-    least = held[0] / rest
-    return (
-        f"{fell}, and after a rest of {span(rest)} as much was sent again before it fell: a token "
-        f"bucket that the rest had filled. Its refill is not identifiable from that: at least "
-        f"{format_rate(least)}, at most the low rate; a shorter rest would show it."
-    )
-
-
-def _unexplained(spent: Spending, low: float, fell: str) -> Verdict:
-    shares = [one.sent / (low * one.seconds) for one in spent.refills]
-    if len(spent.refills) == 1 and shares[0] <= 1 + _MATCH_AMONG:
-        return Verdict(
-            "drop",
-            (
-                f"{fell}, and a rest brought back {percent(shares[0])} of what a bucket refilling "
-                "at the low rate would have gathered: consistent with a bucket that fills more "
-                "slowly, not confirmed. A second rest, half as long, would tell.",
-            ),
-        )
-    return Verdict(
-        "stepped",
-        (
-            f"{fell}, and what came back after rests fits no bucket: {percent(min(shares))} to "
-            f"{percent(max(shares))} of what the low rate would have gathered. Others share the "
-            "network, or its limit was changed.",
-        ),
+        f"{fell}, and after {rests} it was back for as long as a bucket refilling at "
+        f"{format_rate(filling.rate)} predicts, within {off} in the middle: a token bucket."
     )

@@ -6,11 +6,27 @@ from typing import Literal
 
 import msgspec
 
-#: ``drop``: as a bucket that was emptied once, which contention would look like as well;
-#: ``bucket``: emptied, refilled by a rest, and the predicted burst was seen; ``stepped``: up and
-#: down between rates as by contention; ``capped``: one fixed rate from the start, below what the
-#: interface can do; ``interrupted``: outages, and no change of rate.
-Shape = Literal["constant", "noisy", "stepped", "drop", "bucket", "capped", "interrupted"]
+#: ``drop``: it fell, as where a bucket is empty, but nothing tells that from contention yet;
+#: ``bucket``: emptied, and rests of unequal length brought back what it would have gathered;
+#: ``boost``: every burst begins at the high rate, however long it rested; ``declining``: it falls
+#: slowly while it sends, ``hysteresis``: what rests bring back fits no bucket, both as machines that
+#: grow hot; ``drifting``: a slow change; ``stepped``: from one rate to another, once or a few times;
+#: ``contention``: up and down between rates all the time; ``capped``: one fixed rate from the start,
+#: below what the interface can do; ``interrupted``: outages, and no change of rate.
+Shape = Literal[
+    "constant",
+    "noisy",
+    "drifting",
+    "stepped",
+    "contention",
+    "drop",
+    "bucket",
+    "boost",
+    "declining",
+    "hysteresis",
+    "capped",
+    "interrupted",
+]
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +55,8 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     #: At the end of the trace, in the bucket; and the rest after which it is full.
     left_gbit: Estimate | None = None
     full_after_s: Estimate | None = None
+    #: Where it is not known whether it is a bucket: the rest after which sending would tell.
+    next_rest_s: float | None = None
     #: Whole sentences: what speaks for the kind, and why what is None is not known.
     reasons: tuple[str, ...]
     #: Of the trace: intervals, seconds, outages.

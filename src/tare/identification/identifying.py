@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tare.identification import telling
 from tare.identification.confirming import Verdict, judged
-from tare.identification.document import Estimate, Identification
+from tare.identification.document import Estimate, Identification, Shape
 from tare.identification.estimates import estimate, of_level
 from tare.identification.observed import Observed, observe
 from tare.identification.spending import Spending, spending
@@ -43,19 +43,19 @@ def identify(
     gathered in it; one fall alone is a ``drop``, since contention looks the same.
     """
     seen = observe(on_the_wire(trace))
+    document = _Document(trace, seen, key)
     if len(seen.index) < _FEWEST:
-        return _too_short(seen, key)
+        return document.too_short()
     levels = two_levels(np.log(seen.rate), seen.starts)
     if levels is not None and not levels.returns:
         spent = spending(seen, levels)
         verdict = judged(seen, levels, spent)
-        if verdict.kind != "stepped":
-            return _shaped(seen, spent, verdict, key)
         if verdict.reasons:
-            return _document(seen, key, "stepped", (*verdict.reasons, *told_outages(seen)))
+            return document.of_fall(spent, verdict)
     found = steady(seen, interface_bps)
-    high = of_level(seen.rate) if found.one else None
-    return _document(seen, key, found.kind, found.reasons, high=high)
+    whole = seen.plateau(np.ones(len(seen.index), dtype=bool))
+    high = of_level(whole) if found.one else None
+    return document.of(found.kind, found.reasons, high=high)
 
 
 def on_the_wire(trace: Trace) -> Trace:
@@ -63,64 +63,71 @@ def on_the_wire(trace: Trace) -> Trace:
     return trace if trace.wire == 1 else replace(trace, bits=trace.bits * trace.wire, wire=1.0)
 
 
-def _shaped(
-    seen: Observed, spent: Spending, verdict: Verdict, key: Mapping[str, str]
-) -> Identification:
-    """Fill in what a fall says, and what a bucket does."""
-    known = tokens_of(seen, spent, verdict)
-    low, high = spent.falls_between_s
-    fell = spent.first is not None
-    start = spent.begin_s
-    empty = estimate(spent.falls_s - start, max(0.0, low - start), high - start, 1.0)
-    return _document(
-        seen,
-        key,
-        verdict.kind,
-        (*verdict.reasons, *known.reasons, *told_outages(seen)),
-        high=of_level(spent.high),
-        low=None if spent.hidden else of_level(spent.low),
-        empty=empty if fell else None,
-        tokens=known,
-    )
+@dataclass(frozen=True, eq=False)
+class _Document:
+    """Writes what was found of one trace."""
 
+    trace: Trace
+    seen: Observed
+    key: Mapping[str, str]
 
-def _document(
-    seen: Observed,
-    key: Mapping[str, str],
-    kind: str,
-    reasons: tuple[str, ...],
-    *,
-    high: Estimate | None = None,
-    low: Estimate | None = None,
-    empty: Estimate | None = None,
-    tokens: Tokens | None = None,
-) -> Identification:
-    known = tokens or Tokens()
-    return Identification(
-        key=dict(key),
-        kind=kind,  # type: ignore[arg-type]
-        high_gbps=high,
-        low_gbps=low,
-        time_to_empty_s=empty,
-        budget_gbit=known.budget,
-        refill_gbps=known.refill,
-        start_gbit=known.start,
-        capacity_shown=known.capacity_shown,
-        left_gbit=known.left,
-        full_after_s=known.full_after,
-        reasons=reasons,
-        intervals=len(seen.trace),
-        seconds=seen.seconds,
-        outages=len(seen.outages),
-    )
+    def of_fall(self, spent: Spending, verdict: Verdict) -> Identification:
+        """Fill in what a fall says, and what a bucket does."""
+        reasons = (*verdict.reasons, *told_outages(self.seen))
+        if verdict.kind in ("stepped", "contention"):
+            return self.of(verdict.kind, reasons)
+        known = tokens_of(self.seen, spent, verdict)
+        low, high = spent.falls_between_s
+        start = spent.begin_s
+        empty = estimate(spent.falls_s - start, max(0.0, low - start), high - start, 1.0)
+        levels = verdict.kind != "declining"
+        return self.of(
+            verdict.kind,
+            (*verdict.reasons, *known.reasons, *told_outages(self.seen)),
+            high=of_level(spent.high) if levels else None,
+            low=of_level(spent.low) if levels and not spent.hidden else None,
+            empty=empty if levels and spent.first is not None else None,
+            tokens=known,
+            next_rest_s=verdict.next_rest_s,
+        )
 
+    def of(
+        self,
+        kind: Shape,
+        reasons: tuple[str, ...],
+        *,
+        high: Estimate | None = None,
+        low: Estimate | None = None,
+        empty: Estimate | None = None,
+        tokens: Tokens | None = None,
+        next_rest_s: float | None = None,
+    ) -> Identification:
+        known = tokens or Tokens()
+        return Identification(
+            key=dict(self.key),
+            kind=kind,
+            high_gbps=high,
+            low_gbps=low,
+            time_to_empty_s=empty,
+            budget_gbit=known.budget,
+            refill_gbps=known.refill,
+            start_gbit=known.start,
+            capacity_shown=known.capacity_shown,
+            left_gbit=known.left,
+            full_after_s=known.full_after,
+            next_rest_s=next_rest_s,
+            reasons=reasons,
+            intervals=len(self.trace),
+            seconds=self.seen.seconds,
+            outages=len(self.seen.outages),
+        )
 
-def _too_short(seen: Observed, key: Mapping[str, str]) -> Identification:
-    if seen.outages and len(seen.index) == 0:
-        reasons = ("Nothing got through in the whole trace.",)
-        return _document(seen, key, "interrupted", reasons)
-    reason = (
-        f"In {len(seen.index)} intervals something was sent all along; fewer than {_FEWEST} say "
-        f"nothing of what shapes a network ({telling.span(seen.seconds)} in all)."
-    )
-    return _document(seen, key, "noisy", (reason, *told_outages(seen)))
+    def too_short(self) -> Identification:
+        seen = self.seen
+        if seen.outages and len(seen.index) == 0:
+            return self.of("interrupted", ("Nothing got through in the whole trace.",))
+        reason = (
+            f"In {len(seen.index)} intervals something was sent all along; fewer than {_FEWEST} "
+            f"say nothing of what shapes a network ({telling.span(seen.seconds)} in all)."
+        )
+        return self.of("noisy", (reason, *told_outages(seen)))

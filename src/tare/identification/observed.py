@@ -7,14 +7,39 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tare.identification.joining import NOTHING, joined
 from tare.shaping.trace import Floats, Trace
 
-#: Share of the usual rate below which an interval is an outage.
-_OUTAGE = 0.01
-#: Share of the usual time of sending below which an interval says too little of the rate.
-_PARTLY = 0.5
+#: Share of its length, and of the usual length, in which an interval must have been sending: less
+#: says too little of the rate, and that nothing got through is no outage.
+PARTLY = 0.5
 #: Share of an interval by which the next may begin late without a gap.
 _LATE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Plateau:
+    """What was carried at one rate.
+
+    Attributes
+    ----------
+    bits, seconds : array, shape (n,)
+        Of each interval.
+    runs : int
+        In how many pieces they follow each other.
+    """
+
+    bits: Floats
+    seconds: Floats
+    runs: int = 1
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    @property
+    def rates(self) -> Floats:
+        """Bits a second, of each interval."""
+        return np.asarray(self.bits / self.seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +49,7 @@ class Observed:
     Attributes
     ----------
     trace : Trace
+        Intervals joined (:mod:`tare.identification.joining`).
     index : int array, shape (n,)
         Intervals in which data was sent all along, and got through.
     rate : array, shape (n,)
@@ -57,6 +83,12 @@ class Observed:
         """Length of most intervals."""
         return float(np.median(self.trace.on_s[self.index])) if len(self.index) else 0.0
 
+    def plateau(self, those: NDArray[np.bool_]) -> Plateau:
+        """Return what some of the intervals of ``index`` carried."""
+        at = self.index[those]
+        runs = int((np.diff(np.flatnonzero(those)) > 1).sum()) + 1
+        return Plateau(self.trace.bits[at], self.trace.on_s[at], runs)
+
     @property
     def seconds(self) -> float:
         """From the beginning of the trace to its end."""
@@ -65,23 +97,24 @@ class Observed:
 
 def observe(trace: Trace) -> Observed:
     """Take a trace apart."""
+    usual_s = _median(trace.on_s[trace.on_s > 0])
+    trace = joined(trace)
     on = trace.on_s > 0
     rate = trace.rate_bps
     known = on & np.isfinite(rate)
     usual = float(np.quantile(rate[known], 0.9)) if known.any() else 0.0
     if usual <= 0 and known.any():
         usual = float(rate[known].max())
-    through = known & (rate > _OUTAGE * usual)
-    out = known & ~through
-    whole = float(np.median(trace.on_s[through])) if through.any() else 0.0
-    index = np.flatnonzero(through & (trace.on_s >= _PARTLY * whole))
-    gaps = _gaps(trace)
+    through = known & (rate > NOTHING * usual)
+    tells = trace.on_s >= PARTLY * np.maximum(usual_s, trace.end_s - trace.start_s)
+    index = np.flatnonzero(through & tells)
+    gaps = _gaps(trace, usual_s)
     return Observed(
         trace=trace,
         index=index,
         rate=rate[index],
         starts=_starts(trace, index, gaps),
-        outages=_outages(trace, out),
+        outages=_outages(trace, known & ~through & tells),
         # What had been waiting in buffers still goes through while a rest begins.
         sent=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0)),
         squares=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0) ** 2),
@@ -89,13 +122,20 @@ def observe(trace: Trace) -> Observed:
     )
 
 
-def _gaps(trace: Trace) -> Floats:
-    """Seconds between each interval and the one before of which nothing is known."""
+def _median(values: Floats) -> float:
+    return float(np.median(values)) if len(values) else 0.0
+
+
+def _gaps(trace: Trace, usual_s: float) -> Floats:
+    """Seconds between each interval and the one before of which nothing is known.
+
+    A gap that a rest goes over into is a rest: nobody has begun to send.
+    """
     if len(trace) == 0:
         return np.empty(0)
     late = np.append(0.0, trace.start_s[1:] - trace.end_s[:-1])
-    usual = float(np.median(trace.end_s - trace.start_s))
-    return np.where(late > _LATE * usual, late, 0.0)
+    rested = np.append(False, trace.on_s[:-1] == 0)
+    return np.where((late > _LATE * usual_s) & ~rested, late, 0.0)
 
 
 def _starts(trace: Trace, index: NDArray[np.int64], gaps: Floats) -> NDArray[np.int64]:

@@ -15,20 +15,23 @@ from tare.identification.spending import Spending, spending
 from tare.identification.telling import span
 from tare.shaping.rates import format_amount
 from tare.shaping.trace import Trace
+from tare.statistics.bucket import QUANTUM_BITS
 from tare.statistics.levels import two_levels
 
 #: Intervals that a phase of sending lasts at least, and seconds; and its share of what was sent.
 _SOME, _SOME_S, _SHARE = 10, 2.0, 0.1
-#: Intervals at the low rate before it is left.
-_LOW = 12
-#: Intervals that a burst after a rest should last, least and most.
-_BURST, _LONGEST = 20, 400
-#: Share of what the bucket seems to hold that a rest brings back at most.
-_PART = 0.5
-#: By how much each rest is longer than the one before, so that rests tell refill from low rate.
-_LONGER = 1.5
+#: Intervals at the low rate before it is left, and pieces of acknowledgements that they carry.
+_LOW, _PIECES = 12, 100
+#: Intervals that a burst after a rest should last, least and most, and pieces that it carries more.
+_BURST, _LONGEST, _BURST_PIECES = 20, 400, 16
+#: Shares of what the bucket seems to hold that the first rest brings back at most, and any.
+_PART, _MOST_PART = 0.3, 0.75
+#: Factors on the first rest: unequal, so that what gathers no tokens is refuted.
+_FACTORS = (1.0, 2.5, 1.6, 0.7, 2.0, 1.25)
 #: Rests after which another would not help.
 _RESTS = 6
+#: Seconds of sending before which it is not said that there is no bucket.
+_VERDICT_S = 30.0
 
 
 class Next(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +73,7 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
         return _more(seen, sent_s, most_s, "The first seconds say what the rate is.")
     found = identify(trace, {})
     levels = two_levels(np.log(seen.rate), seen.starts)
-    if levels is None or found.kind not in ("drop", "bucket"):
+    if levels is None or levels.returns or found.kind not in _FALLS:
         return _not_fallen(seen, found, sent_s, most_s)
     spent = spending(seen, levels)
     if _resting(trace):
@@ -78,6 +81,10 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
     if spent.empty_s < float(trace.end_s[-1]) - 1e-6:
         return _back(seen, sent_s, most_s)
     return _after_low(seen, spent, found, precision)
+
+
+#: Kinds of falls of which rests tell more.
+_FALLS = ("drop", "bucket", "boost", "hysteresis")
 
 
 def _back(seen: Observed, sent_s: float, most_s: float) -> Next:
@@ -91,11 +98,14 @@ def _after_low(seen: Observed, spent: Spending, found: Identification, precision
     if spent.hidden:
         return _send(seen, "Sending on shows the low rate by itself.")
     rests = len(spent.refills)
-    if len(spent.low) < _LOW or (not rests and _loose(found.low_gbps, precision)):
+    few = len(spent.low) < _LOW or float(spent.low.bits.sum()) < _PIECES * QUANTUM_BITS
+    if few or (not rests and _loose(found.low_gbps, precision)):
         return _send(seen, "A little longer at the low rate makes it known.")
     wanted = (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps)
     if found.kind == "bucket" and not any(_loose(one, precision) for one in wanted):
         return _done("High, low, budget and refill are known as well as was asked.")
+    if found.kind == "boost" and found.next_rest_s is None:
+        return _done("Every burst is fast at first, however long it rested: no bucket.")
     if rests >= _RESTS:
         return _done(f"After {rests} rests, another would say little more.")
     seconds = _rest_s(seen, spent, found, precision)
@@ -110,22 +120,42 @@ def _after_low(seen: Observed, spent: Spending, found: Identification, precision
 
 def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: float) -> float:
     """Return a rest that is long enough to be seen, and too short to fill the bucket."""
-    high, low = float(np.median(spent.high)), float(np.median(spent.low))
-    noise = float(np.std(spent.high)) / high
+    high, low = spent.high_bps, spent.low_bps
+    noise = float(np.std(spent.high.rates)) / high
     count = min(_LONGEST, max(_BURST, math.ceil((2 * noise / precision) ** 2)))
-    seconds = count * seen.interval_s * (high - low) / low
-    seconds *= _LONGER ** len(spent.refills)
-    if found.kind == "drop" and spent.refills:
-        # What came back fits no refill at the low rate: a shorter rest tells a full bucket.
-        seconds = 0.5 * (spent.refills[-1].rest_s or 2 * seconds)
-    first = spent.first
-    if first is not None:
-        seconds = min(seconds, _PART * (first.sent - low * first.seconds) / low)
-    return max(seconds, 3 * seen.interval_s)
+    wanted = max(count * seen.interval_s * (high - low) / low, _BURST_PIECES * QUANTUM_BITS / low)
+    held = math.inf
+    if spent.first is not None:
+        held = max(0.0, spent.first.sent - low * spent.first.seconds) / low
+    first = min(wanted, _PART * held)
+    seconds = min(_FACTORS[len(spent.refills) % len(_FACTORS)] * first, _MOST_PART * held)
+    if found.next_rest_s is not None and spent.refills:
+        seconds = min(found.next_rest_s, _MOST_PART * held)
+    # What waits in buffers goes through first: only then it rests.
+    return max(seconds, 3 * seen.interval_s) + _draining_s(seen)
+
+
+def _draining_s(seen: Observed) -> float:
+    """Return how long something still came through after bursts, at most."""
+    trace = seen.trace
+    longest = lasts = 0.0
+    for on, bits, length in zip(
+        trace.on_s.tolist(),
+        trace.bits.tolist(),
+        (trace.end_s - trace.start_s).tolist(),
+        strict=True,
+    ):
+        lasts = lasts + length if on == 0 and bits > 0 else 0.0
+        longest = max(longest, lasts)
+    return longest
+
+
+#: Kinds that say that no bucket shapes a network.
+_NO_BUCKET = ("stepped", "contention", "declining")
 
 
 def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: float) -> Next:
-    if found.kind == "stepped":
+    if found.kind in _NO_BUCKET and sent_s >= min(_VERDICT_S, most_s):
         return _done("The rate changes in ways that no bucket explains.")
     if sent_s >= most_s:
         total = float(seen.sent[-1])

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
-from tare.identification.observed import Observed
-from tare.statistics.bucket import Stretch
+from tare.identification.estimates import level
+from tare.identification.observed import PARTLY, Observed, Plateau
+from tare.statistics.bucket import QUANTUM_BITS, Stretch
 from tare.statistics.levels import Levels, fall_between
-from tare.statistics.statistic import FloatArray
 
 #: Intervals at the low rate alone, from which on that is known.
 _FEWEST = 3
 #: Share of what was sent in a stretch that may not be known.
 _UNKNOWN = 0.05
+#: Share of the high rate below which the first intervals of bursts are TCP's, which is opening up;
+#: and how many others there must be.
+_OPENING, _SOME = 0.98, 10
 #: Log-likelihood at which it is not clear whether a burst fell: half of chi-squared at 95 %.
 _UNCLEAR = 1.92
 
@@ -26,8 +32,12 @@ class Spending:
 
     Attributes
     ----------
-    high, low : array
-        Rates of the intervals at each level alone; ``low`` is empty where it is never seen alone.
+    high, low : Plateau
+        The intervals at each level alone; ``low`` is empty where it is never seen alone.
+    high_bps, low_bps : float
+        The rates of these; ``low_bps`` is 0 where it is never seen alone.
+    noise : float
+        Of high intervals, as in :class:`tare.identification.estimates.Level`.
     falls_s : float
         When the rate fell first, seconds since the trace began.
     falls_between_s : (float, float)
@@ -38,22 +48,25 @@ class Spending:
         Until it fell first; None where too much of it is not known, or it was low at once.
     refills : tuple of Stretch
         From each time it was low to the next time that it fell, what was sent and passed.
-    bursts_s : tuple of float
-        How long each of them sent before it fell.
+    agreed : tuple of Stretch
+        The same, with errors no larger than rests differ from each other.
     empty_s : float
         The last moment at which the rate was low.
     hidden : bool
         Whether no interval shows the low rate alone.
     """
 
-    high: FloatArray
-    low: FloatArray
+    high: Plateau
+    low: Plateau
+    high_bps: float
+    low_bps: float
+    noise: float
     falls_s: float
     falls_between_s: tuple[float, float]
     begin_s: float
     first: Stretch | None
     refills: tuple[Stretch, ...]
-    bursts_s: tuple[float, ...]
+    agreed: tuple[Stretch, ...]
     empty_s: float
     hidden: bool
 
@@ -63,15 +76,17 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     n = len(seen.index)
     position = np.arange(n)
     fall_of = np.repeat(levels.fall, seen.ends - seen.starts)
-    low = seen.rate[position > fall_of]
-    high = _settled(seen, position < fall_of)
+    low = seen.plateau(position > fall_of)
+    high = seen.plateau(_settled(seen, position < fall_of))
     hidden = len(low) < _FEWEST
-    books = _Books(seen, levels, _middle(high), 0.0 if hidden else _middle(low), hidden)
+    fast = level(high)
+    high_bps, low_bps = fast.value, 0.0 if hidden else level(low).value
+    books = _Books(seen, levels, high_bps, low_bps, hidden, fast.noise)
     dry = np.flatnonzero(levels.dry)
     moments = [books.empties(int(b)) for b in dry]
     ends = [books.over(int(b)) for b in dry]
     begin = float(seen.trace.start_s[seen.index[0]])
-    refills, sending = [], []
+    refills = []
     for k in range(1, len(dry)):
         before, b = int(dry[k - 1]), int(dry[k])
         starts = float(seen.trace.start_s[seen.index[seen.starts[b]]])
@@ -79,17 +94,20 @@ def spending(seen: Observed, levels: Levels) -> Spending:
         stretch = books.stretch(ends[k - 1], moments[k], rest)
         if stretch is not None:
             refills.append(stretch)
-            sending.append(moments[k][0] - starts)
     first = books.stretch((begin, float(seen.sent[seen.index[0]])), moments[0], None)
+    share = _scatter(refills, low_bps)
     return Spending(
         high=high,
-        low=np.empty(0) if hidden else low,
+        low=Plateau(np.empty(0), np.empty(0)) if hidden else low,
+        high_bps=high_bps,
+        noise=fast.noise,
+        low_bps=low_bps,
         falls_s=moments[0][0],
         falls_between_s=books.between(int(dry[0])),
         begin_s=begin,
-        first=first,
+        first=first and _no_worse(first, share),
         refills=tuple(refills),
-        bursts_s=tuple(sending),
+        agreed=tuple(_no_worse(one, share) for one in refills),
         empty_s=ends[-1][0],
         hidden=hidden,
     )
@@ -108,6 +126,8 @@ class _Books:
     high: float
     low: float
     hidden: bool
+    #: Of each interval, as in :class:`tare.identification.estimates.Level`.
+    noise: float
 
     def empties(self, burst: int) -> _Moment:
         """Return when a burst fell, where low is hidden its end."""
@@ -120,10 +140,22 @@ class _Books:
         return float(trace.start_s[at]) + fast, float(self.seen.sent[at]) + self.high * fast
 
     def over(self, burst: int) -> _Moment:
-        """Return when a burst ended."""
+        """Return when the last of a burst was through, what had waited in buffers included."""
         at = int(self.seen.index[self.seen.ends[burst] - 1])
         trace = self.seen.trace
-        return float(trace.start_s[at] + trace.on_s[at]), float(self.seen.sent[at + 1])
+        ends = float(trace.start_s[at] + trace.on_s[at])
+        while at + 1 < len(trace) and self._drains(at + 1):
+            at += 1
+            lasts = float(trace.end_s[at] - trace.start_s[at])
+            took = float(trace.bits[at]) / self.low if self.low > 0 else lasts
+            ends = float(trace.start_s[at]) + min(lasts, took)
+        return ends, float(self.seen.sent[at + 1])
+
+    def _drains(self, at: int) -> bool:
+        """Whether in an interval, which follows a burst, something came through after its end."""
+        trace = self.seen.trace
+        lasts = float(trace.end_s[at] - trace.start_s[at])
+        return bool(trace.on_s[at] < PARTLY * lasts and trace.bits[at] > 0)
 
     def stretch(self, begin: _Moment, end: _Moment, rest: float | None) -> Stretch | None:
         """Return what lies between two moments; None where too much of it is not known."""
@@ -134,9 +166,9 @@ class _Books:
         if end[0] <= begin[0] or unknown > _UNKNOWN * max(sent, 1.0):
             return None
         squares = max(0.0, float(self.seen.squares[b] - self.seen.squares[a]))
-        noise = squares * self.levels.sd**2 * self.levels.tau
+        noise = squares * self.noise
         # Of what is not known, half was sent, with the SD of a uniform share.
-        error = math.sqrt(noise + unknown**2 / 12)
+        error = math.sqrt(noise + unknown**2 / 12 + QUANTUM_BITS**2 / 6)
         return Stretch(max(0.0, sent + unknown / 2), error, end[0] - begin[0], rest)
 
     def between(self, burst: int) -> tuple[float, float]:
@@ -168,17 +200,38 @@ class _Books:
         return max(0.0, low), high
 
 
-def _settled(seen: Observed, those: np.ndarray) -> FloatArray:
-    """Rates of some intervals, without the first of each burst where TCP was still opening up."""
+def _scatter(refills: Sequence[Stretch], low_bps: float) -> float:
+    """Return by which share what rests brought back may be off, as far as they agree on one rate.
+
+    A sender that now and then is slower spends its tokens later, not fewer of them: then the noise
+    of the rate is none of what was sent in all.
+    """
+    rested = [one for one in refills if one.rest_s]
+    if len(rested) < 2:
+        return math.inf
+    rest = np.array([one.rest_s for one in rested])
+    sent = np.array([one.sent - low_bps * (one.seconds - (one.rest_s or 0.0)) for one in rested])
+    rates = sent / rest
+    middle = float(np.mean(rates))
+    if middle <= 0:
+        return math.inf
+    free = len(rates) - 1
+    spread = float(np.sqrt(((rates / middle - 1) ** 2).sum() / free))
+    # The upper end of its 90 % interval: few rests agree by chance.
+    return spread * math.sqrt(free / float(stats.chi2.ppf(0.05, free)))
+
+
+def _no_worse(one: Stretch, share: float) -> Stretch:
+    return replace(one, error=min(one.error, math.hypot(share * one.sent, QUANTUM_BITS)))
+
+
+def _settled(seen: Observed, those: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Some intervals without the first of each burst, where TCP was still opening up."""
     later = those.copy()
     later[seen.starts] = False
     first = those & ~later
-    if later.sum() >= 10 and first.any():
-        level = float(np.median(seen.rate[later]))
-        if float(np.median(seen.rate[first])) < 0.98 * level:
-            return np.asarray(seen.rate[later])
-    return np.asarray(seen.rate[those])
-
-
-def _middle(values: FloatArray) -> float:
-    return float(np.median(values))
+    if later.sum() >= _SOME and first.any():
+        usual = float(np.median(seen.rate[later]))
+        if float(np.median(seen.rate[first])) < _OPENING * usual:
+            return later
+    return those

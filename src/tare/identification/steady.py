@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.identification.document import Shape
+from tare.identification.estimates import SHARED_S
 from tare.identification.observed import Observed
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_rate
@@ -22,6 +24,11 @@ _STEP = 0.1
 _LASTS = 0.05
 #: Intervals that are slower by as much from which on they are told.
 _DIPS = 3
+#: Turns of direction from which on levels go up and down.
+_TURNS = 2
+#: Two rates that a trace jumps between: intervals at least, share of the fewer, robust SDs that they
+#: are apart, and share of all that may lie in the middle half between them.
+_TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
 #: Share of what the interface can do up to which one rate is a cap.
 _CAPPED = 0.9
 
@@ -45,26 +52,31 @@ class Steady:
 
 def steady(seen: Observed, interface_bps: float | None) -> Steady:
     """Say what a trace without a bucket's fall is."""
-    rate = seen.rate
+    rate, first = _apart(seen, 0, len(seen.index))
     found = changes(rate, precision=_STEP)
     if _off(len(rate), found) > _LASTS:
-        return Steady("stepped", _stepped(seen, found.points, found.levels), False)
+        shape: Shape = "contention" if _goes_back(found.levels) else "stepped"
+        points = tuple(int(first[p]) for p in found.points)
+        return Steady(shape, _stepped(seen, points, found.levels, shape), False)
+    if (two := _two_rates(rate)) is not None:
+        return Steady("contention", (_between(*two), *told_outages(seen)), False)
     middle = float(np.median(rate))
     sd = float(np.clip(rate, 0.5 * middle, 1.5 * middle).std()) / middle
     reasons = list(told_outages(seen))
-    drifts = abs(found.drift or 0.0) > _STEP
-    if drifts:
-        reasons.append(f"The rate drifts by {percent(found.drift or 0, sign=True)} over the trace.")
+    if abs(found.drift or 0.0) > _STEP:
+        drift = percent(found.drift or 0, sign=True)
+        reasons.append(f"From the beginning to the end the rate drifts by {drift}: no one rate.")
+        return Steady("drifting", tuple(reasons), False)
     usual = 1.4826 * float(np.median(np.abs(rate / middle - 1)))
     dips = int((rate < (1 - _STEP) * middle).sum())
     if dips >= _DIPS and 4 * usual < _STEP:
-        lasted = span(dips * seen.interval_s)
+        lasted = span(dips * max(seen.interval_s, SHARED_S))
         reasons.append(f"For {lasted} in all it is more than {percent(_STEP)} slower.")
     spread = f"It stays at {format_rate(middle)} with a standard deviation of {percent(sd)}"
-    if seen.outages and not drifts:
+    if seen.outages:
         reasons.append(f"{spread}; there is no other change of rate.")
         return Steady("interrupted", tuple(reasons), True)
-    if drifts or sd > _CONSTANT:
+    if sd > _CONSTANT:
         reasons.append(f"{spread}; no fall from one rate to another is shown.")
         return Steady("noisy", tuple(reasons), True)
     reasons.append(f"{spread}: no change is shown in {span(seen.seconds)}.")
@@ -82,11 +94,23 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
     return Steady("constant", tuple(reasons), True)
 
 
-def changing(rate: FloatArray, fall: int) -> bool:
+def changing(seen: Observed, fall: int) -> bool:
     """Whether there are steps beside one fall: before it, or after it."""
     # What lies next to the fall may be a mixture of both levels.
-    parts = (rate[: max(0, fall - 1)], rate[fall + 2 :])
-    return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one in parts)
+    parts = (_apart(seen, 0, max(0, fall - 1)), _apart(seen, fall + 2, len(seen.index)))
+    return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one, _ in parts)
+
+
+def _apart(seen: Observed, first: int, end: int) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Return rates of times so long that neighbours share no noise, and where each begins."""
+    at = seen.index[first:end]
+    if len(at) == 0:
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    seconds = seen.trace.on_s[at]
+    group = np.floor((np.cumsum(seconds) - seconds) / SHARED_S + 1e-6)
+    begins = np.flatnonzero(np.diff(group, prepend=-1))
+    sums = np.add.reduceat(seen.trace.bits[at], begins) / np.add.reduceat(seconds, begins)
+    return sums, begins + first
 
 
 def _off(n: int, found: Changes) -> float:
@@ -117,13 +141,60 @@ def told_outages(seen: Observed) -> tuple[str, ...]:
     )
 
 
-def _stepped(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) -> tuple[str, ...]:
+def _goes_back(levels: tuple[float, ...]) -> bool:
+    """Whether levels go up and down, and come back to where they were."""
+    steps = np.diff(np.log(np.maximum(levels, 1e-9)))
+    large = steps[np.abs(steps) > _STEP]
+    return int((np.diff(np.sign(large)) != 0).sum()) >= _TURNS
+
+
+def _two_rates(rate: FloatArray) -> tuple[float, float, float] | None:
+    """Return two rates that a trace jumps between, and the share of the lower one."""
+    x = np.sort(np.log(rate))
+    n = len(x)
+    if n < _TWO_FEWEST:
+        return None
+    first = np.arange(1, n)
+    sums = np.cumsum(x)
+    before, after = sums[:-1] / first, (sums[-1] - sums[:-1]) / (n - first)
+    at = int(np.argmax(first * (n - first) * (before - after) ** 2)) + 1
+    low, high = x[:at], x[at:]
+    apart = float(np.median(high) - np.median(low))
+    within = max(_robust(low), _robust(high))
+    few = min(at, n - at) / n
+    if few < _TWO_SHARE or apart < _STEP or apart < _TWO_APART * within:
+        return None
+    # Between two rates there is next to nothing; between the halves of one there is most.
+    between = (x > np.median(low) + apart / 4) & (x < np.median(high) - apart / 4)
+    if float(between.mean()) > _TWO_BETWEEN:
+        return None
+    return float(np.exp(np.median(low))), float(np.exp(np.median(high))), at / n
+
+
+def _robust(values: FloatArray) -> float:
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
+
+
+def _between(low: float, high: float, share: float) -> str:
+    return (
+        f"The rate jumps between {format_rate(high)} and {format_rate(low)}, and is at the lower "
+        f"one for {percent(share)} of the time: others share the network."
+    )
+
+
+def _stepped(
+    seen: Observed, points: tuple[int, ...], levels: tuple[float, ...], shape: Shape
+) -> tuple[str, ...]:
     at = [stamp(float(seen.trace.start_s[seen.index[p]])) for p in points]
     listed = ", ".join(format_rate(one) for one in levels[:6]) + (", …" if len(levels) > 6 else "")
     when = ", ".join(at[:5]) + (", …" if len(at) > 5 else "")
+    why = (
+        "others share the network"
+        if shape == "contention"
+        else "its limit was changed, or others came or left"
+    )
     return (
         f"The rate changes {len(points)} time{'s' * (len(points) != 1)} (at {when}), between "
-        f"{listed}, in ways that one bucket does not explain: others share the network, or "
-        "its limit was changed.",
+        f"{listed}, in ways that one bucket does not explain: {why}.",
         *told_outages(seen),
     )

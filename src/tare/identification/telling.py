@@ -8,9 +8,14 @@ from tare.statistics.telling import significant
 WORDS = {
     "constant": "constant: one rate",
     "noisy": "noisy: one rate, with much spread",
-    "stepped": "stepped: up and down between rates, as where others share the network",
+    "drifting": "drifting: the rate changes slowly",
+    "stepped": "stepped: the rate changes and stays, as where a limit is changed",
+    "contention": "contention: up and down between rates, as where others share the network",
     "drop": "a drop: consistent with a token bucket, not confirmed",
     "bucket": "a token bucket",
+    "boost": "a boost: every burst begins fast, however long it rested",
+    "declining": "declining: slower the longer it sends, as a machine that grows hot",
+    "hysteresis": "hysteresis: rests bring the rate back, but not as a bucket would",
     "capped": "capped: held at one rate from the start",
     "interrupted": "interrupted: outages, and no other change of rate",
 }

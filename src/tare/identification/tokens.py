@@ -16,11 +16,6 @@ from tare.shaping.rates import format_amount, format_rate
 from tare.statistics.bucket import Refilling
 from tare.statistics.statistic import FloatArray
 
-#: Width of bounds, relative, up to which they are an interval.
-_NARROW = 0.08
-#: Rests within this factor of the longest are as long.
-_ALIKE = 0.95
-
 
 @dataclass(frozen=True)
 class Tokens:
@@ -37,14 +32,12 @@ class Tokens:
 
 def tokens_of(seen: Observed, spent: Spending, verdict: Verdict) -> Tokens:
     """Say of a fall what is known of the bucket."""
-    if verdict.kind != "bucket":
-        return Tokens(reasons=_conditional(seen, spent))
     if verdict.filling is None:
-        return _bounded(spent, verdict.held)
+        return Tokens(reasons=_conditional(spent) if verdict.kind == "drop" else ())
     return _filled(seen, spent, verdict.filling)
 
 
-def _conditional(seen: Observed, spent: Spending) -> tuple[str, ...]:
+def _conditional(spent: Spending) -> tuple[str, ...]:
     """Say what a bucket would have held, if it was one."""
     first = spent.first
     if first is None or first.sent <= 0:
@@ -60,7 +53,7 @@ def _conditional(seen: Observed, spent: Spending) -> tuple[str, ...]:
             f"look the same; if it is a bucket whose low rate is its refill, {format_rate(rate)} "
             f"came back and it held {format_amount(held)}.",
         )
-    low = float(np.median(spent.low))
+    low = spent.low_bps
     held = first.sent - low * first.seconds
     return (
         f"Budget and refill are not identifiable from one drop: {format_amount(first.sent)} had "
@@ -68,16 +61,6 @@ def _conditional(seen: Observed, spent: Spending) -> tuple[str, ...]:
         f"EC2, the bucket held {format_amount(held)} and is full again after {span(held / low)} of "
         f"rest; if nothing came back meanwhile, it held {format_amount(first.sent)}.",
     )
-
-
-def _bounded(spent: Spending, held: tuple[float, float] | None) -> Tokens:
-    """Fill in what is known of a bucket that every rest has filled."""
-    why = ("The refill is not identifiable, since every rest filled the bucket.",)
-    if held is None or held[1] > (1 + _NARROW) * held[0] or spent.first is None:
-        return Tokens(reasons=why)
-    slack = 2 * spent.first.error
-    budget = estimate(sum(held) / 2, held[0] - slack, held[1] + slack)
-    return Tokens(budget=budget, start=budget, capacity_shown=True, reasons=why)
 
 
 def _filled(seen: Observed, spent: Spending, filling: Refilling) -> Tokens:

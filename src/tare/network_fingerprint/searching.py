@@ -24,9 +24,8 @@ from tare.record import Gap, Interval, Sending
 from tare.shaping.rates import format_amount
 from tare.shaping.trace import Trace
 
-#: How long intervals are: ten a second, since drops are to be placed well, and no more, since
-#: shorter ones are noise.
-INTERVAL_S = 0.1
+#: How long intervals are: what a short rest brings back to a small bucket lasts for some of them.
+INTERVAL_S = 0.02
 #: Half the width of the intervals that is aimed at, relative.
 PRECISION = 0.05
 #: While it sends, what to do next is asked at least so often: sent beyond need is wasted.

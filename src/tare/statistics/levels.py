@@ -33,6 +33,8 @@ _LEAST_SD, _LEAST_SHARE = 0.02, 0.1
 _SURE = 2.0
 #: Standard errors by which levels must differ.
 _CLEAR = 6.0
+#: SDs of what is beside the levels by which these are two for sure.
+_PARTED = 5.0
 #: Values at the low level, below which a fall may be an end.
 _FEWEST = 3
 _ROUNDS = 6
@@ -177,7 +179,11 @@ def _at_levels(fall: Ints, bursts: int) -> tuple[NDArray[np.bool_], NDArray[np.b
 
 
 def _is_noise(x: FloatArray, starts: Ints, beside: FloatArray, fit: Fit) -> bool:
-    return line_is_better(x, beside) or as_well_backwards(x, starts, fit)
+    if line_is_better(x, beside):
+        return True
+    # Levels far apart with hardly anything between them are no spread of one.
+    apart = fit[0] - fit[1] >= _PARTED * float(beside.std())
+    return not apart and as_well_backwards(x, starts, fit)
 
 
 def fall_between(log_rate: FloatArray, levels: Levels, start: int, end: int) -> tuple[int, int]:
