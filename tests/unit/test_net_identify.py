@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from tare.cli.app import app
 from tare.errors import InputError
-from tare.shaping.carried import carried
+from tare.shaping.carried import Phase, carried
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
 WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--series", "instance,region,epoch"]
@@ -80,8 +80,13 @@ def test_many_series_are_a_table() -> None:
     assert text.count("us-east-1") >= 11
 
 
+_RESTED: list[Phase] = [
+    (True, 120.0), (False, 200.0), (True, 90.0), (False, 120.0), (True, 60.0)
+]  # fmt: skip
+
+
 def test_a_bucket_in_words_with_the_next_command(tmp_path: Path) -> None:
-    trace = noisy(carried(bucket(), [(True, 120.0), (False, 200.0), (True, 90.0)], 1.0))
+    trace = noisy(carried(bucket(), _RESTED, 1.0))
     file = tmp_path / "trace.csv"
     rows = [f"{s:g},{b / 1e9:.4f}" for s, b in zip(trace.start_s, trace.bits, strict=True)]
     file.write_text("\n".join(["second,bandwidth_gbps", *rows]) + "\n")

@@ -48,7 +48,7 @@ def show(
 def _show_one(reading: Reading, one: Identification) -> None:
     out = output.out
     name = f"{_named(one)}: " if one.key else ""
-    words = "not known: too little was measured" if _unknown(one) else WORDS[one.kind]
+    words = WORDS[one.kind] if one.is_known else "not known: too little was measured"
     out.print(f"{name}{words}.", style="bold", soft_wrap=True)
     for text in one.reasons:
         out.print(f"  {text}", soft_wrap=True)
@@ -60,10 +60,6 @@ def _show_one(reading: Reading, one: Identification) -> None:
     out.print()
     for line in aligned(_figures(one), left=1):
         out.print(line, soft_wrap=True)
-
-
-def _unknown(one: Identification) -> bool:
-    return one.kind == "noisy" and one.high_gbps is None
 
 
 def _figures(one: Identification) -> list[tuple[str, ...]]:
@@ -192,10 +188,13 @@ def _next(some: Sequence[Identification], source: Path | None) -> str | None:
             f"budget={bucket.budget_gbit.value:.4g}Gbit refill={refill.value:.4g}Gbit"
         )
         return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program behind it)"
-    if any(one.kind == "drop" for one in some):
+    if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
         return "tare net measure HOST --identify   (rests, and looks whether it comes back)"
+    silent = all(one.high_gbps is None and one.kind in ("interrupted", "noisy") for one in some)
+    if source is not None and not silent:
+        spec = shlex.quote(f"replay:{source}")
+        return f"tare net emulate {spec} -- COMMAND   (the same again)"
     rate = next((one.high_gbps.value for one in some if one.high_gbps is not None), 0.0)
     if rate <= 0:
         return None
-    spec = shlex.quote(f"replay:{source}") if source else f"rate {rate:.4g}Gbit"
-    return f"tare net emulate {spec} -- COMMAND   ({'the same again' if source else 'as fast'})"
+    return f"tare net emulate rate {rate:.4g}Gbit -- COMMAND   (as fast)"

@@ -218,19 +218,14 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
         filling = closer
     low = spent.low_bps
     capacity = math.inf if filling.capacity is None else filling.capacity
-    partly = filling.rate * back.rest < 0.95 * capacity
-    if not partly.any():
+    own = np.minimum(capacity, filling.rate * back.rest)
+    partly = own < 0.95 * capacity
+    if not partly.any() or float(back.match(own).mean()) < _MOSTLY:
         return None
     some = _only(back, partly)
-    varied = _varied(some.rest)
-    # Where the low rate is what comes back, nothing was fitted.
-    at_low = float(some.match(low * some.rest).mean()) >= _MOSTLY
-    own = np.minimum(capacity, filling.rate * back.rest)
-    agree = float(back.match(own).mean()) >= _MOSTLY
     # A match that nothing could have missed confirms nothing.
     errors = np.array([one.error for one in spent.agreed])[partly] / (low * some.rest)
-    slack = _MATCH + _ERRORS * float(np.median(errors)) / len(some) ** 0.5
-    if slack > _SHARP and agree:
+    if _MATCH + _ERRORS * float(np.median(errors)) / math.sqrt(len(some)) > _SHARP:
         rest = 2 * float(back.rest.max())
         return Verdict(
             "drop",
@@ -241,23 +236,25 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             ),
             next_rest_s=rest,
         )
-    if agree and at_low and (varied or len(some) >= _SEVERAL):
+    varied, several = _varied(some.rest), len(some) >= _SEVERAL
+    # Where the low rate is what comes back, nothing was fitted; any other rate that is fitted takes
+    # one rest more to be refuted.
+    at_low = float(some.match(low * some.rest).mean()) >= _MOSTLY
+    fitted = varied and several and filling.rate <= (1 + _MATCH) * low
+    if fitted or (at_low and (varied or several)):
         return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
-    # A rate that is fitted takes one rest more to be refuted.
-    if agree and varied and len(some) >= _SEVERAL and filling.rate <= (1 + _MATCH) * low:
-        return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
-    if agree and at_low:
-        rest = _another(spent, some)
-        return Verdict(
-            "drop",
-            (
-                f"{fell}, and {_rests(some)} brought back what a bucket refilling at the low rate "
-                f"would have gathered: probably a bucket. A rest of another length, {span(rest)}, "
-                "would confirm it.",
-            ),
-            next_rest_s=rest,
-        )
-    return None
+    if not at_low:
+        return None
+    rest = _another(spent, some)
+    return Verdict(
+        "drop",
+        (
+            f"{fell}, and {_rests(some)} brought back what a bucket refilling at the low rate "
+            f"would have gathered: probably a bucket. A rest of another length, {span(rest)}, "
+            "would confirm it.",
+        ),
+        next_rest_s=rest,
+    )
 
 
 def _only(back: _Returns, those: np.ndarray) -> _Returns:

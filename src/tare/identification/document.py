@@ -9,10 +9,10 @@ import msgspec
 #: ``drop``: it fell, as where a bucket is empty, but nothing tells that from contention yet;
 #: ``bucket``: emptied, and rests of unequal length brought back what it would have gathered;
 #: ``boost``: every burst begins at the high rate, however long it rested; ``declining``: it falls
-#: slowly while it sends, ``hysteresis``: what rests bring back fits no bucket, both as machines that
-#: grow hot; ``drifting``: a slow change; ``stepped``: from one rate to another, once or a few times;
-#: ``contention``: up and down between rates all the time; ``capped``: one fixed rate from the start,
-#: below what the interface can do; ``interrupted``: outages, and no change of rate.
+#: slowly while it sends, ``hysteresis``: what rests bring back fits no bucket, both as machines
+#: that grow hot; ``drifting``: a slow change; ``stepped``: from one rate to another, once or a few
+#: times; ``contention``: up and down between rates all the time; ``capped``: one fixed rate from
+#: the start, below what the interface can do; ``interrupted``: outages, and no change of rate.
 Shape = Literal[
     "constant",
     "noisy",
@@ -66,6 +66,11 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     #: Bits on the wire for each bit of the rates and amounts: 1, as they count headers where the
     #: trace tells what these add.
     wire: float = 1.0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there was enough to say anything."""
+        return self.kind != "noisy" or self.high_gbps is not None
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -101,13 +101,8 @@ def _after_low(seen: Observed, spent: Spending, found: Identification, precision
     few = len(spent.low) < _LOW or float(spent.low.bits.sum()) < _PIECES * QUANTUM_BITS
     if few or (not rests and _loose(found.low_gbps, precision)):
         return _send(seen, "A little longer at the low rate makes it known.")
-    wanted = (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps)
-    if found.kind == "bucket" and not any(_loose(one, precision) for one in wanted):
-        return _done("High, low, budget and refill are known as well as was asked.")
-    if found.kind == "boost" and found.next_rest_s is None:
-        return _done("Every burst is fast at first, however long it rested: no bucket.")
-    if rests >= _RESTS:
-        return _done(f"After {rests} rests, another would say little more.")
+    if (why := _enough(found, rests, precision)) is not None:
+        return _done(why)
     seconds = _rest_s(seen, spent, found, precision)
     if found.kind == "bucket":
         return Next(action="rest", seconds=seconds, why="Another rest makes the refill known.")
@@ -116,6 +111,16 @@ def _after_low(seen: Observed, spent: Spending, found: Identification, precision
         seconds=seconds,
         why="If it is a bucket, a rest brings back what the low rate would have carried.",
     )
+
+
+def _enough(found: Identification, rests: int, precision: float) -> str | None:
+    """Return why no other rest is needed; None: one is."""
+    wanted = (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps)
+    if found.kind == "bucket" and not any(_loose(one, precision) for one in wanted):
+        return "High, low, budget and refill are known as well as was asked."
+    if found.kind == "boost" and found.next_rest_s is None:
+        return "Every burst is fast at first, however long it rested: no bucket."
+    return f"After {rests} rests, another would say little more." if rests >= _RESTS else None
 
 
 def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: float) -> float:

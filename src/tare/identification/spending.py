@@ -226,7 +226,7 @@ def _no_worse(one: Stretch, share: float) -> Stretch:
 
 
 def _settled(seen: Observed, those: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Some intervals without the first of each burst, where TCP was still opening up."""
+    """Leave out the interval of each burst, where TCP was still opening up."""
     later = those.copy()
     later[seen.starts] = False
     first = those & ~later

@@ -26,8 +26,8 @@ _LASTS = 0.05
 _DIPS = 3
 #: Turns of direction from which on levels go up and down.
 _TURNS = 2
-#: Two rates that a trace jumps between: intervals at least, share of the fewer, robust SDs that they
-#: are apart, and share of all that may lie in the middle half between them.
+#: Two rates that a trace jumps between: intervals at least, share of the fewer, robust SDs that
+#: they are apart, and share of all that may lie in the middle half between them.
 _TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
 #: Share of what the interface can do up to which one rate is a cap.
 _CAPPED = 0.9
@@ -61,12 +61,23 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
     if (two := _two_rates(rate)) is not None:
         return Steady("contention", (_between(*two), *told_outages(seen)), False)
     middle = float(np.median(rate))
-    sd = float(np.clip(rate, 0.5 * middle, 1.5 * middle).std()) / middle
     reasons = list(told_outages(seen))
     if abs(found.drift or 0.0) > _STEP:
         drift = percent(found.drift or 0, sign=True)
         reasons.append(f"From the beginning to the end the rate drifts by {drift}: no one rate.")
         return Steady("drifting", tuple(reasons), False)
+    return _one_rate(seen, rate, middle, reasons, interface_bps)
+
+
+def _one_rate(
+    seen: Observed,
+    rate: FloatArray,
+    middle: float,
+    reasons: list[str],
+    interface_bps: float | None,
+) -> Steady:
+    """Say how steady one rate is."""
+    sd = float(np.clip(rate, 0.5 * middle, 1.5 * middle).std()) / middle
     usual = 1.4826 * float(np.median(np.abs(rate / middle - 1)))
     dips = int((rate < (1 - _STEP) * middle).sum())
     if dips >= _DIPS and 4 * usual < _STEP:

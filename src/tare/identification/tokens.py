@@ -8,7 +8,7 @@ import numpy as np
 
 from tare.identification.confirming import Verdict
 from tare.identification.document import Estimate
-from tare.identification.estimates import DRAWS, estimate, normal, of_draws
+from tare.identification.estimates import DRAWS, normal, of_draws
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.telling import span

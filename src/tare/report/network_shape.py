@@ -19,7 +19,7 @@ def section(some: Sequence[Measured]) -> Section | None:
     figures: list[Figure] = []
     for reading in (reading for one in some if one.courses for reading in of_measured(one)):
         found = identify(reading.trace, reading.key, reading.interface_bps)
-        if found.high_gbps is None:
+        if not found.is_known:
             continue
         before = f"{_named(reading)}: " if len(some) > 1 or "direction" in reading.key else ""
         words = WORDS[found.kind]
