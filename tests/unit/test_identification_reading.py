@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tare.errors import InputError
+from tare.identification import identify
 from tare.identification.reading import Asked, Reading, read
 from tare.interop import units
+from tare.shaping.trace import Trace
 
 DATA = Path(__file__).parents[1] / "data"
 BASE = [(float(i), 5 + 0.01 * (i % 7)) for i in range(200)]
@@ -130,6 +132,25 @@ def test_a_pattern_makes_rests(table: Callable[..., Path], told: str) -> None:
     assert lasts == pytest.approx(120)
     with pytest.raises(InputError, match="no rests"):
         only(table(BASE), pattern=(10.0, 30.0))
+
+
+def test_a_trace_that_ends_in_a_rest_of_its_pattern_has_no_outage(
+    table: Callable[..., Path],
+) -> None:
+    rows = [(t, v if t % 40 < 10 else 0.0) for t, v in BASE if t < 180]
+    trace = only(table(rows), pattern=(10.0, 30.0)).trace
+    assert (trace.on_s > 0).sum() == 50
+    assert identify(trace, {}).outages == 0
+
+
+def test_intervals_with_hardly_any_sending_are_no_outages() -> None:
+    start = np.arange(60.0)
+    on = np.where(start % 10 < 5, 1.0, 0.0)
+    # The next burst began just before the last interval of a rest ended.
+    on[start % 10 == 9] = 1e-4
+    trace = Trace(start, start + 1, np.where(on == 1, 5e9, 0.0), on)
+    found = identify(trace, {})
+    assert (found.kind, found.outages) == ("constant", 0)
 
 
 def test_one_row_a_burst_with_a_pattern(table: Callable[..., Path]) -> None:

@@ -10,11 +10,10 @@ import numpy as np
 from tare.identification.document import Shape
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
-from tare.identification.steady import changing
+from tare.identification.steady import changing, falls_within
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_amount, format_rate
 from tare.statistics.bucket import Refilling, refilling
-from tare.statistics.changes import short_dependence
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
@@ -24,6 +23,8 @@ from tare.statistics.telling import percent
 _MATCH, _ERRORS = 0.06, 3.0
 #: What came back tells something where it may be off by this share at most.
 _SHARP = 0.25
+#: Relative difference of the mean over rests of one length.
+_CLOSE = 0.03
 #: Share of the rests after which a prediction must be matched.
 _MOSTLY = 0.8
 #: Rests that differ by this factor are unequal: what does not gather tokens is refuted by them.
@@ -32,10 +33,6 @@ UNEQUAL = 1.5
 _SEVERAL = 3
 #: Standard errors above which something came back at all.
 _SEEN = 4.0
-#: Share of the distance of the levels by which plateaus may lose height, and standard errors.
-_SLOPE, _CLEAR = 0.1, 4.0
-#: Intervals of which half a plateau has at least so many to say whether it loses height.
-_HALF = 4
 
 
 @dataclass(frozen=True)
@@ -124,30 +121,10 @@ def _fell(spent: Spending) -> str:
 def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
     """Return at which of the rates plateaus lose height; None: they do not."""
     depth = spent.high_bps - spent.low_bps
-    ends = seen.ends
-    for name, pieces in (
-        ("the high", zip(seen.starts, levels.fall, strict=True)),
-        ("the low", zip(np.minimum(levels.fall + 1, ends), ends, strict=True)),
-    ):
-        lost = [
-            (one[: len(one) // 2], one[-(len(one) // 2) :])
-            for one in (seen.rate[int(a) : int(b)] for a, b in pieces)
-            if len(one) >= 2 * _HALF
-        ]
-        if not lost:
-            continue
-        halves = [np.concatenate([half - half.mean() for half in pair]) for pair in lost]
-        beside = np.concatenate(halves)
-        weights = np.array([len(pair[0]) for pair in lost], dtype=float)
-        drops = np.array([pair[0].mean() - pair[1].mean() for pair in lost])
-        height = float(drops @ weights / weights.sum())
-        variance = max(
-            float(beside.var()) * short_dependence(beside), spent.noise * spent.high_bps**2
-        )
-        error = math.sqrt(2 * variance / weights.sum())
-        if height > max(_SLOPE * depth, _CLEAR * error):
-            return name
-    return None
+    low_from = np.minimum(levels.fall + 1, seen.ends)
+    if falls_within(seen.rate, seen.starts, levels.fall, depth):
+        return "the high"
+    return "the low" if falls_within(seen.rate, low_from, seen.ends, depth) else None
 
 
 def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict:
@@ -225,7 +202,8 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     some = _only(back, partly)
     # A match that nothing could have missed confirms nothing.
     errors = np.array([one.error for one in spent.agreed])[partly] / (low * some.rest)
-    if _MATCH + _ERRORS * float(np.median(errors)) / math.sqrt(len(some)) > _SHARP:
+    error = float(np.median(errors)) / math.sqrt(len(some))
+    if _MATCH + _ERRORS * error > _SHARP:
         rest = 2 * float(back.rest.max())
         return Verdict(
             "drop",
@@ -241,6 +219,9 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     # one rest more to be refuted.
     at_low = float(some.match(low * some.rest).mean()) >= _MOSTLY
     fitted = varied and several and filling.rate <= (1 + _MATCH) * low
+    # A boost that happens to be as large refutes itself only by a rest of another length.
+    mean = float(np.mean(some.sent / (low * some.rest)))
+    several = several and abs(mean - 1) <= _CLOSE + _ERRORS * error
     if fitted or (at_low and (varied or several)):
         return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
     if not at_low:

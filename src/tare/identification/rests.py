@@ -45,7 +45,10 @@ def by_pattern(trace: Trace, on_s: float, off_s: float, source: Path) -> Trace:
     quiet = _quiet(trace)
     lasts = quiet[:, 1] - quiet[:, 0]
     usual = float(np.median(trace.on_s))
-    rests = (lasts >= _SHORTEST * off_s - usual) & (lasts <= _LONGEST * off_s + 2 * usual)
+    rests = lasts >= _SHORTEST * off_s - usual
+    # The trace may end within one.
+    rests |= quiet[:, 1] >= trace.end_s[-1] - 1e-9
+    rests &= lasts <= _LONGEST * off_s + 2 * usual
     if not rests.any():
         raise InputError(
             f"{source} has no rests of about {off_s:g} s, as --pattern {on_s:g}-{off_s:g} says",

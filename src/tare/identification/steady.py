@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,7 @@ from tare.identification.estimates import SHARED_S
 from tare.identification.observed import Observed
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_rate
-from tare.statistics.changes import Changes, changes
+from tare.statistics.changes import Changes, changes, short_dependence
 from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
 
@@ -29,6 +31,11 @@ _TURNS = 2
 #: Two rates that a trace jumps between: intervals at least, share of the fewer, robust SDs that
 #: they are apart, and share of all that may lie in the middle half between them.
 _TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
+#: Share of the distance of the levels by which plateaus may lose height, and standard errors; and
+#: of how many intervals half of one must be to say so.
+_SLOPE, _CLEAR, _HALF = 0.1, 4.0, 4
+#: SD beside a line, as a multiple of that beside steps, up to which it is no worse.
+_ABOUT = 1.2
 #: Share of what the interface can do up to which one rate is a cap.
 _CAPPED = 0.9
 
@@ -55,8 +62,10 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
     rate, first = _apart(seen, 0, len(seen.index))
     found = changes(rate, precision=_STEP)
     if _off(len(rate), found) > _LASTS:
-        shape: Shape = "contention" if _goes_back(found.levels) else "stepped"
         points = tuple(int(first[p]) for p in found.points)
+        if (smooth := _smooth(seen, points, found.levels)) is not None:
+            return smooth
+        shape: Shape = "contention" if _goes_back(found.levels) else "stepped"
         return Steady(shape, _stepped(seen, points, found.levels, shape), False)
     if (two := _two_rates(rate)) is not None:
         return Steady("contention", (_between(*two), *told_outages(seen)), False)
@@ -105,11 +114,86 @@ def _one_rate(
     return Steady("constant", tuple(reasons), True)
 
 
+def _smooth(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) -> Steady | None:
+    """Return that steps are none: the rate changes all along; None: they are."""
+    cuts = np.union1d(seen.starts, np.array(points, dtype=np.int64))
+    begins, ends = cuts, np.append(cuts[1:], len(seen.rate))
+    depth = max(levels) - min(levels)
+    fastest, slowest = format_rate(max(levels)), format_rate(min(levels))
+    drifting = Steady(
+        "drifting",
+        (
+            f"The rate changes slowly, between {fastest} and {slowest}: no one rate.",
+            *told_outages(seen),
+        ),
+        False,
+    )
+    if _is_line(seen, begins, ends):
+        return drifting
+    falls = falls_within(seen.rate, begins, ends, depth)
+    if not falls and not falls_within(-seen.rate, begins, ends, depth):
+        return None
+    if falls and _recovers(seen, depth):
+        return Steady(
+            "declining",
+            (
+                f"While it sends, the rate falls slowly from {fastest} to {slowest}, and rests "
+                "bring it back: as a machine that grows hot.",
+                *told_outages(seen),
+            ),
+            False,
+        )
+    return drifting
+
+
+def _is_line(seen: Observed, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> bool:
+    """Whether one line through all of the time describes the rate about as well as steps do."""
+    time = seen.trace.start_s[seen.index]
+    line = np.polyval(np.polyfit(time - time[0], seen.rate, 1), time - time[0])
+    steps = np.concatenate(
+        [np.full(b - a, seen.rate[a:b].mean()) for a, b in zip(begins, ends, strict=True)]
+    )
+    beside_line, beside_steps = float((seen.rate - line).std()), float((seen.rate - steps).std())
+    return beside_line <= _ABOUT * beside_steps
+
+
+def _recovers(seen: Observed, depth: float) -> bool:
+    """Whether bursts begin faster than those before ended."""
+    ends = [seen.rate[a:b] for a, b in zip(seen.starts, seen.ends, strict=True) if b - a >= _HALF]
+    up = [
+        float(np.median(after[:_HALF]) - np.median(before[-_HALF:]))
+        for before, after in pairwise(ends)
+    ]
+    return bool(up) and float(np.mean(up)) > _SLOPE * depth
+
+
 def changing(seen: Observed, fall: int) -> bool:
     """Whether there are steps beside one fall: before it, or after it."""
     # What lies next to the fall may be a mixture of both levels.
     parts = (_apart(seen, 0, max(0, fall - 1)), _apart(seen, fall + 2, len(seen.index)))
     return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one, _ in parts)
+
+
+def falls_within(
+    rate: FloatArray, begins: NDArray[np.int64], ends: NDArray[np.int64], depth: float
+) -> bool:
+    """Whether what should be plateaus loses height all along, by a share of a depth."""
+    pieces = [rate[a:b] for a, b in zip(begins, ends, strict=True) if b - a >= 2 * _HALF]
+    if not pieces:
+        return False
+    halves = [(one[: len(one) // 2], one[-(len(one) // 2) :]) for one in pieces]
+    weights = np.array([len(first) for first, _ in halves], dtype=float)
+    lost = np.array([first.mean() - second.mean() for first, second in halves])
+    beside = np.concatenate([_beside_line(half) for pair in halves for half in pair])
+    height = float(lost @ weights / weights.sum())
+    error = float(beside.std()) * math.sqrt(2 * short_dependence(beside) / weights.sum())
+    return height > max(_SLOPE * depth, _CLEAR * error)
+
+
+def _beside_line(values: FloatArray) -> FloatArray:
+    time = np.arange(len(values)) - (len(values) - 1) / 2
+    apart = values - values.mean()
+    return np.asarray(apart - time * float(time @ apart) / float(time @ time))
 
 
 def _apart(seen: Observed, first: int, end: int) -> tuple[FloatArray, NDArray[np.int64]]:
