@@ -174,7 +174,9 @@ def _words(here: Sequence[Slowed], networks: Networks) -> str:
         return said
     at = at_levels(worst.pair.levels, networks.results.varied)
     slower = sum(s.slower for s in here)
-    return f"{said} for {at} (slower in {slower} of {counted(len(here), 'cell')})"
+    waiting = sum(s.comparison.verdict == "not decided" for s in here)
+    of = f"{more} in {slower} of {counted(len(here), 'cell')}"
+    return f"{said} for {at} ({of}{f', not decided in {waiting}' if waiting else ''})"
 
 
 def _alone(some: Sequence[Slowed], networks: Networks) -> str:
