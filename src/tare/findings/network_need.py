@@ -164,7 +164,7 @@ def needs(networks: Networks) -> tuple[Need, ...]:
         found = [s for s in map(spending, ladder.buckets) if s is not None]
         if not found:
             continue
-        taken = [(max(bits), s) for s in found if (bits := unhindered(s.rung))]
+        taken = [(max(some), s) for s in found if (some := unhindered(s.rung))]
         bits, most = max(taken, key=itemgetter(0)) if taken else (None, None)
         states = tuple(_state(s, bits, beside_largest(networks, ladder)) for s in found)
         made.append(Need(ladder, tuple(found), states, bits, most))

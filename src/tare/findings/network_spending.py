@@ -259,9 +259,9 @@ def _table(found: Sequence[Need]) -> Table:
         rows=rows,
         note="Medians over trials, headers included. Taken: what was in the bucket when a trial "
         "began less the least that was in it later. A budget is enough where it is larger than "
-        f"what any trial took, with {FEWEST_TRIALS} trials or more; or where it runs dry in at most "
-        f"{percent(RARELY)} of trials (the whole interval), which take no longer than at the "
-        "largest.",
+        f"what any trial took, with {FEWEST_TRIALS} trials or more; or where it runs dry in at "
+        f"most {percent(RARELY)} of trials (the whole interval), which take no longer than at "
+        "the largest.",
     )
 
 
