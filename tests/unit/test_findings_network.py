@@ -146,7 +146,7 @@ def test_few_trials_that_did_not_run_dry_decide_nothing_of_a_budget() -> None:
         assert "such as 300 Mbit" not in found.answer
     rows = {(r["level"], r["host"]): r for r in spending.tables[0].rows}
     assert rows["300 Mbit", "2"]["state"] == "undecided"
-    assert rows["300 Mbit", "2"]["dry_high"] == pytest.approx(0.71, abs=0.01)
+    assert rows["300 Mbit", "2"]["share_high"] == pytest.approx(0.71, abs=0.01)
 
 
 def test_a_budget_below_what_is_taken_is_enough_only_where_dry_trials_are_excluded() -> None:

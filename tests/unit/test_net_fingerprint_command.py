@@ -38,7 +38,7 @@ def test_screen_says_bucket_figures_and_both_ends(
     net_fingerprint_screen.show(bucket)
     said = capsys.readouterr().out
     assert said.startswith("Bucket: high")
-    for word in ("base latency, p50", "latency when throttled", "128 KiB", "mtu 1500", "refill"):
+    for word in ("unpaced latency, p50", "throttled latency", "128 KiB", "mtu 1500", "refill"):
         assert word in said
 
 
@@ -114,7 +114,6 @@ def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:
     ("more", "complaint"),
     [
         ({"key": None}, "--key"),
-        ({"search": False, "lasts": "1min"}, "--for says how far"),
         ({"direction": "up"}, "neither out nor in"),
         ({"lasts": "soon"}, "not possible"),
         ({"most": "0Gbit"}, "nothing may be sent"),
@@ -171,10 +170,27 @@ def test_interrupted_fingerprint_is_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: NetworkFingerprint
 ) -> None:
     monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
-    assert net_fingerprint._keep(bucket, None, None, remember=False) is None
+    assert net_fingerprint._keep(bucket, None, remember=False) is None
     assert remembered.kept() == ()
-    assert net_fingerprint._keep(bucket, None, None, remember=True) is None
+    assert net_fingerprint._keep(bucket, None, remember=True) is None
     assert remembered.kept() == (bucket,)
+    # What an older tare took has other names for its figures.
+    older = msgspec.structs.replace(bucket, version=1)
+    monkeypatch.setattr("tare.network_fingerprint.remembered.kept", lambda: ())
+    remembered.remember(older)
+    monkeypatch.undo()
+    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
+    assert remembered.kept() == ()
+
+
+def test_a_fingerprint_of_an_older_tare_is_to_be_taken_again(
+    tmp_path: Path, bucket: NetworkFingerprint
+) -> None:
+    path = tmp_path / "old.json"
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(bucket, version=1)))
+    with pytest.raises(StoreError, match="version 1 of the file, this one reads 2") as caught:
+        net_fingerprint_diff.diff(path, path, None)
+    assert "--json FILE   (takes it again)" in (caught.value.hint or "")
 
 
 def test_congestion_control_that_is_refused_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

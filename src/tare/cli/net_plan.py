@@ -21,7 +21,7 @@ _SPEND = "--spend 10Gbit   (or the folder of an earlier session that counted it)
 
 def plan(
     fingerprint: Annotated[
-        Path, typer.Argument(metavar="FINGERPRINT", help="What tare net fingerprint --out wrote.")
+        Path, typer.Argument(metavar="FINGERPRINT", help="What tare net fingerprint --json wrote.")
     ],
     experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="Its file (TOML).")],
     spend: Annotated[
@@ -106,7 +106,7 @@ def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
             out.print(f"    {line}")
     if made.verdict == "beyond":
         out.print(
-            f"Next    tare net fingerprint HOST --key FILE --out {fingerprint}   (look further)",
+            f"Next    tare net fingerprint HOST --key FILE --json {fingerprint}   (look further)",
             soft_wrap=True,
         )
 

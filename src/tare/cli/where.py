@@ -62,7 +62,7 @@ NetworkFingerprint = Annotated[
     typer.Option(
         "--network-fingerprint",
         metavar="FILE",
-        help="What `tare net fingerprint --out` wrote of the network that this is about: stored "
+        help="What `tare net fingerprint --json` wrote of the network that this is about: stored "
         "with the results, which are then compared with none of another network.",
     ),
 ]

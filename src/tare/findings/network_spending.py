@@ -230,8 +230,9 @@ def _table(found: Sequence[Need]) -> Table:
         Column(key="taken", title="most taken from the bucket", unit="bits"),
         Column(key="budget", title="initial budget", unit="bits"),
         Column(key="dry", title="trials in which it ran dry"),
-        Column(key="dry_low", title="share, from", unit="1"),
-        Column(key="dry_high", title="to", unit="1"),
+        Column(key="share", title="share of trials", unit="1"),
+        Column(key="share_low", title="from", unit="1"),
+        Column(key="share_high", title="to", unit="1"),
         Column(key="state", title="budget"),
     )
     rows = tuple(
@@ -246,7 +247,8 @@ def _table(found: Sequence[Need]) -> Table:
             "taken": h.taken,
             "budget": s.rung.level.budget_bits,
             "dry": h.dry,
-            **dict(zip(("dry_low", "dry_high"), share_interval(h.dry, s.rung.n), strict=True)),
+            "share": h.dry / s.rung.n,
+            **dict(zip(("share_low", "share_high"), share_interval(h.dry, s.rung.n), strict=True)),
             "state": _STATES[state],
         }
         for need in found

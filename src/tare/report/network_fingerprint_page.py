@@ -9,6 +9,7 @@ from tare.findings.phrasing import duration
 from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import (
+    PACING,
     figure_told,
     name_told,
     shaping_told,
@@ -58,7 +59,7 @@ def make(found: NetworkFingerprint, command: str) -> Page:
     headline = [f"{told[:1].upper()}{told[1:]}."]
     headline += [
         f"{name_told(name)[:1].upper()}{name_told(name)[1:]}: {figure_told(found.figures[name])}."
-        for name in ("bandwidth.fresh", "latency.idle.p50", "latency.loaded.p99")
+        for name in ("bandwidth.fresh", "latency.unpaced.p50", "latency.loaded.p99")
         if name in found.figures
     ]
     return Page(
@@ -150,12 +151,12 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
     drawn = charts.latency(found)
     if drawn is None:
         return ()
-    idle, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("idle", "loaded"))
+    unpaced, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("unpaced", "loaded"))
     answer = "Round trips of 64 bytes as an application sees them, on a connection of their own."
-    if idle is not None and loaded is not None and idle.value > 0:
+    if unpaced is not None and loaded is not None and unpaced.value > 0:
         answer = (
-            f"Under load the median grows from {value_told(idle.value, 'ns')} to "
-            f"{value_told(loaded.value, 'ns')}. {answer}"
+            f"The median grows from {value_told(unpaced.value, 'ns')} unpaced to "
+            f"{value_told(loaded.value, 'ns')} loaded. {answer} {PACING}"
         )
     return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
 
@@ -177,7 +178,7 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         for one in found.writes
     )
     heads = (
-        ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("sent again", True)
+        ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("retransmitted", True)
     )  # fmt: skip
     fastest = max(found.writes, key=lambda one: one.bandwidth.value)
     return (

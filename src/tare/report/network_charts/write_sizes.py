@@ -32,7 +32,7 @@ def draw(some: Sequence[Group]) -> Any:
         (f"bandwidth, median [{unit}]", lambda s: s.bandwidth_bps["p50"] / size),
         ("round trip under load, p99 [ms]", lambda s: None if s.loaded is None
          else s.loaded.p99_ns / 1e6),
-        ("sent again [%]", lambda s: None if s.retransmit_share is None
+        ("retransmitted [%]", lambda s: None if s.retransmit_share is None
          else 100 * s.retransmit_share),
     ]  # fmt: skip
     names = list(dict.fromkeys(_of(one) for one in some))
