@@ -45,7 +45,7 @@ Network = Annotated[
         "--network",
         metavar="SPEC",
         help="In a small network of its own, shaped so: rate 200Mbit, bucket:c5.xlarge …, none. "
-        "The command finds its hosts in {hosts}, {host2} …",
+        "Every trial begins with a full budget. The command finds its hosts in {hosts}, {host2} …",
     ),
 ]
 Hosts = Annotated[

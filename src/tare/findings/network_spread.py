@@ -26,6 +26,7 @@ from tare.findings.network_cells import (
     Networks,
     applies,
     carried,
+    constant,
     networks_of,
 )
 from tare.findings.network_slowdown import nothing
@@ -100,7 +101,7 @@ def unknown(ladder: Ladder) -> Unknown | None:
 
 def find(results: Results) -> Finding | None:
     """Compare the p10–p90 range of every level with that of the reference."""
-    if not applies(results):
+    if not applies(results) or constant(results):
         return None
     networks = networks_of(results)
     if isinstance(networks, str):
