@@ -108,6 +108,20 @@ def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:
         _plan(kept, tmp_path, ["much"])
     with pytest.raises(ExperimentError, match="one folder"):
         _plan(kept, tmp_path, [str(tmp_path), "1Gbit"])
+    with pytest.raises(ExperimentError, match="takes no amounts"):
+        _plan(kept, tmp_path, ["measured:eth0", "1Gbit"])
+    with pytest.raises(ExperimentError, match="no interface eth77"):
+        _plan(kept, tmp_path, ["measured:eth77"])
+
+
+def test_trials_in_a_network_of_their_own_are_not_counted_on_an_interface(
+    kept: Path, tmp_path: Path
+) -> None:
+    experiment = tmp_path / "networked.toml"
+    experiment.write_text(f'{EXPERIMENT}[factors]\nnetwork = ["rate 1Gbit"]\n')
+    with pytest.raises(ExperimentError, match="network of their own") as caught:
+        net_plan.plan(kept, experiment, ["measured"], None, None)
+    assert "--spend DIR" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

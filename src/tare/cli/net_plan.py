@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 from rich.text import Text
 
 from tare.cli import output
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tare.conclude import Prepared
     from tare.network_fingerprint.rests import RestPlan, Spending
 
-_SPEND = "--spend 10Gbit   (or the folder of an earlier session that counted it)"
+_SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
 
 
 def plan(
@@ -27,9 +28,10 @@ def plan(
     spend: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AMOUNT|DIR",
-            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit (may be repeated); or the folder "
-            "of an earlier session that counted it.",
+            metavar="AMOUNT|measured|DIR",
+            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit (may be repeated); measured, or "
+            "measured:IFACE: count it in one trial of each cell; or the folder of a session on an "
+            "emulated network, which counted it.",
         ),
     ] = None,
     trials: Annotated[
@@ -44,7 +46,7 @@ def plan(
     """Say whether the budget of a network suffices for an experiment, and what rest it needs.
 
     Trials that empty a token bucket slow those after them down, so that they are no repetitions.
-    Example: tare net plan network.json experiment.toml --spend 12Gbit
+    Example: tare net plan network.json experiment.toml --spend measured:eth0
     """
     from tare import conclude
     from tare.network_fingerprint import file, rests
@@ -52,37 +54,48 @@ def plan(
     output.check_writable(json)
     found = file.read(fingerprint)
     prepared = conclude.prepare(experiment, skip_missing=True)
-    spendings = _spendings(prepared, spend or [])
+    spendings, doubts = _spendings(prepared, spend or [])
     asked = prepared.experiment.stopping.trials if trials is None else trials
     searched = found.searched
     made = rests.plan(
         rests.bucket_of(found), spendings, asked, None if searched is None else searched.bits
     )
+    made = structs.replace(made, doubts=(*made.doubts, *doubts))
     if json is not None:
         output.write_json(made, json)
     if json != "-":
         _show(made, prepared, fingerprint)
 
 
-def _spendings(prepared: Prepared, words: list[str]) -> list[Spending]:
+def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[str]]:
+    """Return what each cell spends, and what makes that less certain."""
     from tare import store
+    from tare.cli import net_plan_measured as measuring
     from tare.network_fingerprint import spending
     from tare.shaping.rates import parse_amount
 
     if not words:
         raise ExperimentError("--spend: what does a trial send?", _SPEND)
+    if any(word.partition(":")[0] == measuring.WORD for word in words):
+        if len(words) > 1:
+            raise ExperimentError(
+                f"--spend {measuring.WORD} counts every workload, and takes no amounts",
+                f"--spend {measuring.WORD}   (by itself)",
+            )
+        counts = measuring.measured(prepared, words[0])
+        return spending.counted(prepared.cells, counts), spending.doubts(counts.values())
     folders = [Path(word) for word in words if Path(word).is_dir()]
     if folders and len(words) > 1:
         raise ExperimentError(
             "--spend takes one folder, or amounts", f"--spend {folders[0]}   (by itself)"
         )
     if folders:
-        return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name)
+        return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name), []
     amounts: dict[str, float] = {}
     for word in words:
         name, _, amount = word.rpartition("=")
         amounts[name] = float(parse_amount(amount, "spend"))
-    return spending.given(prepared.cells, amounts)
+    return spending.given(prepared.cells, amounts), []
 
 
 def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
