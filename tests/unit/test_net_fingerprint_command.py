@@ -11,10 +11,12 @@ import pytest
 from simulated_network import Channel, Network, Silent, measured
 
 from tare.cli import net_fingerprint, net_fingerprint_diff, net_fingerprint_screen, net_plan
+from tare.cli.columns import fitted
 from tare.cli.net_measure_identify import Options, identify
 from tare.errors import ExperimentError, StoreError
 from tare.network.ends import Ends
 from tare.network_fingerprint import file, remembered, searching
+from tare.network_fingerprint.difference import compare
 from tare.network_fingerprint.document import NetworkFingerprint
 from tare.network_fingerprint.measuring import Wanted, take
 from tare.report import network_fingerprint_page
@@ -55,6 +57,50 @@ def test_diff_answers_by_its_exit_code(
     assert "bucket: high rate" in said
     assert net_fingerprint_diff.diff(kept, other, str(tmp_path / "diff.json")) == 1
     assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
+
+
+def test_diff_fits_a_terminal_and_cuts_nothing_silently(
+    kept: Path, tmp_path: Path, bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = {
+        name: msgspec.structs.replace(
+            figure, value=2 * figure.value, ci=(1.05 * figure.value, 7.654 * figure.value)
+        )
+        for name, figure in bucket.figures.items()
+        if name.startswith(("latency.unpaced", "bandwidth"))
+    }
+    less = msgspec.structs.replace(bucket, figures=changed, writes=())
+    other = tmp_path / "other.json"
+    file.write(less, other)
+    net_fingerprint_diff.diff(kept, other, None)
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    one = " ".join(said.split())
+    assert "unpaced latency, p50 undecided before" in one
+    missing = len(compare(bucket, less).only_before)
+    assert missing > 16
+    assert f"… and {missing - 16} more (--json - has all)" in one
+
+
+def test_plan_fits_a_terminal(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _plan(kept, tmp_path, ["100Mbit"])
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_rows_stand_in_a_table_or_below_each_other(width: int) -> None:
+    rows = [("figure", "before", "after", ""), ("a name of some length", "1 Gbit", "2 Gbit", "up")]
+    rows += [("x" * 60, "1", "2", "down")] * (width == 80)
+    lines = fitted(rows, width)
+    assert max(map(len, lines)) <= max(width, 60)
+    text = "\n".join(lines)
+    if width == 200:
+        assert len(lines) == len(rows)
+    else:
+        assert "a name of some length  up\n    before 1 Gbit · after 2 Gbit" in text
 
 
 def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:

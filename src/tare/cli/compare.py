@@ -19,6 +19,7 @@ from tare.cli.comparing import (
     Execution,
     Wanted,
     check_complete,
+    check_report,
     differences_in,
     measure,
     prepare,
@@ -123,7 +124,7 @@ def compare(
         bool, typer.Option("--resume", help="Go on with the comparison in --out DIR.")
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report, one page, here.")
+        Path | None, typer.Option(metavar="FILE", help="Write the report: .html, or .md.")
     ] = None,
     fingerprint: where.Fingerprint = True,
     network_fingerprint: where.NetworkFingerprint = None,
@@ -163,6 +164,7 @@ def compare(
                 "leave --resume out, and choose another --out",
             )
     output.check_writable(json, junit, markdown, report)
+    check_report(report)
     around = lines.Around(
         setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
     )

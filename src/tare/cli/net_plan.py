@@ -99,18 +99,18 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], li
 
 
 def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
-    from tare.cli.calibrate_screen import aligned
+    from tare.cli.columns import fitted
 
     out = output.out
-    out.print(headline(made), style="bold", soft_wrap=True)
+    out.print(headline(made), style="bold")
     out.print()
-    for number, line in enumerate(aligned(_table(made), left=1)):
-        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    for line in fitted(_table(made), out.width):
+        out.print(Text(line), soft_wrap=True)
     out.print()
     for line in _account(made):
-        out.print(line, soft_wrap=True)
+        out.print(line)
     for doubt in (*made.doubts, *_doubts(prepared)):
-        out.print(f"Note    {doubt}", style="yellow", soft_wrap=True)
+        out.print(f"Note    {doubt}", style="yellow")
     lines = _lines(made, prepared)
     if lines:
         out.print()
@@ -156,10 +156,10 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
         (
             "trial",
             "sends",
-            "takes out at most",
+            "takes out",
             "full bucket suffices",
-            "full again after",
-            "known from",
+            "refills in",
+            "from",
         )
     ]
     for one in made.trials:
