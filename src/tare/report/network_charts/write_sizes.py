@@ -54,8 +54,8 @@ def tell(some: Sequence[Group]) -> str:
     best = max(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     least = min(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     return (
-        f"Most with writes of {place(best.write_bytes, 'bytes')}: "
-        f"{format_rate(best.bandwidth_bps['p50'])}; least with "
+        f"Fastest with writes of {place(best.write_bytes, 'bytes')}: "
+        f"{format_rate(best.bandwidth_bps['p50'])}; slowest with "
         f"{place(least.write_bytes, 'bytes')}: {format_rate(least.bandwidth_bps['p50'])}."
     )
 
