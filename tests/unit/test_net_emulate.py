@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
@@ -154,6 +156,26 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
         pytest.raises(PlatformError, match="cannot start"),
     ):
         told.start(["/nonexistent"], 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 1", "on host 2 exited with code 1 (no output)"),
+        ("echo the port is in use >&2; exit 3", "exited with code 3: the port is in use"),
+        ("kill -9 $$", "was ended by signal 9 (no output)"),
+    ],
+)
+def test_a_server_that_ended_is_told_with_its_last_words(
+    commands: Commands, script: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # There is no such host.
+    monkeypatch.setattr(commands, "start", lambda words, host, **how: Popen(words, **how))
+    monkeypatch.setattr("tare.network.commands.waiting", lambda pid: set())
+    with pytest.raises(PlatformError, match=re.escape(said)) as caught:
+        commands.serve(["sh", "-c", script], 2)
+    assert caught.value.message.startswith("`sh -c ")
+    assert "stay until they are ended" in (caught.value.hint or "")
 
 
 def _states(at_ns: int, tokens: int, sent: int, dry: int | None = None) -> record.HostStates:
