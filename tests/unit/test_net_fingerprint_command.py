@@ -108,6 +108,19 @@ def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:
         net_fingerprint_diff.diff(kept, tmp_path / "none.json", None)
 
 
+def test_trials_on_another_machine_are_not_counted_here(kept: Path, tmp_path: Path) -> None:
+    from tare import conclude
+    from tare.cli.net_plan_measured import measured as count
+
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(EXPERIMENT)
+    prepared = conclude.prepare(experiment)
+    away = [msgspec.structs.replace(cell, platform="ssh:lab") for cell in prepared.cells]
+    prepared.cells = tuple(away)
+    with pytest.raises(ExperimentError, match="on ssh:lab send from another machine"):
+        count(prepared, "measured")
+
+
 def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) -> None:
     page = network_fingerprint_page.make(bucket, "tare net fingerprint 192.0.2.1")
     assert {figure.name for figure in page.figures} == {

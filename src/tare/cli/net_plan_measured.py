@@ -14,6 +14,7 @@ from tare.cli.progress import Bar
 from tare.errors import ExperimentError, TrialError
 from tare.network import interface
 from tare.network_fingerprint.spending import Count
+from tare.platforms.layer import Ground
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
@@ -58,6 +59,14 @@ class _Counting(Bar):
         self.counts.append((cell.cell, bits, now.at_s - before.at_s, outcome.seconds))
 
 
+def _away(platform: str) -> bool:
+    """Tell whether trials on a platform take place on another machine."""
+    from tare import platforms
+
+    outermost = next(iter(platforms.layers(platform)), None)
+    return isinstance(outermost, Ground) and outermost.foreign
+
+
 def measured(prepared: Prepared, word: str) -> dict[int, Count]:
     """Execute one trial of each cell, and return what each sent by an interface.
 
@@ -80,6 +89,11 @@ def measured(prepared: Prepared, word: str) -> dict[int, Count]:
         raise ExperimentError(
             "trials of this experiment take place in a network of their own, which counts them",
             "tare experiment run EXPERIMENT --trials 1 --out DIR; then --spend DIR",
+        )
+    if away := sorted(filter(_away, {cell.platform for cell in prepared.cells})):
+        raise ExperimentError(
+            f"trials on {away[0]} send from another machine, whose interfaces are not read here",
+            "the same command there; or --spend 10Gbit",
         )
     name = word.removeprefix(WORD).removeprefix(":") or interface.default()
     interface.counted(name)

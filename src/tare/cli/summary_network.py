@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tare import units
-from tare.results import Results
 from tare.shaping.rates import format_amount
 from tare.shaping.specification import Bucket, parse
+
+if TYPE_CHECKING:
+    from tare.results import Results
 
 _SOURCE = "qdisc"
 
