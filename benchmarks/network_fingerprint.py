@@ -52,7 +52,7 @@ def _fingerprint(bucket: tuple[float, ...], seconds: str) -> NetworkFingerprint 
             [
                 *TARE, "net", "emulate", "--no-check", f"bucket {words}", "--serve", serve, "--",
                 *TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--brief",
-                "--for", f"{seconds}s", "--no-remember", "--out", str(out),
+                "--for", f"{seconds}s", "--no-remember", "--json", str(out),
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip

@@ -99,12 +99,12 @@ def test_a_failed_run_leaves_no_earlier_answer(tmp_path: Path) -> None:
     for file in files.values():
         assert "every trial failed" in (tmp_path / file).read_text()
     # A pipe is written to, and not replaced.
-    os.mkfifo(tmp_path / "pipe")
-    reader = subprocess.Popen(["sh", "-c", "cat pipe > page"], cwd=tmp_path)
-    tare("run", "-n", "6", "--report", "pipe", "--", "true", cwd=tmp_path)
+    os.mkfifo(tmp_path / "pipe.html")
+    reader = subprocess.Popen(["sh", "-c", "cat pipe.html > page"], cwd=tmp_path)
+    tare("run", "-n", "6", "--report", "pipe.html", "--", "true", cwd=tmp_path)
     assert reader.wait(timeout=60) == 0
     assert (tmp_path / "page").read_text().startswith("<!doctype html>")
-    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "pipe.html").is_fifo()
 
 
 def test_what_was_prepared_is_not_used_up_by_a_warm_up(tmp_path: Path) -> None:

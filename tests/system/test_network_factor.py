@@ -197,3 +197,29 @@ def serving(folder: Path) -> list[str]:
             if str(folder / "server.py").encode() in words:
                 found.append(entry.name)
     return found
+
+
+def test_two_commands_are_compared_with_equal_budgets(tmp_path: Path) -> None:
+    """The second would find an empty bucket if it had what the first left."""
+    written(tmp_path, "")
+    client = f"{sys.executable} {tmp_path}/client.py {{host2}} {BYTES}"
+    spec = "bucket high=1Gbit low=200Mbit budget=50Mbit refill=1Mbit"
+    words = [*TARE, "compare", "--network", spec, "-n", "4", "--no-fingerprint",
+             "--serve", f"{sys.executable} {tmp_path}/server.py {{host}}",
+             "--name", "one", "--name", "other", "--out", "kept", "--json", "-",
+             client, f"{client} again"]  # fmt: skip
+    done = subprocess.run(
+        words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["network"]
+    assert told["specification"] == spec
+    assert (told["hosts"], told["budget"]) == (2, "reset")
+    assert {name: (c["trials"], c["trials_dry"]) for name, c in told["commands"].items()} == {
+        "one": (4, 0), "other": (4, 0),
+    }  # fmt: skip
+    for command in told["commands"].values():
+        assert BYTES < command["sent_bytes"] < 1.1 * BYTES
+    use = store.load(tmp_path / "kept").network_use
+    assert list(use["tokens_start_bits"]) == [BUDGET] * len(use)
+    assert len(use) == 2 * 2 * 4

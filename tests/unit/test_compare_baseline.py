@@ -15,7 +15,7 @@ from synthetic import Behaviour, make
 from tare import baseline
 from tare.baseline import agreement
 from tare.errors import StoreError
-from tare.experiment import Experiment, WindowSpec
+from tare.experiment import Experiment, NetworkSpec, WindowSpec
 from tare.fingerprint.difference import Rule
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 
@@ -319,6 +319,27 @@ def test_a_machine_as_it_was_in_one_of_the_sessions_is_accepted() -> None:
     levels = (80, 140, 80, 80, 80, 80)
     base = stored(*(session(1 + i / 1000, machine=probed(g, i)) for i, g in enumerate(levels)))
     baseline.check(Path("b"), base, session(machine=probed(140, 9)), dict(base.settings))
+
+
+def test_trials_in_another_network_are_not_compared() -> None:
+    asked = Experiment(name="a", question="b?", workloads=(), factors={})
+    own = baseline.settings(asked, {"platform": "bare"})
+    slow, fast = (
+        baseline.settings(asked, {"platform": "bare", "network": f"rate {rate}"})
+        for rate in ("100Mbit", "1Gbit")
+    )
+    larger = baseline.settings(
+        msgspec.structs.replace(asked, network=NetworkSpec(hosts=3, serve=(("iperf3", "-s"),))),
+        {"platform": "bare", "network": "rate 1Gbit"},
+    )
+    assert agreement.unlike_settings(own, slow) == [
+        "network was not set and is rate 100Mbit, 2 hosts"
+    ]
+    assert len(agreement.unlike_settings(slow, fast)) == 1
+    assert agreement.unlike_settings(fast, larger) == [
+        "network was rate 1Gbit, 2 hosts and is rate 1Gbit, 3 hosts, serving iperf3 -s"
+    ]
+    assert agreement.unlike_settings(fast, dict(fast)) == []
 
 
 def test_a_quota_and_a_window_are_conditions() -> None:

@@ -148,7 +148,8 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     results = make(platforms=("bare",), notes=[note])
     found = ask("stability", results)
     assert found.verdict == "told"
-    assert found.answer.startswith("Only one platform was measured: bare.")
+    assert found.question == "How much do values vary on bare?"
+    assert found.answer.startswith("The p10–p90 range is ")
     assert "n = 40" in found.answer
     assert note not in found.caveats
     assert headline(results, all_findings(results))[-1] == note

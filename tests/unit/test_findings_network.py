@@ -12,8 +12,10 @@ from scipy import stats
 from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
 from tare.findings.headline import headline
+from tare.findings.network_advice import advise
 from tare.findings.network_cells import Networks, levels_of, networks_of
 from tare.findings.network_course import courses
+from tare.findings.network_need import needs
 from tare.findings.network_slowdown import slowdowns
 from tare.findings.network_spread import spreads
 from tare.registry import scan
@@ -106,8 +108,96 @@ def test_the_host_that_ran_dry_is_named_with_when_and_for_how_long(reset: Result
 
 
 def test_a_budget_that_varies_is_to_be_told_with_the_result(reset: Results) -> None:
-    assert "Tell the budget with every result" in " ".join(ask("network_advice", reset).advice)
-    assert "Who does not know which of these 4 budgets" in ask("network_spread", reset).answer
+    assert "Publish the budget with every result" in " ".join(ask("network_advice", reset).advice)
+    assert "Across all 4 budgets, run times vary by" in ask("network_spread", reset).answer
+
+
+def with_taken(results: Results, level: str, bits: int) -> Results:
+    """Let the trials of a level take so much, and no more, out of host 2's bucket."""
+    trials = results.trial_table
+    of_level = set(trials.loc[trials["network"] == level, "trial"])
+    use, log = results.network_use.copy(), results.network_log
+    rows = use["trial"].isin(of_level) & (use["host"] == 2)
+    use.loc[rows, "tokens_end_bits"] = use.loc[rows, "tokens_start_bits"] - bits
+    log = log[~log["trial"].isin(of_level)]
+    return dataclasses.replace(results, network_use=use, network_log=log)
+
+
+def states(results: Results) -> dict[str, str]:
+    (need,) = needs(networks(results))
+    names = (s.rung.level.name for s in need.spendings)
+    return dict(zip(names, need.states, strict=True))
+
+
+def test_few_trials_that_did_not_run_dry_decide_nothing_of_a_budget() -> None:
+    """Of 3 trials at 300 Mbit none ran dry, though at 2 Gbit one took 396 Mbit."""
+    levels = budgets(2, 0.3)
+    few = make(levels, Program(sends={1: 1e7, 2: 2.5e8}), trials=3)
+    few = with_taken(few, levels[1], 396_000_000)
+    assert states(few) == {"2 Gbit": "open", "300 Mbit": "open"}
+    advice, spending = ask("network_advice", few), ask("network_spending", few)
+    told = "at 2 Gbit a trial took 396 Mbit, which is more; "
+    told += "it did not run dry in 3 trials [0.00 %, 71 %]"
+    assert told in " ".join(advice.advice)
+    assert f"Whether 300 Mbit is enough is undecided: {told}" in spending.answer
+    for found in (advice, spending):
+        assert found.verdict == "undecided"
+        assert "No budget that was tried matters" not in found.answer
+        assert "such as 300 Mbit" not in found.answer
+    rows = {(r["level"], r["host"]): r for r in spending.tables[0].rows}
+    assert rows["300 Mbit", "2"]["state"] == "undecided"
+    assert rows["300 Mbit", "2"]["share_high"] == pytest.approx(0.71, abs=0.01)
+
+
+def test_a_budget_below_what_is_taken_is_enough_only_where_dry_trials_are_excluded() -> None:
+    levels = budgets(2, 0.3)
+    program = Program(sends={1: 1e7, 2: 2.5e8}, noise=0.003)
+    for trials, state in ((20, "open"), (40, "enough")):
+        some = with_taken(make(levels, program, trials=trials), levels[1], 396_000_000)
+        assert states(some) == {"2 Gbit": "enough", "300 Mbit": state}
+    assert "300 Mbit is enough all the same: it did not run dry in 40 trials" in (
+        ask("network_spending", some).answer
+    )
+    # Nothing says that budgets above 396 Mbit alone do not matter: 300 Mbit does not, either.
+    assert ask("network_advice", some).advice[0].startswith("No budget that was tried matters")
+
+
+def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
+    """One trial in twenty empties 4 Gbit; the others, at 8 Gbit too, take 2.7 Gbit at most."""
+    results = make(budgets(8, 4), PROGRAM)
+    use = results.network_use.copy()
+    of_level = results.trial_table.loc[
+        results.trial_table["network"].str.contains("=4Gbit"), "trial"
+    ]
+    row = (use["trial"] == of_level.iloc[0]) & (use["host"] == 2)
+    use.loc[row, ["times_dry", "dry_ns", "first_dry_ns"]] = 1, 10_000_000, 1_000_000_000
+    found = dataclasses.replace(results, network_use=use)
+    assert states(found) == {"8 Gbit": "enough", "4 Gbit": "dry"}
+    first = ask("network_advice", found).advice[0]
+    assert first.startswith("Budgets from 8 Gbit on do not matter")
+    assert "4 Gbit runs dry in 1 of 20 trials" in first
+    assert "do not run dry, such as" not in ask("network_spending", found).answer
+
+
+def test_a_cost_that_is_undecided_leaves_the_advice_open() -> None:
+    few = make(budgets(8, 1), PROGRAM, trials=6)
+    found = ask("network_advice", few)
+    assert "its cost is undecided" in found.advice[0]
+    (line, *_) = advise(networks(few))
+    assert line.open
+    assert found.verdict != "told"
+
+
+def test_several_cells_say_in_how_many_nothing_is_decided() -> None:
+    both = {"wordcount": PROGRAM, "grep": Program(sends={2: 1e9}, noise=0.3)}
+    found = ask("network_slowdown", make(budgets(4, 1), workloads=both))
+    assert found.verdict == "partly"
+    assert "not decided in 1)" in found.answer
+
+
+def test_one_platform_is_not_asked_which_of_them_is_stable(reset: Results) -> None:
+    questions = {f.name: f.question for f in all_findings(reset)}
+    assert questions["stability"] == "How much do values vary on bare?"
 
 
 def test_trials_that_begin_alike_take_nothing_from_another(reset: Results) -> None:

@@ -27,7 +27,7 @@ def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkF
         "bandwidth.fresh": Figure(
             value=rate, ci=(rate * (1 - width), rate * (1 + width)), unit="bits/s", n=12
         ),
-        "latency.idle.p50": Figure(value=50e3, ci=(49e3, 51e3), unit="ns", n=12),
+        "latency.unpaced.p50": Figure(value=50e3, ci=(49e3, 51e3), unit="ns", n=12),
     }
     return NetworkFingerprint(
         tare="0.1.0", agent="0" * 64, started="2030-01-01T00:00:00Z", seconds=10.0, effort="brief",

@@ -43,6 +43,14 @@ def test_a_table_of_time_and_bandwidth(table: Callable[..., Path]) -> None:
     assert not found.notes
 
 
+@pytest.mark.parametrize("head", ["date", "datetime", "Date"])
+def test_a_column_of_dates_is_the_time(table: Callable[..., Path], head: str) -> None:
+    rows = [(f"2026-05-01T12:{t // 60:02.0f}:{t % 60:02.0f}", v) for t, v in BASE]
+    found = only(table(rows, f"{head},bandwidth_gbps"))
+    assert len(found.trace) == 200
+    assert found.trace.end_s[-1] - found.trace.start_s[0] == pytest.approx(200)
+
+
 def test_units_of_columns_cells_and_options(table: Callable[..., Path]) -> None:
     for head, unit, truth in (
         ("second,bandwidth_mbps", None, 5e6),

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 
 from tare import record
 from tare.cli import net_emulate_screen as screen
-from tare.cli.app import enter
+from tare.cli.app import USAGE, enter
 from tare.cli.net_emulate_asked import Options, asked, placed
-from tare.errors import ExperimentError, InputError, PlatformError
+from tare.errors import ExperimentError, PlatformError
 from tare.network.commands import Commands
 from tare.network.emulation import summaries
 from tare.network.emulator import Emulator
@@ -34,9 +36,8 @@ def _options(
     serve: tuple[str, ...] = (),
     interface: str | None = None,
     lasts: str | None = None,
-    clouds: Path | None = None,
 ) -> Options:
-    return Options(spec, ("true",), hosts, host, on, serve, interface, lasts, clouds)
+    return Options(spec, ("true",), hosts, host, on, serve, interface, lasts)
 
 
 def test_words_of_a_specification_need_no_quotes() -> None:
@@ -82,14 +83,6 @@ def test_what_contradicts_itself_is_refused(options: Options, said: str) -> None
         asked(options)
 
 
-def test_clouds_come_from_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "clouds.toml"
-    file.write_text('[A]\n"1%" = "1Gbit"\n"99%" = "2Gbit"\n')
-    assert asked(_options("cloud:A", clouds=file)).shapes[0] is not None
-    with pytest.raises(InputError, match="cannot read"):
-        asked(_options("cloud:A", clouds=tmp_path / "none.toml"))
-
-
 def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
@@ -104,15 +97,22 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
     assert seen == [(("rate", "1Gbit"), ("a", "--hosts", "--"))]
 
 
-def test_a_measurement_to_replay_is_a_specification(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "typed"),
+    [
+        ("net emulate --replay week -- true", "tare net emulate replay:DIR"),
+        ("net emulate distribution:A --clouds own.toml -- true", "distribution 1%=100Mbit"),
+        ("net fingerprint 192.0.2.1 --out network.json", "--json FILE"),
+        ("net fingerprint 192.0.2.1 -o network.json", "--json FILE"),
+        ("net fingerprint 192.0.2.1 --no-bucket", "--brief"),
+    ],
+)
+def test_an_option_that_is_gone_says_what_to_type(
+    words: str, typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["tare", "net", "emulate", "--replay", "/nonexistent"]
-    monkeypatch.setattr(sys, "argv", [*words, "--", "true"])
-    assert enter() == InputError.exit_code
-    monkeypatch.setattr(sys, "argv", [*words, "rate", "1Gbit", "--", "true"])
-    assert enter() == ExperimentError.exit_code
-    assert "leave out one" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["tare", *words.split()])
+    assert enter() == USAGE
+    assert f"try: {typed}" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -156,6 +156,26 @@ def test_a_program_that_is_not_there_is_told(tmp_path: Path) -> None:
         pytest.raises(PlatformError, match="cannot start"),
     ):
         told.start(["/nonexistent"], 1)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("exit 1", "on host 2 exited with code 1 (no output)"),
+        ("echo the port is in use >&2; exit 3", "exited with code 3: the port is in use"),
+        ("kill -9 $$", "was ended by signal 9 (no output)"),
+    ],
+)
+def test_a_server_that_ended_is_told_with_its_last_words(
+    commands: Commands, script: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # There is no such host.
+    monkeypatch.setattr(commands, "start", lambda words, host, **how: Popen(words, **how))
+    monkeypatch.setattr("tare.network.commands.waiting", lambda pid: set())
+    with pytest.raises(PlatformError, match=re.escape(said)) as caught:
+        commands.serve(["sh", "-c", script], 2)
+    assert caught.value.message.startswith("`sh -c ")
+    assert "stay until they are ended" in (caught.value.hint or "")
 
 
 def _states(at_ns: int, tokens: int, sent: int, dry: int | None = None) -> record.HostStates:

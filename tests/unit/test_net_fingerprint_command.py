@@ -11,11 +11,13 @@ import pytest
 from simulated_network import Channel, Network, Silent, measured
 
 from tare.cli import net_fingerprint, net_fingerprint_diff, net_fingerprint_screen, net_plan
+from tare.cli.columns import fitted
 from tare.cli.net_measure_identify import Options, identify
 from tare.errors import ExperimentError, StoreError
 from tare.network.ends import Ends
 from tare.network_fingerprint import file, remembered, searching
-from tare.network_fingerprint.document import NetworkFingerprint
+from tare.network_fingerprint.difference import compare
+from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.measuring import Wanted, take
 from tare.report import network_fingerprint_page
 
@@ -38,7 +40,7 @@ def test_screen_says_bucket_figures_and_both_ends(
     net_fingerprint_screen.show(bucket)
     said = capsys.readouterr().out
     assert said.startswith("Bucket: high")
-    for word in ("base latency, p50", "latency when throttled", "128 KiB", "mtu 1500", "refill"):
+    for word in ("unpaced latency, p50", "throttled latency", "128 KiB", "mtu 1500", "refill"):
         assert word in said
 
 
@@ -57,9 +59,66 @@ def test_diff_answers_by_its_exit_code(
     assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
 
 
+def test_diff_fits_a_terminal_and_cuts_nothing_silently(
+    kept: Path, tmp_path: Path, bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changed = {
+        name: msgspec.structs.replace(
+            figure, value=2 * figure.value, ci=(1.05 * figure.value, 7.654 * figure.value)
+        )
+        for name, figure in bucket.figures.items()
+        if name.startswith(("latency.unpaced", "bandwidth"))
+    }
+    less = msgspec.structs.replace(bucket, figures=changed, writes=())
+    other = tmp_path / "other.json"
+    file.write(less, other)
+    net_fingerprint_diff.diff(kept, other, None)
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    one = " ".join(said.split())
+    assert "unpaced latency, p50 undecided before" in one
+    missing = len(compare(bucket, less).only_before)
+    assert missing > 16
+    assert f"… and {missing - 16} more (--json - has all)" in one
+
+
+def test_plan_fits_a_terminal(
+    kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _plan(kept, tmp_path, ["100Mbit"])
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_rows_stand_in_a_table_or_below_each_other(width: int) -> None:
+    rows = [("figure", "before", "after", ""), ("a name of some length", "1 Gbit", "2 Gbit", "up")]
+    rows += [("x" * 60, "1", "2", "down")] * (width == 80)
+    lines = fitted(rows, width)
+    assert max(map(len, lines)) <= max(width, 60)
+    text = "\n".join(lines)
+    if width == 200:
+        assert len(lines) == len(rows)
+    else:
+        assert "a name of some length  up\n    before 1 Gbit · after 2 Gbit" in text
+
+
 def test_diff_of_what_is_no_fingerprint(kept: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot read"):
         net_fingerprint_diff.diff(kept, tmp_path / "none.json", None)
+
+
+def test_trials_on_another_machine_are_not_counted_here(kept: Path, tmp_path: Path) -> None:
+    from tare import conclude
+    from tare.cli.net_plan_measured import measured as count
+
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(EXPERIMENT)
+    prepared = conclude.prepare(experiment)
+    away = [msgspec.structs.replace(cell, platform="ssh:lab") for cell in prepared.cells]
+    prepared.cells = tuple(away)
+    with pytest.raises(ExperimentError, match="on ssh:lab send from another machine"):
+        count(prepared, "measured")
 
 
 def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) -> None:
@@ -68,6 +127,23 @@ def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) 
         "course", "latency", "writes", "write_trips",
     }  # fmt: skip
     assert all(figure.alternative for figure in page.figures)
+
+
+def test_no_size_is_called_the_fastest_where_several_may_be(bucket: NetworkFingerprint) -> None:
+    def write(size: int, low: float, high: float) -> Write:
+        rate = Figure(value=(low + high) / 2, ci=(low, high), unit="bits/s", n=12)
+        return Write(write_bytes=size, bandwidth=rate, round_trip=None, retransmitted=None)
+
+    def told(*writes: Write) -> str:
+        found = msgspec.structs.replace(bucket, writes=writes)
+        page = network_fingerprint_page.make(found, "tare net fingerprint 192.0.2.1")
+        return next(s.finding.answer for s in page.sections if s.anchor == "writes")
+
+    slow, middle, fast = (
+        write(1024, 200e6, 201e6), write(2048, 286e6, 287e6), write(1 << 20, 286.5e6, 287.2e6)
+    )  # fmt: skip
+    assert told(slow, middle, fast).startswith("Writes of 2 KiB and more were the fastest and do")
+    assert told(slow, middle).startswith("Writes of 2 KiB were the fastest, 286.5 Mbit/s")
 
 
 EXPERIMENT = """
@@ -108,13 +184,26 @@ def test_plan_needs_to_know_what_is_spent(kept: Path, tmp_path: Path) -> None:
         _plan(kept, tmp_path, ["much"])
     with pytest.raises(ExperimentError, match="one folder"):
         _plan(kept, tmp_path, [str(tmp_path), "1Gbit"])
+    with pytest.raises(ExperimentError, match="takes no amounts"):
+        _plan(kept, tmp_path, ["measured:eth0", "1Gbit"])
+    with pytest.raises(ExperimentError, match="no interface eth77"):
+        _plan(kept, tmp_path, ["measured:eth77"])
+
+
+def test_trials_in_a_network_of_their_own_are_not_counted_on_an_interface(
+    kept: Path, tmp_path: Path
+) -> None:
+    experiment = tmp_path / "networked.toml"
+    experiment.write_text(f'{EXPERIMENT}[factors]\nnetwork = ["rate 1Gbit"]\n')
+    with pytest.raises(ExperimentError, match="network of their own") as caught:
+        net_plan.plan(kept, experiment, ["measured"], None, None)
+    assert "--spend DIR" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
     ("more", "complaint"),
     [
         ({"key": None}, "--key"),
-        ({"search": False, "lasts": "1min"}, "--for says how far"),
         ({"direction": "up"}, "neither out nor in"),
         ({"lasts": "soon"}, "not possible"),
         ({"most": "0Gbit"}, "nothing may be sent"),
@@ -171,10 +260,27 @@ def test_interrupted_fingerprint_is_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bucket: NetworkFingerprint
 ) -> None:
     monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
-    assert net_fingerprint._keep(bucket, None, None, remember=False) is None
+    assert net_fingerprint._keep(bucket, None, remember=False) is None
     assert remembered.kept() == ()
-    assert net_fingerprint._keep(bucket, None, None, remember=True) is None
+    assert net_fingerprint._keep(bucket, None, remember=True) is None
     assert remembered.kept() == (bucket,)
+    # What an older tare took has other names for its figures.
+    older = msgspec.structs.replace(bucket, version=1)
+    monkeypatch.setattr("tare.network_fingerprint.remembered.kept", lambda: ())
+    remembered.remember(older)
+    monkeypatch.undo()
+    monkeypatch.setattr("tare.state.folder", lambda: tmp_path)
+    assert remembered.kept() == ()
+
+
+def test_a_fingerprint_of_an_older_tare_is_to_be_taken_again(
+    tmp_path: Path, bucket: NetworkFingerprint
+) -> None:
+    path = tmp_path / "old.json"
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(bucket, version=1)))
+    with pytest.raises(StoreError, match="version 1 of the file, this one reads 2") as caught:
+        net_fingerprint_diff.diff(path, path, None)
+    assert "--json FILE   (takes it again)" in (caught.value.hint or "")
 
 
 def test_congestion_control_that_is_refused_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from tare.record import Connect
 
 def test_brief_finds_base_latency_bandwidth_and_latency_under_load() -> None:
     found = measured(Network(capacity=None))
-    assert found.figures["latency.idle.p50"].value == pytest.approx(50_000, rel=0.1)
+    assert found.figures["latency.unpaced.p50"].value == pytest.approx(50_000, rel=0.1)
     assert found.figures["latency.loaded.p50"].value == pytest.approx(900_000, rel=0.1)
     bandwidth = found.figures["bandwidth.fresh"]
     assert bandwidth.value == pytest.approx(400e6 / WIRE, rel=0.02)
@@ -74,7 +74,7 @@ def test_lost_end_keeps_what_was_measured() -> None:
 
     wanted = Wanted(end="192.0.2.1", key="00" * 32, bucket=None, sizes=(1024,))
     found, _ = take(wanted, Silent(), opening=opening, clock=network.clock)
-    assert "latency.idle.p50" in found.figures
+    assert "latency.unpaced.p50" in found.figures
     assert "bandwidth.fresh" not in found.figures
     assert found.problems
 
@@ -214,7 +214,7 @@ def test_state_remembers_the_newest_of_each_end(
 
 
 def test_words() -> None:
-    assert name_told("latency.idle.p99") == "base latency, p99"
+    assert name_told("latency.unpaced.p99") == "unpaced latency, p99"
     assert name_told("write.131072.bandwidth") == "writes of 128 KiB: bandwidth"
     figure = Figure(value=9.41e9, ci=(9.4e9, 9.42e9), unit="bits/s", n=12)
     assert figure_told(figure) == "9.41 Gbit/s [9.4 Gbit/s, 9.42 Gbit/s]"

@@ -378,6 +378,21 @@ def test_unknown_format_and_place(small, tmp_path):
         report.write(small, "html", tmp_path / "no" / "such" / "report.html")
 
 
+def test_a_report_has_the_format_that_its_name_ends_in(small, tmp_path):
+    document = report.write(small, None, tmp_path / "small.md")[0].read_text()
+    assert not document.startswith("<")
+    assert "](small-charts/" in document
+    page = report.write(small, None, tmp_path / "small.html")[0].read_text()
+    assert page.lower().startswith("<!doctype html")
+    for format, name, said in (
+        (None, "small.txt", "ends neither in .html nor in .md"),
+        ("html", "small.md", "whose ending says markdown"),
+        ("markdown", "small.html", "whose ending says html"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            report.write(small, format, tmp_path / name)
+
+
 def test_the_same_results_give_the_same_page(small, tmp_path):
     one = report.write(small, "html", tmp_path / "1.html")[0].read_bytes()
     assert report.write(small, "html", tmp_path / "2.html")[0].read_bytes() == one

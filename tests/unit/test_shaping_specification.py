@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tare.errors import ExperimentError
 from tare.shaping import presets, rates
-from tare.shaping.quantiles import read_clouds
 from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping, parse
 from tare.shaping.telling import describe, specification
 
@@ -130,7 +129,7 @@ def test_presets_are_buckets_of_hundreds_of_seconds(name: str) -> None:
 
 @pytest.mark.parametrize("name", presets.CLOUDS)
 def test_clouds_have_the_range_that_was_published(name: str) -> None:
-    cloud = parse(f"cloud:{name.upper()} every=50s")
+    cloud = parse(f"distribution:{name.upper()} every=50s")
     assert isinstance(cloud, Distribution)
     assert [p for p, _ in cloud.quantiles_bps] == [0.0, 1.0]
     assert cloud.every_s == 50
@@ -138,32 +137,8 @@ def test_clouds_have_the_range_that_was_published(name: str) -> None:
 
 def test_a_cloud_of_which_a_figure_alone_is_known_says_so() -> None:
     with pytest.raises(ExperimentError, match="a figure and no numbers") as caught:
-        parse("cloud:A every=5s")
+        parse("distribution:A every=5s")
     assert "distribution 1%=" in (caught.value.hint or "")
-
-
-def test_clouds_can_be_supplied() -> None:
-    clouds = read_clouds('[A]\n"1%" = "100Mbit"\n"99%" = "900Mbit"\n', "clouds.toml")
-    assert parse("cloud:a", clouds) == Distribution(
-        quantiles_bps=((0.01, 100_000_000), (0.99, 900_000_000)), every_s=5.0
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "no clouds"),
-        ("A = 3", "table of quantiles"),
-        ('[A]\n"1%" = 3', "table of quantiles"),
-        ('[A]\nfast = "1Gbit"', "table of quantiles"),
-        ('[A]\n"1%" = "1Gbit"', "cloud A: .*at least two"),
-        ('[A]\n"1%" = "2Gbit"\n"5%" = "1Gbit"', "slower than"),
-        ("[A", "no TOML"),
-    ],
-)
-def test_a_file_of_something_else_holds_no_clouds(text: str, said: str) -> None:
-    with pytest.raises(ExperimentError, match=said):
-        read_clouds(text, "clouds.toml")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +178,8 @@ def test_a_file_of_something_else_holds_no_clouds(text: str, said: str) -> None:
         ("distribution 10%=1Gbit p10=2Gbit", "twice", "leave one"),
         ("distribution 0%=1Gbit 100%=2Gbit every=1ms", "every=1ms", "every=5s"),
         ("distribution 0%=1Gbit 100%=2Gbit seed=x", "seed=x", "seed=1"),
-        ("cloud:Gogle", "no cloud is called", "cloud:google"),
+        ("distribution:Gogle", "no distribution is called", "distribution:google"),
+        ("cloud:google", "is called distribution:NAME", "distribution:google"),
         ("replay:", "not say of what", "replay:"),
         ("rate 1Gbit\nqueue", "printable", None),
         ("rate 1\x1bGbit", "printable", None),

@@ -32,7 +32,11 @@ _MOST_TOLD = 5
 
 def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
     """Return what decides about the trials of a cell, beside its workload."""
-    held = {name: levels[name] for name in ("quota", "period") if name in levels}
+    held = {name: levels[name] for name in ("quota", "period", "network") if name in levels}
+    if "network" in levels:
+        network = experiment.network
+        served = " ".join(word for command in network.serve for word in command)
+        held["network"] += f", {network.hosts} hosts{f', serving {served}' if served else ''}"
     if experiment.window is not None:
         held["window"] = f"{experiment.window.periods} × {experiment.longest_period_s:g} s"
     return {

@@ -26,11 +26,12 @@ from tare.cli import (
     limits,
     net,
     peer,
+    renamed,
     run,
     selftest,
 )
 from tare.cli.failed import Failure
-from tare.cli.lines import HYPERFINE, LineCommand
+from tare.cli.lines import LineCommand
 from tare.errors import InterruptError, TareError
 from tare.harmless import harmless
 
@@ -111,7 +112,7 @@ def _told(error: BaseException) -> Failure:
     """Say on standard error why a command failed."""
     if isinstance(error, _ClickError):
         error.show()
-        hint = _renamed(error) or _unseparated()
+        hint = renamed.hint(error) or _unseparated()
         if hint:
             print(f"  try: {harmless(hint)}", file=sys.stderr)
         return Failure("Usage", USAGE, error.format_message(), hint)
@@ -128,11 +129,6 @@ def _told(error: BaseException) -> Failure:
     if told.hint:
         print(f"  try: {harmless(told.hint)}", file=sys.stderr)
     return Failure(type(told).__name__, told.exit_code, told.message, told.hint)
-
-
-def _renamed(error: Any) -> str | None:
-    """Return what tare calls an option of hyperfine's."""
-    return HYPERFINE.get(str(getattr(error, "option_name", "")))
 
 
 def _unseparated() -> str | None:

@@ -14,10 +14,12 @@ import typer
 from tare.cli import lines, output, where
 from tare.cli.against import Stored, against
 from tare.cli.command_line import factors, given, how_to_see, standard_input, workload
+from tare.cli.command_line import network as of_network
 from tare.cli.comparing import (
     Execution,
     Wanted,
     check_complete,
+    check_report,
     differences_in,
     measure,
     prepare,
@@ -95,6 +97,9 @@ def compare(
     instances: where.Instances = "own",
     size: where.Size = "all",
     pinning: where.Pinning = "none",
+    network: where.Network = None,
+    hosts: where.Hosts = 2,
+    serve: where.Serve = None,
     timeout: where.Timeout = None,
     linger: Annotated[str, typer.Option(help="How long children may outlive a command.")] = "1 s",
     input: where.Input = None,
@@ -119,7 +124,7 @@ def compare(
         bool, typer.Option("--resume", help="Go on with the comparison in --out DIR.")
     ] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report, one page, here.")
+        Path | None, typer.Option(metavar="FILE", help="Write the report: .html, or .md.")
     ] = None,
     fingerprint: where.Fingerprint = True,
     network_fingerprint: where.NetworkFingerprint = None,
@@ -159,6 +164,7 @@ def compare(
                 "leave --resume out, and choose another --out",
             )
     output.check_writable(json, junit, markdown, report)
+    check_report(report)
     around = lines.Around(
         setup or (), prepare or (), conclude or (), cleanup or (), shell, ignore_failure
     )
@@ -174,6 +180,9 @@ def compare(
     if gate_on is not None and trials is not None:
         _check_enough(gate_on, trials)
     wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
+    places = factors([platform], workers, pinning, image, size)
+    shaped = of_network(network, hosts, serve or [])
+    places["factors"] |= shaped.pop("factors", {})
     with standard_input(input) as given_input:
         table: dict[str, Any] = {
             "experiment": {
@@ -202,11 +211,13 @@ def compare(
                     timeout=timeout,
                     input=given_input,
                     placeholders=inputs is not None,
+                    hosts=network is not None,
                     options=line.options,
                 )
                 for line in measured
             ],
-            **factors([platform], workers, pinning, image, size),
+            **places,
+            **shaped,
         }
         execution = Execution(
             resume=resume, as_root=as_root, capture=capture, kept=out is not None,

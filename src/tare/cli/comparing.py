@@ -261,6 +261,20 @@ def check_complete(results: Results, execution: Execution, code: int, ended: str
         )
 
 
+def check_report(destination: Path | None) -> None:
+    """Refuse the name of a report that says no format, before anything is measured.
+
+    Raises
+    ------
+    StoreError
+        If it ends neither as a page nor as Markdown.
+    """
+    if destination is not None:
+        from tare.report import format_of
+
+        format_of(destination, "--report report.html")
+
+
 def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
     """Write the report where one was asked for, or where the folder stays."""
     from tare import conclude
@@ -270,7 +284,7 @@ def page(folder: Path, results: Results, wanted: Wanted) -> Path | None:
         return None
     with output.err.status("drawing the page"):
         answers = conclude.answers(folder, results)
-        return pages.write(folder, "html", wanted.report, answers.findings, results=results)[0]
+        return pages.write(folder, None, wanted.report, answers.findings, results=results)[0]
 
 
 def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str:

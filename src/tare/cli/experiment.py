@@ -126,9 +126,18 @@ def run(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
-    format: Annotated[str, typer.Option("--format", help="html, markdown, svg or png.")] = "html",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="PATH", help="Where to write it.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="PATH", help="The page: .html, or .md.  [default: in DIR]"
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help="svg or png: the charts alone, into a folder; markdown: report.md in DIR.",
+        ),
     ] = None,
     session: Annotated[
         list[int] | None,
@@ -138,7 +147,7 @@ def report(
 ) -> None:
     """Write the report of an experiment, also while it still runs.
 
-    Example: tare experiment report demo-results --format markdown
+    Example: tare experiment report demo-results --out demo.md
     """
     from tare import conclude
     from tare import report as pages

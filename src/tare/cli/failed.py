@@ -98,7 +98,8 @@ def write(failure: Failure) -> None:
         # Some answers are written by who knows their format.
         if destination in output.written or _file(destination) != before:
             continue
-        text = _NOTES[option](failure)
+        markdown = option == "report" and destination.endswith(".md")
+        text = _NOTES["markdown" if markdown else option](failure)
         if destination == "-":
             with contextlib.suppress(OSError):
                 output.print_text(text)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import output
+from tare.cli.columns import fitted
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -107,8 +108,8 @@ def _show(found: Difference) -> None:
         if names:
             told = [*map(_label, names[:_MOST])]
             if len(names) > _MOST:
-                told.append(f"and {len(names) - _MOST} more")
-            output.out.print(f"{what}: {', '.join(told)}", soft_wrap=True)
+                told.append(f"… and {len(names) - _MOST} more (--json - has all)")
+            output.out.print(f"{what}: {', '.join(told)}")
 
 
 def _headline(found: Difference) -> str:
@@ -133,15 +134,8 @@ def _headline(found: Difference) -> str:
 
 def _table(changes: list[Change]) -> list[str]:
     """Return lines, which no terminal breaks within: its columns are to stand below each other."""
-    rows = [("metric", "before", "after", "change", "matters beyond", ""), *map(_row, changes)]
-    widths = [max(len(row[i]) for row in rows) for i in range(6)]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in (0, 5) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    rows = [("metric", "before", "after", "change", "margin", ""), *map(_row, changes)]
+    return fitted(rows, output.out.width)
 
 
 def _row(c: Change) -> tuple[str, ...]:

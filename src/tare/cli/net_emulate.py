@@ -9,7 +9,6 @@ import typer
 from typer.core import TyperCommand
 
 from tare.cli import output
-from tare.errors import ExperimentError
 
 _COMMAND = "tare.command"
 
@@ -42,12 +41,6 @@ def emulate(
         list[str] | None,
         typer.Option("--host", metavar="K=SPEC", help="How host K is shaped instead."),
     ] = None,
-    replay: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|FILE", help="Replay a measurement, as replay:DIR or replay:FILE."
-        ),
-    ] = None,
     on: Annotated[
         str, typer.Option(metavar="K|all", help="The host on which the command runs.")
     ] = "1",
@@ -68,10 +61,6 @@ def emulate(
             help="First measure, for seconds, whether the network delivers what is asked."
         ),
     ] = True,
-    clouds: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Clouds for cloud:NAME: TOML, quantiles of each."),
-    ] = None,
     log: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Tokens over time, as NDJSON.")
     ] = None,
@@ -93,7 +82,7 @@ def emulate(
 
     SPEC: none · rate 200Mbit · bucket high=2Gbit low=200Mbit budget=10Gbit [refill=…]
     [initial=…] · bucket:c5.xlarge budget=100Gbit · distribution 10%=200Mbit 90%=900Mbit
-    every=5s [seed=1] · cloud:google · replay:FOLDER|FILE.csv|FILE.json; each [queue=1MB].
+    every=5s [seed=1] · distribution:google · replay:FOLDER|FILE.csv|FILE.json; each [queue=1MB].
     Without refill=, tokens come back at the low rate. In the command, {host2} is the address of
     host 2, {hosts} all, {host} its own, {host_file} a file of them, {enter} what `{enter} HOST
     COMMAND` runs there, as ssh would; TARE_HOSTS and so on say the same. Exit code: the command's.
@@ -107,16 +96,9 @@ def emulate(
     from tare.conclude import calling_user
 
     output.check_writable(json, log)
-    if replay is not None:
-        if spec:
-            raise ExperimentError(
-                "--replay says how the network is shaped, and so does " + " ".join(spec),
-                "leave out one of them",
-            )
-        spec = [f"replay:{replay}"]
     options = asking.Options(
         tuple(spec or ()), context.meta.get(_COMMAND, ()), hosts, tuple(host or ()), on,
-        tuple(serve or ()), interface, lasts, clouds,
+        tuple(serve or ()), interface, lasts,
     )  # fmt: skip
     found = asking.asked(options)
     kept = None if out is None else keeping.prepare(out)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tare.cli.command_line import split
-from tare.errors import ExperimentError, InputError
+from tare.errors import ExperimentError
 from tare.network.replayed import resolved
-from tare.shaping.quantiles import Quantiles, read_clouds, seconds
+from tare.shaping.quantiles import seconds
 from tare.shaping.specification import Shaping, parse
 
 _EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
 #: As many as the agent builds.
 MOST_HOSTS = 64
-_CLOUDS_LIMIT = 1 << 20
 _LONGEST_S = 520 * 7 * 86_400.0
 
 
@@ -31,7 +29,6 @@ class Options:
     serve: tuple[str, ...]
     interface: str | None
     lasts: str | None
-    clouds: Path | None
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ class Asked:
 
 
 def asked(options: Options) -> Asked:
-    """Check what was typed, and read the files that it names.
+    """Check what was typed, and read the traces that it names.
 
     Raises
     ------
@@ -89,7 +86,6 @@ def asked(options: Options) -> Asked:
 
 
 def _shapes(options: Options) -> tuple[Shaping, ...]:
-    clouds = {} if options.clouds is None else _clouds(options.clouds)
     given = dict(_of_host(one) for one in options.host)
     text = " ".join(options.spec)
     if not text and not given:
@@ -101,8 +97,8 @@ def _shapes(options: Options) -> tuple[Shaping, ...]:
         )
     if count > MOST_HOSTS:
         raise ExperimentError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
-    general = resolved(parse(text, clouds)) if text else None
-    own = {host: resolved(parse(spec, clouds)) for host, spec in given.items()}
+    general = resolved(parse(text)) if text else None
+    own = {host: resolved(parse(spec)) for host, spec in given.items()}
     return tuple(own.get(host, general) for host in range(1, count + 1))
 
 
@@ -139,17 +135,6 @@ def _lasts(text: str | None) -> float | None:
     if found is None or not 0 < found <= _LONGEST_S:
         raise ExperimentError(f"--for {text} is no time, such as 30s, 10min or 2h", "--for 10min")
     return found
-
-
-def _clouds(file: Path) -> dict[str, Quantiles]:
-    try:
-        with file.open("rb") as opened:
-            text = opened.read(_CLOUDS_LIMIT + 1).decode("utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(f"cannot read {file}: {error.strerror}") from error
-    if len(text) > _CLOUDS_LIMIT:
-        raise InputError(f"{file} is larger than {_CLOUDS_LIMIT >> 20} MiB, and no file of clouds")
-    return read_clouds(text, str(file))
 
 
 def placed(asked: Asked) -> Sequence[int]:

@@ -73,7 +73,7 @@ def conduct(
         commands = stack.enter_context(Commands(emulator, folder, user))
         for host in asked.on:
             commands.fill(asked.command, host)
-        unverified = _unverified(asked) if check else "it was not asked for (--no-check)"
+        unverified = _unverified(asked) if check else "--no-check"
         checks = [] if unverified else _verified(emulator, asked, folder)
         _introduce(asked, unverified)
         return _Session(asked, emulator, commands, log, answers).conduct(checks, unverified)
@@ -91,7 +91,7 @@ def _unverified(asked: Asked) -> str | None:
 
 
 def _verified(emulator: Emulator, asked: Asked, folder: Path) -> list[Check]:
-    output.err.print("Verifying for some seconds what the network delivers (--no-check: not).")
+    output.err.print("Verifying for some seconds what the network delivers (skip with --no-check).")
     checks = verify(emulator, asked.shapes, folder)
     show_checks(checks)
     if bad := [one for one in checks if not one.good]:
@@ -114,7 +114,7 @@ def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
 
 def _introduce(asked: Asked, unverified: str | None) -> None:
     if unverified and any(asked.shapes):
-        output.err.print(f"Not verified: {unverified}.")
+        output.err.print(f"Skipped verification ({unverified}).")
     groups: dict[str, list[int]] = {}
     for host, shaping in enumerate(asked.shapes, 1):
         groups.setdefault(describe(shaping), []).append(host)

@@ -1,4 +1,4 @@
-"""``tare net fingerprint``: what is to be published of a network; ``diff``: what has changed."""
+"""``tare net fingerprint``: a network's reference figures; ``diff``: what has changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Hosts(Group):
 
 
 app = typer.Typer(
-    cls=_Hosts, help="Measure what is to be published of a network, or what has changed of it."
+    cls=_Hosts, help="Measure a network's reference figures, or what has changed of them."
 )
 
 
@@ -54,25 +54,22 @@ def take(
         bool,
         typer.Option(
             "--brief",
-            help="A look of ten seconds: four sizes of writes; a bucket is looked for only as far "
-            "as --for or --most says.",
+            help="Take ten seconds: four sizes of writes, and no search for a bucket, unless "
+            "--for or --most bounds one.",
         ),
-    ] = False,
-    no_bucket: Annotated[
-        bool, typer.Option("--no-bucket", help="Look for no bucket; all else as usual.")
     ] = False,
     lasts: Annotated[
         str | None,
         typer.Option(
             "--for",
             metavar="TIME",
-            help=f"Look for a bucket no longer than this.  [default: {_LONGEST}]",
+            help=f"Search for a bucket for up to this long.  [default: {_LONGEST}]",
         ),
     ] = None,
     most: Annotated[
         str | None,
         typer.Option(
-            metavar="AMOUNT", help="Send no more than this to look for a bucket: 500GB, 4Tbit."
+            metavar="AMOUNT", help="Send no more than this to search for a bucket: 500GB, 4Tbit."
         ),
     ] = None,
     streams: Annotated[int, typer.Option(min=1, max=64, help="Data streams side by side.")] = 1,
@@ -83,42 +80,38 @@ def take(
     remember: Annotated[
         bool, typer.Option(help="Store it with the results of later sessions on this machine.")
     ] = True,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE.json", help="Keep the fingerprint here."),
-    ] = None,
     json: Annotated[
         str | None,
-        typer.Option("--json", metavar="FILE", help="The same as JSON; `-`: standard output."),
+        typer.Option("--json", metavar="FILE", help="Keep the fingerprint; `-`: standard output."),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A page with pictures: .html, or .md."),
     ] = None,
 ) -> None:
-    """Measure what is to be published of a network (CLOUDNET, F5.2), and is to be checked again.
+    """Measure a network's reference figures: to publish with results, and to check again.
 
-    Base latency and bandwidth, latency under load, what the size of writes does, and the token
-    bucket, if one is seen. Later sessions on this machine store it as facts. It sends at full
-    speed until a bucket is known or the time is over: mind what traffic costs. Example:
-    tare net fingerprint 192.0.2.1 --key lab.key --out network.json
+    Unpaced latency, base bandwidth, loaded latency, what the size of writes does, and the token
+    bucket, if one is seen (CLOUDNET, F5.2). Later sessions on this machine store it as facts. It
+    sends at full speed until a bucket is known or the time is over: mind what traffic costs.
+    Example: tare net fingerprint 192.0.2.1 --key lab.key --json network.json
     """
-    output.check_writable(out, json, report)
+    output.check_writable(json, report)
     if report is not None:
         from tare.report import format_of
 
         format_of(report, "--report network.html")
     wanted = _wanted(
-        host, key, brief=brief, search=not (no_bucket or (brief and not (lasts or most))),
+        host, key, brief=brief, search=not brief or bool(lasts or most),
         lasts=lasts, most=most,
         streams=streams, direction=direction, congestion=congestion,
     )  # fmt: skip
-    _take(wanted, out, json, report, remember=remember)
+    _take(wanted, json, report, remember=remember)
 
 
 @app.command()
 def diff(
-    before: Annotated[Path, typer.Argument(help="What --out wrote.", metavar="A")],
+    before: Annotated[Path, typer.Argument(help="What --json FILE wrote.", metavar="A")],
     after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
     json: Annotated[
         str | None,
@@ -156,11 +149,6 @@ def _wanted(
             "--key: with which secret? Both ends have the same",
             "tare net serve --new-key FILE   (makes one; copy it to the other end)",
         )
-    if not search and (lasts or most):
-        option = "--for" if lasts else "--most"
-        raise ExperimentError(
-            f"{option} says how far a bucket is looked for, and none is", f"leave {option} out"
-        )
     if direction not in ("out", "in"):
         raise ExperimentError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
@@ -170,7 +158,7 @@ def _wanted(
     return Wanted(
         end=host,
         key=peering.read_key(key),
-        effort="brief" if brief else "whole",
+        effort="brief" if brief else "full",
         bucket=bounds if search else None,
         sizes=FEW_SIZES if brief else SIZES,
         direction="in" if direction == "in" else "out",
@@ -195,13 +183,11 @@ def _seconds(text: str) -> float:
 def _bits(text: str, parse: Any) -> float:
     bits = float(parse(text, "--most"))
     if bits <= 0:
-        raise ExperimentError("--most: nothing may be sent", "--no-bucket   (looks for none)")
+        raise ExperimentError("--most: nothing may be sent", "--brief   (searches for none)")
     return bits
 
 
-def _take(
-    wanted: Wanted, out: Path | None, json: str | None, report: Path | None, *, remember: bool
-) -> None:
+def _take(wanted: Wanted, json: str | None, report: Path | None, *, remember: bool) -> None:
     from tare.cli.net_fingerprint_progress import Bar
     from tare.cli.net_fingerprint_screen import show
     from tare.network_fingerprint import measuring
@@ -209,14 +195,15 @@ def _take(
     if wanted.bucket is not None:
         longest = output.seconds(wanted.bucket.seconds)
         output.err.print(
-            f"Looks for a bucket at full speed for at most {longest}; --no-bucket does not."
+            f"Searches for a bucket at full speed for up to {longest} (skip with --brief)."
         )
     with Bar() as bar:
         found, interrupted = measuring.take(wanted, bar)
-    unwritten = _keep(found, out, json, remember=remember and not interrupted)
+    unwritten = _keep(found, json, remember=remember and not interrupted)
     if json != "-":
         show(found)
     written = _report(found, report)
+    out = None if json == "-" else json
     if unwritten is not None:
         raise unwritten
     if interrupted:
@@ -228,9 +215,7 @@ def _take(
         output.out.print(_next(wanted.end, out, written), soft_wrap=True)
 
 
-def _keep(
-    found: NetworkFingerprint, out: Path | None, json: str | None, *, remember: bool
-) -> StoreError | None:
+def _keep(found: NetworkFingerprint, json: str | None, *, remember: bool) -> StoreError | None:
     """Write what was measured wherever it is to be; returns the first that could not be."""
     from tare.network_fingerprint import file, remembered
 
@@ -242,10 +227,10 @@ def _keep(
         except StoreError as error:
             failed.append(error)
 
-    if out is not None:
-        attempt(lambda: file.write(found, out))
-    if json is not None:
-        attempt(lambda: output.write_json(found, json))
+    if json is not None and json != "-":
+        attempt(lambda: file.write(found, Path(json)))
+    elif json is not None:
+        output.write_json(found, json)
     # A part of it would hide an older one that is whole.
     if remember and found.figures:
         try:
@@ -268,10 +253,10 @@ def _report(found: NetworkFingerprint, destination: Path | None) -> bool:
     return True
 
 
-def _next(host: str, out: Path | None, reported: bool) -> str:
+def _next(host: str, out: str | None, reported: bool) -> str:
     """Return the next command worth typing."""
     if out is None:
-        return f"Next    tare net fingerprint {host} … --out network.json   (keeps it)"
+        return f"Next    tare net fingerprint {host} … --json network.json   (keeps it)"
     if not reported:
         return f"Next    tare net plan {out} EXPERIMENT.toml   (how long to rest between trials)"
     return f"Next    tare net fingerprint diff {out} LATER.json   (is it still the same network?)"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tare.cli import output
-from tare.cli.calibrate_screen import aligned
+from tare.cli.columns import fitted
 
 if TYPE_CHECKING:
     from tare.network_fingerprint.difference import Change, Difference
@@ -45,15 +45,13 @@ def _show(found: Difference) -> None:
     from tare.network_fingerprint.telling import name_told
 
     out = output.out
-    out.print(headline(found), style="bold", soft_wrap=True)
+    out.print(headline(found), style="bold")
     shown = [*found.differing, *found.undecided[:_MOST]]
     if shown:
-        rows: list[tuple[str, ...]] = [
-            ("figure", "before", "after", "change", "matters beyond", "")
-        ]
+        rows: list[tuple[str, ...]] = [("figure", "before", "after", "change", "margin", "")]
         rows += [_row(one) for one in shown]
-        for number, line in enumerate(aligned(rows, left=1)):
-            out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+        for line in fitted(rows, out.width):
+            out.print(Text(line), soft_wrap=True)
     if len(found.undecided) > _MOST:
         out.print(
             f"… and {len(found.undecided) - _MOST} more that are undecided (--json - has all)"
@@ -63,11 +61,15 @@ def _show(found: Difference) -> None:
         out.print(f"Same     {same} of {len(found.changes)} figures, within what matters.")
     for name, (was, now) in list(found.facts.items())[:_MOST]:
         word = "Differs" if name in found.deciding else "Fact"
-        out.print(f"{word:<8} {name}: {_fact(was)} → {_fact(now)}", soft_wrap=True)
+        out.print(f"{word:<8} {name}: {_fact(was)} → {_fact(now)}")
+    if len(found.facts) > _MOST:
+        out.print(f"… and {len(found.facts) - _MOST} more facts that differ (--json - has all)")
     for what, names in (("first", found.only_before), ("second", found.only_after)):
         if names:
-            told = ", ".join(name_told(name) for name in names[:_MOST])
-            out.print(f"Only in the {what}: {told}", soft_wrap=True)
+            told = [name_told(name) for name in names[:_MOST]]
+            if len(names) > _MOST:
+                told.append(f"… and {len(names) - _MOST} more (--json - has all)")
+            out.print(f"Only in the {what}: {', '.join(told)}")
 
 
 def headline(found: Difference) -> str:

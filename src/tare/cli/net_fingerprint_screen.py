@@ -68,7 +68,7 @@ def _writes(found: NetworkFingerprint) -> list[tuple[str, ...]]:
     def value(figure: Figure | None) -> str:
         return "–" if figure is None else value_told(figure.value, figure.unit)
 
-    rows = [("writes of", "bandwidth [95 %]", "round trip", "sent again")]
+    rows = [("writes of", "bandwidth [95 %]", "round trip", "retransmitted")]
     rows += [
         (
             size_told(one.write_bytes),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import structs
 from rich.text import Text
 
 from tare.cli import output
@@ -16,20 +17,21 @@ if TYPE_CHECKING:
     from tare.conclude import Prepared
     from tare.network_fingerprint.rests import RestPlan, Spending
 
-_SPEND = "--spend 10Gbit   (or the folder of an earlier session that counted it)"
+_SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit)"
 
 
 def plan(
     fingerprint: Annotated[
-        Path, typer.Argument(metavar="FINGERPRINT", help="What tare net fingerprint --out wrote.")
+        Path, typer.Argument(metavar="FINGERPRINT", help="What tare net fingerprint --json wrote.")
     ],
     experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="Its file (TOML).")],
     spend: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AMOUNT|DIR",
-            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit (may be repeated); or the folder "
-            "of an earlier session that counted it.",
+            metavar="AMOUNT|measured|DIR",
+            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit (may be repeated); measured, or "
+            "measured:IFACE: count it in one trial of each cell; or the folder of a session on an "
+            "emulated network, which counted it.",
         ),
     ] = None,
     trials: Annotated[
@@ -44,7 +46,7 @@ def plan(
     """Say whether the budget of a network suffices for an experiment, and what rest it needs.
 
     Trials that empty a token bucket slow those after them down, so that they are no repetitions.
-    Example: tare net plan network.json experiment.toml --spend 12Gbit
+    Example: tare net plan network.json experiment.toml --spend measured:eth0
     """
     from tare import conclude
     from tare.network_fingerprint import file, rests
@@ -52,52 +54,63 @@ def plan(
     output.check_writable(json)
     found = file.read(fingerprint)
     prepared = conclude.prepare(experiment, skip_missing=True)
-    spendings = _spendings(prepared, spend or [])
+    spendings, doubts = _spendings(prepared, spend or [])
     asked = prepared.experiment.stopping.trials if trials is None else trials
     searched = found.searched
     made = rests.plan(
         rests.bucket_of(found), spendings, asked, None if searched is None else searched.bits
     )
+    made = structs.replace(made, doubts=(*made.doubts, *doubts))
     if json is not None:
         output.write_json(made, json)
     if json != "-":
         _show(made, prepared, fingerprint)
 
 
-def _spendings(prepared: Prepared, words: list[str]) -> list[Spending]:
+def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[str]]:
+    """Return what each cell spends, and what makes that less certain."""
     from tare import store
+    from tare.cli import net_plan_measured as measuring
     from tare.network_fingerprint import spending
     from tare.shaping.rates import parse_amount
 
     if not words:
         raise ExperimentError("--spend: what does a trial send?", _SPEND)
+    if any(word.partition(":")[0] == measuring.WORD for word in words):
+        if len(words) > 1:
+            raise ExperimentError(
+                f"--spend {measuring.WORD} counts every workload, and takes no amounts",
+                f"--spend {measuring.WORD}   (by itself)",
+            )
+        counts = measuring.measured(prepared, words[0])
+        return spending.counted(prepared.cells, counts), spending.doubts(counts.values())
     folders = [Path(word) for word in words if Path(word).is_dir()]
     if folders and len(words) > 1:
         raise ExperimentError(
             "--spend takes one folder, or amounts", f"--spend {folders[0]}   (by itself)"
         )
     if folders:
-        return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name)
+        return spending.measured(prepared.cells, store.load(folders[0]), folders[0].name), []
     amounts: dict[str, float] = {}
     for word in words:
         name, _, amount = word.rpartition("=")
         amounts[name] = float(parse_amount(amount, "spend"))
-    return spending.given(prepared.cells, amounts)
+    return spending.given(prepared.cells, amounts), []
 
 
 def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
-    from tare.cli.calibrate_screen import aligned
+    from tare.cli.columns import fitted
 
     out = output.out
-    out.print(headline(made), style="bold", soft_wrap=True)
+    out.print(headline(made), style="bold")
     out.print()
-    for number, line in enumerate(aligned(_table(made), left=1)):
-        out.print(Text(line, style="dim" if number == 0 else ""), soft_wrap=True)
+    for line in fitted(_table(made), out.width):
+        out.print(Text(line), soft_wrap=True)
     out.print()
     for line in _account(made):
-        out.print(line, soft_wrap=True)
+        out.print(line)
     for doubt in (*made.doubts, *_doubts(prepared)):
-        out.print(f"Note    {doubt}", style="yellow", soft_wrap=True)
+        out.print(f"Note    {doubt}", style="yellow")
     lines = _lines(made, prepared)
     if lines:
         out.print()
@@ -106,7 +119,7 @@ def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
             out.print(f"    {line}")
     if made.verdict == "beyond":
         out.print(
-            f"Next    tare net fingerprint HOST --key FILE --out {fingerprint}   (look further)",
+            f"Next    tare net fingerprint HOST --key FILE --json {fingerprint}   (look further)",
             soft_wrap=True,
         )
 
@@ -143,10 +156,10 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
         (
             "trial",
             "sends",
-            "takes out at most",
+            "takes out",
             "full bucket suffices",
-            "full again after",
-            "known from",
+            "refills in",
+            "from",
         )
     ]
     for one in made.trials:

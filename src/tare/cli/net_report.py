@@ -22,7 +22,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write a page of measured networks: bandwidth, round trips, what was sent again, in all.
+    """Write a page of measured networks: bandwidth, round trips, retransmissions, totals.
 
     A measurement may still go on. Several stand side by side. Example: tare net report week
     """

@@ -140,7 +140,7 @@ def run(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report, one page, here.")
+        Path | None, typer.Option(metavar="FILE", help="Write the report: .html, or .md.")
     ] = None,
 ) -> None:
     """Measure a command: how long it takes, and how far that can be trusted.
@@ -154,10 +154,11 @@ def run(
     from tare import experiment_file
     from tare.catalogue import catalogue
     from tare.cli import run_table
-    from tare.cli.comparing import Execution, Wanted
+    from tare.cli.comparing import Execution, Wanted, check_report
     from tare.platforms import own_files
 
     output.check_writable(json, save, markdown, export_json, report)
+    check_report(report)
     known = catalogue()
     earlier = _so_far(out) if resume else 0
     platforms = platform or ["bare"]

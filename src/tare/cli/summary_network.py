@@ -1,13 +1,17 @@
-"""What ``tare run --network`` tells of the network: what was sent, and whether it ran dry."""
+"""What ``--network`` tells of the network: what was sent, and whether a bucket ran dry."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tare import units
 from tare.shaping.rates import format_amount
+from tare.shaping.specification import Bucket, parse
+
+if TYPE_CHECKING:
+    from tare.results import Results
 
 _SOURCE = "qdisc"
 
@@ -33,3 +37,66 @@ def told(trials: Sequence[Measured]) -> str | None:
         lasted = units.amount("ns", median(d for d in dry if d > 0))
         text += f"; a bucket ran dry in {times} of {len(dry)}, for {lasted} over all hosts"
     return text
+
+
+class _Row:
+    """A trial of a table of samples."""
+
+    def __init__(self, values: dict[str, float]) -> None:
+        self._values = values
+
+    def get(self, metric: str, source: str) -> float | None:
+        """Return the value of a metric from the queueing discipline."""
+        return self._values.get(metric) if source == _SOURCE else None
+
+
+def by_command(results: Results) -> dict[str, list[Measured]]:
+    """Return what the network of each good trial counted, by command; empty: no such network."""
+    samples = results.sample_table
+    samples = samples[samples["source"] == _SOURCE]
+    good = results.trial_table[results.trial_table["status"] == "ok"]
+    found: dict[str, list[Measured]] = {}
+    for row in good.to_dict("records"):
+        own = samples[samples["trial"] == row["trial"]]
+        values = dict(zip(own["metric"], own["value"].astype(float), strict=True))
+        if values:
+            found.setdefault(str(row["workload"]), []).append(_Row(values))
+    order = [workload.name for workload in results.experiment.workloads]
+    return {name: found[name] for name in order if name in found}
+
+
+def lines(results: Results) -> Iterator[str]:
+    """Say what each command sent in a trial, a line each, beneath what the network was."""
+    found = by_command(results)
+    if not found:
+        return
+    level = str(results.experiment.factors["network"][0])
+    full = "; every trial begins with its whole budget"
+    bucket = isinstance(parse(results.experiment.shaped(level)), Bucket)
+    yield f"Network  {level}, {results.experiment.network.hosts} hosts{full if bucket else ''}."
+    width = max(map(len, found))
+    yield from (f"         {name:<{width}}  {told(trials)}" for name, trials in found.items())
+
+
+def as_json(results: Results) -> dict[str, Any] | None:
+    """Return the network, and what each command sent; None: the machine's own."""
+    if "network" not in results.experiment.factors:
+        return None
+    network = results.experiment.network
+    commands = {}
+    for name, trials in by_command(results).items():
+        sent = [t.get("network_sent_bytes", _SOURCE) for t in trials]
+        dry = [d for t in trials if (d := t.get("network_dry_ns", _SOURCE)) is not None]
+        commands[name] = {
+            "trials": len(trials),
+            "sent_bytes": median(s for s in sent if s is not None),
+            "trials_dry": sum(d > 0 for d in dry) if dry else None,
+            "dry_ns": median(dry) if dry else None,
+        }
+    return {
+        "specification": str(results.experiment.factors["network"][0]),
+        "hosts": network.hosts,
+        "serve": [list(words) for words in network.serve],
+        "budget": network.budget,
+        "commands": commands,
+    }

@@ -9,6 +9,7 @@ from typing import Any
 
 from tare import units
 from tare.cli import output
+from tare.cli import summary_network as network
 from tare.findings import sessions
 from tare.findings.disturbance import disturbance, sentence
 from tare.findings.judgement import GATE_CODES, Difference, worst
@@ -47,6 +48,8 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
             say(f"Modes    {d.medians_apart}.")
         if d.means_apart:
             say(f"Mean     {d.means_apart}.")
+    for line in network.lines(results):
+        say(line)
     say(f"Trust    {trust(results, found)}")
 
 
@@ -146,6 +149,7 @@ def as_json(
         "caveats": sessions.caveats(results),
         "levels_of": results.levels_of,
         "disturbance": None if disturbed is None else asdict(disturbed),
+        "network": network.as_json(results),
         "failed": int((trials["status"] == "failed").sum()),
         "facts": {
             str(row["name"]): row["value"]

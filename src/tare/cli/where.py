@@ -45,7 +45,7 @@ Network = Annotated[
         "--network",
         metavar="SPEC",
         help="In a small network of its own, shaped so: rate 200Mbit, bucket:c5.xlarge …, none. "
-        "The command finds its hosts in {hosts}, {host2} …",
+        "Every trial begins with a full budget. The command finds its hosts in {hosts}, {host2} …",
     ),
 ]
 Hosts = Annotated[
@@ -62,7 +62,7 @@ NetworkFingerprint = Annotated[
     typer.Option(
         "--network-fingerprint",
         metavar="FILE",
-        help="What `tare net fingerprint --out` wrote of the network that this is about: stored "
+        help="What `tare net fingerprint --json` wrote of the network that this is about: stored "
         "with the results, which are then compared with none of another network.",
     ),
 ]

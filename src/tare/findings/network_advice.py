@@ -9,10 +9,10 @@ from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, 
 from tare.findings.network_cells import Networks, applies, carried, networks_of
 from tare.findings.network_course import courses
 from tare.findings.network_dry import droughts
-from tare.findings.network_need import Need, needs
+from tare.findings.network_need import FEWEST_TRIALS, Need, beside_largest, needs
 from tare.findings.network_repetitions import remedy
-from tare.findings.network_slowdown import Slowed, nothing, slowdowns, too_few
-from tare.findings.network_spending import CAVEATS
+from tare.findings.network_slowdown import nothing, slowdowns, too_few
+from tare.findings.network_spending import CAVEATS, undecided
 from tare.findings.network_spread import unknown
 from tare.findings.phrasing import (
     change_interval,
@@ -96,33 +96,54 @@ def _budgets(networks: Networks) -> Iterable[Line]:
         if need.bits is not None and need.bits > 0:
             sent += f" and takes {quantity(need.bits, 'bits')} at most out of its bucket"
         where = f"For {need.ladder.where}, " if need.ladder.where else ""
-        advice, evidence = _budget(need, networks)
-        yield Line("budget", _begun(where + advice), f"{sent}{evidence}")
+        if carried(networks.results):
+            yield Line("budget", _begun(where + _in_a_row(need, networks)), sent)
+            continue
+        told = _budget(need)
+        if told is not None:
+            shown, cost_open = _cost(need, networks)
+            yield Line("budget", _begun(where + told), f"{sent}{shown}", open=cost_open)
+        if waiting := need.of("open"):
+            names = listing((s.rung.level.name for s in waiting), "or")
+            advice = _begun(f"{where}whether {names} matters is undecided")
+            yield Line("budget", advice, undecided(need, waiting[-1]), open=True)
 
 
-def _budget(need: Need, networks: Networks) -> tuple[str, str]:
-    if carried(networks.results):
-        return _shared(need, networks)
+def _budget(need: Need) -> str | None:
+    """Say from which budget on none matters; None: nothing is known of any."""
+    if need.bits is None:
+        return "how large a budget has to be is not known"
+    if need.enough is None and need.short is None:
+        return None
+    if need.enough is None:
+        least = need.spendings[0].rung.level.name
+        return f"no budget is known to be enough, {least} the largest of them"
+    if need.short is None and not need.of("open"):
+        return f"no budget that was tried matters, {need.enough.rung.level.name} the least of them"
+    if need.bounded and (need.enough.rung.level.budget_bits or 0) > need.bits:
+        return f"budgets above {quantity(need.bits, 'bits')} do not matter"
+    return f"budgets from {need.enough.rung.level.name} on do not matter"
+
+
+def _cost(need: Need, networks: Networks) -> tuple[str, bool]:
+    """Say what the largest budget that runs dry costs, and whether that is undecided."""
     if need.short is None:
-        least = need.spendings[-1].rung.level.name
-        return f"no budget that was tried matters, {least} the least of them", ", which none lacked"
-    short = need.short.rung.level
-    beside = next((s for s in _beside_largest(networks, need) if s.level == short), None)
-    shown = ""
-    if beside is not None:
-        shown = f"; {short.name} runs dry and "
-        if beside.slower:
-            shown += f"takes {beside.change}"
-        else:
-            word = "costs little" if beside.harmless else "its cost is not decided"
-            shown += f"{word}, {beside.change}"
-        shown += f" beside {beside.beside.name}"
-    if need.enough is None or need.bits is None:
-        return f"a larger budget than {short.name} is needed", f", and every budget ran dry{shown}"
-    return f"budgets above {quantity(need.bits, 'bits')} do not matter", shown
+        return "" if need.of("open") else ", which none lacked", False
+    short, n = need.short.rung.level, need.short.rung.n
+    shown = f"; {short.name} runs dry in {need.short.dry} of {counted(n, 'trial')}"
+    if need.bits is None:
+        shown = f"; every budget ran dry, {short.name} in {need.short.dry} of {n}"
+    beside = next((s for s in beside_largest(networks, need.ladder) if s.level == short), None)
+    if beside is None:
+        # The largest of all has none that shows what running dry costs.
+        return shown, True
+    if beside.slower:
+        return f"{shown} and takes {beside.change} beside {beside.beside.name}", False
+    word = "costs little" if beside.harmless else "its cost is undecided"
+    return f"{shown} and {word}, {beside.change} beside {beside.beside.name}", not beside.harmless
 
 
-def _shared(need: Need, networks: Networks) -> tuple[str, str]:
+def _in_a_row(need: Need, networks: Networks) -> str:
     """Tell for how many trials in a row each budget lasts."""
     told = []
     for spent in need.spendings:
@@ -132,15 +153,7 @@ def _shared(need: Need, networks: Networks) -> tuple[str, str]:
         told.append(f"{spent.rung.level.name} for {lasted}")
     rests = networks.results.experiment.network.rest != "none"
     rested = ", with a rest before each" if rests else ""
-    return f"trials in a row that a budget lasts for{rested}: {listing(told)}", ""
-
-
-def _beside_largest(networks: Networks, need: Need) -> list[Slowed]:
-    return [
-        s
-        for s in slowdowns(networks)
-        if s.beside == networks.largest and s.pair.levels == need.ladder.levels
-    ]
+    return f"trials in a row that a budget lasts for{rested}: {listing(told)}"
 
 
 def _rates(networks: Networks) -> Iterable[Line]:
@@ -176,6 +189,7 @@ def _stragglers(networks: Networks) -> Iterable[Line]:
             f"Host {host.host} runs dry, and {others} {'do' if len(d.hosts) > 2 else 'does'} not: "
             "to share what it sends, or to give it a larger budget, would help",
             f"at {d.name} it alone is dry in {d.alone} of {counted(d.rung.n, 'trial')}{when}",
+            open=d.rung.n < FEWEST_TRIALS,
         )
 
 
@@ -221,9 +235,9 @@ def _unknown(networks: Networks) -> Iterable[Line]:
             where = f" for {x.ladder.where}" if x.ladder.where else ""
             yield Line(
                 "spread",
-                f"Tell the budget with every result{where}",
-                f"over those tried, times spread over {percent(x.range.estimate)} of their median, "
-                f"at one budget over {percent(x.within)} at most",
+                f"Publish the budget with every result{where}",
+                f"across those tried, run times vary by {percent(x.range.estimate)} (p10–p90); "
+                f"within one, by at most {percent(x.within)}",
             )
 
 
@@ -234,7 +248,7 @@ def _open(networks: Networks) -> Iterable[Line]:
     if not waiting:
         return
     if missing := too_few(some):
-        text = missing.rstrip(".").lower()
+        text = f"{missing[:1].lower()}{missing[1:].rstrip('.')}"
         yield Line("open", "By its times nothing is decided", text, open=True)
         return
     told = listing(

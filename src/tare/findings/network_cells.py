@@ -131,6 +131,15 @@ def applies(results: Results) -> bool:
     return FACTOR in results.factors
 
 
+def constant(results: Results) -> bool:
+    """Tell whether something else is compared, in one network, of which nobody asks anything."""
+    return results.experiment.stopping.compare is not None and len(_levels(results)) == 1
+
+
+def _levels(results: Results) -> tuple[object, ...]:
+    return tuple(results.experiment.factors.get(FACTOR, ()))
+
+
 def carried(results: Results) -> bool:
     """Tell whether trials begin with what the one before left."""
     return results.experiment.network.budget == "carry"

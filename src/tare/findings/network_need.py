@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
+from typing import Literal
 
 from tare.findings.network_cells import Ladder, Networks, Rung
+from tare.findings.network_slowdown import Slowed, slowdowns
 from tare.statistics.intervals import Interval, quantile_interval
+from tare.statistics.shares import share_interval
+
+#: Trials from which on the median of what one takes has a 95 % interval.
+FEWEST_TRIALS = 6
+#: A budget that runs dry in at most this share of trials leaves their p10–p90 range as it is.
+RARELY = 0.1
+
+#: Whether a budget matters. ``enough``: it does not; ``dry``: trials emptied it; ``open``: it was
+#: not emptied, in too few trials to say that it will not be.
+State = Literal["enough", "dry", "open"]
 
 
 @dataclass(frozen=True)
@@ -48,9 +61,14 @@ class Spending:
         return max((h.taken for h in self.hosts if h.taken is not None), default=None)
 
     @property
-    def dry(self) -> bool:
-        """Whether any bucket was empty in any trial."""
-        return any(h.dry for h in self.hosts)
+    def dry(self) -> int:
+        """Trials in which any bucket was empty."""
+        return int((self.rung.use["times_dry"] > 0).groupby(self.rung.use["trial"]).any().sum())
+
+    @property
+    def share(self) -> tuple[float, float]:
+        """The 95 % interval of the share of trials in which any bucket was empty."""
+        return share_interval(self.dry, self.rung.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +77,42 @@ class Need:
 
     Attributes
     ----------
+    states : tuple of State
+        Of each of the spendings.
     bits : float or None
         Most that a trial in which no bucket was empty took out of one; None where there is none.
-    enough : Spending or None
-        The smallest budget that never ran dry, all larger ones included.
-    short : Spending or None
-        The largest budget that ran dry.
+    most : Spending or None
+        Where that was.
     """
 
     ladder: Ladder
     spendings: tuple[Spending, ...]
+    states: tuple[State, ...]
     bits: float | None
-    enough: Spending | None
-    short: Spending | None
+    most: Spending | None
+
+    @property
+    def enough(self) -> Spending | None:
+        """The smallest budget that is enough, as all larger ones are."""
+        first = next((i for i, s in enumerate(self.states) if s != "enough"), len(self.states))
+        return self.spendings[first - 1] if first else None
+
+    @property
+    def short(self) -> Spending | None:
+        """The largest budget that ran dry."""
+        return next(iter(self.of("dry")), None)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether budgets above ``bits`` are enough: one is, and none above ran dry."""
+        if self.enough is None or self.bits is None:
+            return False
+        return all((s.rung.level.budget_bits or 0) < self.bits for s in self.of("dry"))
+
+    def of(self, state: State) -> tuple[Spending, ...]:
+        """Return the budgets in one state, from the largest on."""
+        known = zip(self.spendings, self.states, strict=True)
+        return tuple(spent for spent, its in known if its == state)
 
     @property
     def busiest(self) -> HostSpending:
@@ -123,15 +164,30 @@ def needs(networks: Networks) -> tuple[Need, ...]:
         found = [s for s in map(spending, ladder.buckets) if s is not None]
         if not found:
             continue
-        first = next((i for i, s in enumerate(found) if s.dry), len(found))
-        taken = [bits for s in found for bits in unhindered(s.rung)]
-        made.append(
-            Need(
-                ladder=ladder,
-                spendings=tuple(found),
-                bits=max(taken, default=None),
-                enough=found[first - 1] if first else None,
-                short=found[first] if first < len(found) else None,
-            )
-        )
+        taken = [(max(some), s) for s in found if (some := unhindered(s.rung))]
+        bits, most = max(taken, key=itemgetter(0)) if taken else (None, None)
+        states = tuple(_state(s, bits, beside_largest(networks, ladder)) for s in found)
+        made.append(Need(ladder, tuple(found), states, bits, most))
     return tuple(made)
+
+
+def _state(spent: Spending, bits: float | None, beside: list[Slowed]) -> State:
+    """Judge one budget by what trials took from any, or else by its own trials alone."""
+    if spent.dry:
+        return "dry"
+    budget = spent.rung.level.budget_bits or 0
+    if spent.rung.n >= FEWEST_TRIALS and bits is not None and bits < budget:
+        return "enough"
+    costless = any(s.harmless for s in beside if s.level == spent.rung.level)
+    return "enough" if costless and spent.share[1] <= RARELY else "open"
+
+
+def beside_largest(networks: Networks, ladder: Ladder) -> list[Slowed]:
+    """Return what the budgets of a ladder cost beside the largest of all."""
+    return [
+        s
+        for s in slowdowns(networks)
+        if s.beside == networks.largest
+        and s.pair.levels == ladder.levels
+        and s.level.bucket is not None
+    ]

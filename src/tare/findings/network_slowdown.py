@@ -9,7 +9,15 @@ from functools import lru_cache
 from tare.findings.cells import Pair, directions
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
-from tare.findings.network_cells import FACTOR, Level, Networks, applies, carried, networks_of
+from tare.findings.network_cells import (
+    FACTOR,
+    Level,
+    Networks,
+    applies,
+    carried,
+    constant,
+    networks_of,
+)
 from tare.findings.phrasing import at_levels, change_interval, counted, listing, percent
 from tare.findings.telling import further
 from tare.registry import Description
@@ -92,7 +100,7 @@ def _pairs(networks: Networks, beside: Level) -> list[Pair]:
 
 def find(results: Results) -> Finding | None:
     """Tell the slowdown at every level beside the reference."""
-    if not applies(results):
+    if not applies(results) or constant(results):
         return None
     networks = networks_of(results)
     if isinstance(networks, str):
@@ -174,7 +182,9 @@ def _words(here: Sequence[Slowed], networks: Networks) -> str:
         return said
     at = at_levels(worst.pair.levels, networks.results.varied)
     slower = sum(s.slower for s in here)
-    return f"{said} for {at} (slower in {slower} of {counted(len(here), 'cell')})"
+    waiting = sum(s.comparison.verdict == "not decided" for s in here)
+    of = f"{more} in {slower} of {counted(len(here), 'cell')}"
+    return f"{said} for {at} ({of}{f', not decided in {waiting}' if waiting else ''})"
 
 
 def _alone(some: Sequence[Slowed], networks: Networks) -> str:

@@ -6,11 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import Networks, applies, carried, networks_of
-from tare.findings.network_need import Need, needs
-from tare.findings.network_slowdown import Slowed, slowdowns
-from tare.findings.phrasing import counted, listing, quantity
+from tare.findings.network_need import (
+    FEWEST_TRIALS,
+    RARELY,
+    Need,
+    Spending,
+    State,
+    beside_largest,
+    needs,
+)
+from tare.findings.network_slowdown import Slowed
+from tare.findings.phrasing import counted, listing, percent, quantity
 from tare.registry import Description
 from tare.results import Results
+from tare.statistics.shares import share_interval
 
 _DESCRIPTION = Description(
     name="network_spending",
@@ -18,6 +27,9 @@ _DESCRIPTION = Description(
     question="What does a trial send, and which budgets matter?",
     source="CLOUDNET, Figures 15 and 18",
 )
+
+
+_STATES: dict[State, str] = {"enough": "enough", "dry": "runs dry", "open": "undecided"}
 
 
 def find(results: Results) -> Finding | None:
@@ -38,7 +50,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(sentence(need, networks) for need in found),
-        verdict=settled([True, *(part for need in found for part in _decided(need, networks))]),
+        verdict=settled(part for need in found for part in _decided(need, networks)),
         basis="bytes that the queueing discipline of each host sent",
         estimates=tuple(e for need in found for e in _estimates(need)),
         tables=(_table(found),),
@@ -69,27 +81,31 @@ def sentence(need: Need, networks: Networks) -> str:
     )
     if carried(networks.results):
         return " ".join([f"{told}{most}.", *_in_a_row(need)])
-    return " ".join([f"{told}{most}.", *_enough(need), *_short(need), *_shown(need, networks)])
+    budgets = (*_enough(need), *_short(need), *_undecided(need))
+    return " ".join([f"{told}{most}.", *budgets, *_shown(need, networks)])
 
 
 def _decided(need: Need, networks: Networks) -> Iterator[bool]:
-    """Tell of each thing that may be open whether it is decided: enough, too little, the times."""
+    """Tell of each thing that may be open whether it is decided: what is sent, budgets, times."""
+    # A median without an interval is a number, and no measurement of what trials send.
+    yield need.busiest.sent.low is not None
     if carried(networks.results):
         return
-    yield need.enough is not None and need.bits is not None
+    yield need.enough is not None
     yield need.short is not None
-    yield not _open(_beside(need, networks))
+    yield not need.of("open")
+    yield not _open(beside_largest(networks, need.ladder))
 
 
-def _beside(need: Need, networks: Networks) -> list[Slowed]:
-    """Return what levels with a bucket cost beside the largest budget."""
-    return [
-        s
-        for s in slowdowns(networks)
-        if s.beside == networks.largest
-        and s.pair.levels == need.ladder.levels
-        and s.level.bucket is not None
-    ]
+def undecided(need: Need, spent: Spending) -> str:
+    """Say of a budget why it is not known whether it is enough."""
+    level, n = spent.rung.level, spent.rung.n
+    low, high = (percent(x) for x in spent.share)
+    dry = f"it did not run dry in {counted(n, 'trial')} [{low}, {high}]"
+    if need.bits is not None and need.most is not None and need.bits >= (level.budget_bits or 0):
+        taken = quantity(need.bits, "bits")
+        return f"at {need.most.rung.level.name} a trial took {taken}, which is more; {dry}"
+    return f"{dry}; {FEWEST_TRIALS} are needed at least"
 
 
 def _open(beside: Sequence[Slowed]) -> list[Slowed]:
@@ -112,19 +128,36 @@ def _in_a_row(need: Need) -> Iterator[str]:
 
 
 def _enough(need: Need) -> Iterator[str]:
-    if need.enough is None or need.bits is None:
+    if need.bits is None:
         lasting = quantity(need.busiest.sent.estimate, "bits")
         yield (
-            "Every budget that was tried ran dry, so that how much would be enough is not "
-            f"decided; {lasting} surely is."
+            "Every trial emptied a bucket, whatever its budget: how much is enough is undecided; "
+            f"{lasting} surely is."
         )
         return
+    most = f"It takes {quantity(need.bits, 'bits')} out of the bucket at most"
+    if need.enough is None:
+        yield f"The most that a trial took out of a bucket is {quantity(need.bits, 'bits')}."
+        return
     level = need.enough.rung.level
-    times = (level.budget_bits or 0) / need.bits if need.bits > 0 else float("inf")
-    yield (
-        f"It takes {quantity(need.bits, 'bits')} out of the bucket at most, since the rest comes "
-        f"back meanwhile: budgets above that do not run dry, such as {level.name}, which "
-        f"{_lasts(times)}."
+    budget = level.budget_bits or 0
+    if not need.bounded:
+        yield f"{level.name} is enough."
+    elif budget <= need.bits:
+        # Decided by its own trials alone.
+        yield f"{most}; {level.name} is enough all the same: {_seldom(need.enough)}."
+    else:
+        times = budget / need.bits if need.bits > 0 else float("inf")
+        yield (
+            f"{most}, since the rest comes back meanwhile: budgets above that do not run dry, such "
+            f"as {level.name}, which {_lasts(times)}."
+        )
+
+
+def _seldom(spent: Spending) -> str:
+    return (
+        f"it did not run dry in {counted(spent.rung.n, 'trial')} "
+        f"[{percent(spent.share[0])}, {percent(spent.share[1])}], and takes no longer"
     )
 
 
@@ -138,16 +171,21 @@ def _lasts(times: float) -> str:
 
 def _short(need: Need) -> Iterator[str]:
     if need.short is None:
-        yield "No budget that was tried ran dry: what a smaller one costs is not decided."
+        yield "No budget that was tried ran dry: what a smaller one costs is undecided."
         return
-    dry = max(h.dry for h in need.short.hosts)
     rung = need.short.rung
-    yield f"{rung.level.name} ran dry, in {dry} of {counted(rung.n, 'trial')}."
+    yield f"{rung.level.name} ran dry, in {need.short.dry} of {counted(rung.n, 'trial')}."
+
+
+def _undecided(need: Need) -> Iterator[str]:
+    for spent in need.of("open"):
+        name = spent.rung.level.name
+        yield f"Whether {name} is enough is undecided: {undecided(need, spent)}."
 
 
 def _shown(need: Need, networks: Networks) -> Iterator[str]:
     """Tell what the times say of it, beside the largest budget."""
-    beside = _beside(need, networks)
+    beside = beside_largest(networks, need.ladder)
     slow, open_ = [s for s in beside if s.slower], _open(beside)
     if slow:
         most = max(slow, key=lambda s: s.level.budget_bits or 0)
@@ -192,6 +230,10 @@ def _table(found: Sequence[Need]) -> Table:
         Column(key="taken", title="most taken from the bucket", unit="bits"),
         Column(key="budget", title="initial budget", unit="bits"),
         Column(key="dry", title="trials in which it ran dry"),
+        Column(key="share", title="share of trials", unit="1"),
+        Column(key="share_low", title="from", unit="1"),
+        Column(key="share_high", title="to", unit="1"),
+        Column(key="state", title="budget"),
     )
     rows = tuple(
         {
@@ -205,9 +247,12 @@ def _table(found: Sequence[Need]) -> Table:
             "taken": h.taken,
             "budget": s.rung.level.budget_bits,
             "dry": h.dry,
+            "share": h.dry / s.rung.n,
+            **dict(zip(("share_low", "share_high"), share_interval(h.dry, s.rung.n), strict=True)),
+            "state": _STATES[state],
         }
         for need in found
-        for s in need.spendings
+        for s, state in zip(need.spendings, need.states, strict=True)
         for h in s.hosts
     )
     return Table(
@@ -215,7 +260,10 @@ def _table(found: Sequence[Need]) -> Table:
         columns=columns,
         rows=rows,
         note="Medians over trials, headers included. Taken: what was in the bucket when a trial "
-        "began less the least that was in it later.",
+        "began less the least that was in it later. A budget is enough where it is larger than "
+        f"what any trial took, with {FEWEST_TRIALS} trials or more; or where it runs dry in at "
+        f"most {percent(RARELY)} of trials (the whole interval), which take no longer than at "
+        "the largest.",
     )
 
 

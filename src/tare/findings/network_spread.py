@@ -26,6 +26,7 @@ from tare.findings.network_cells import (
     Networks,
     applies,
     carried,
+    constant,
     networks_of,
 )
 from tare.findings.network_slowdown import nothing
@@ -100,7 +101,7 @@ def unknown(ladder: Ladder) -> Unknown | None:
 
 def find(results: Results) -> Finding | None:
     """Compare the p10–p90 range of every level with that of the reference."""
-    if not applies(results):
+    if not applies(results) or constant(results):
         return None
     networks = networks_of(results)
     if isinstance(networks, str):
@@ -161,10 +162,11 @@ def _unknown_sentence(x: Unknown) -> str:
     low, high = x.range.low, x.range.high
     bounds = "" if low is None or high is None else f" [{percent(low)}, {percent(high)}]"
     at = f" for {x.ladder.where}" if x.ladder.where else ""
+    n = len(x.ladder.buckets)
+    across = "both" if n == 2 else f"all {n}"
     return (
-        f"Who does not know which of these {len(x.ladder.buckets)} budgets there is sees times "
-        f"spread over {percent(x.range.estimate)}{bounds} of their median{at} (p10–p90), where one "
-        f"budget has {percent(x.within)} at most."
+        f"Across {across} budgets, run times vary by {percent(x.range.estimate)}{bounds}{at} "
+        f"(p10–p90); within one, by at most {percent(x.within)}."
     )
 
 

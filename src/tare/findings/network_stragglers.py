@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import Networks, applies, networks_of
 from tare.findings.network_dry import Dry, DryHost, droughts
+from tare.findings.network_need import FEWEST_TRIALS
 from tare.findings.phrasing import counted, listing, percent, quantity, significant
 from tare.registry import Description
 from tare.results import Results
@@ -37,8 +38,10 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join([*(sentence(d) for d in dry), *_never(found)]),
-        # Who ran dry is counted; whether that takes time may be open.
-        verdict=settled([True, *(_decided(d) for d in dry)]),
+        # Who ran dry in few trials says little of others; whether it takes time may be open.
+        verdict=settled(
+            [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
+        ),
         basis=str(networks.basis),
         estimates=tuple(e for d in found for e in _estimates(d)),
         tables=(_host_table(found), *_following_table(found, networks)),

@@ -228,11 +228,10 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
     """With one platform there is nothing to compare, but its own spread can be told."""
     ordered = sorted((c for c in cells.all if c.n >= FEWEST_FOR_RANGE), key=relative_spread)
     platform = cells.all[0].levels["platform"]
-    answer = f"Only one platform was measured: {platform}."
     if ordered:
         first, last = ordered[0], ordered[-1]
-        answer += (
-            f" There, the p10–p90 range is {percent(relative_spread(first))} of the median for "
+        answer = (
+            f"The p10–p90 range is {percent(relative_spread(first))} of the median for "
             f"{at_levels(first.levels, cells.varied)} (n = {first.n})"
         )
         if last is not first:
@@ -243,13 +242,13 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         answer += "."
     else:
         most = max(c.n for c in cells.all)
-        answer += (
-            f" There are too few trials for its p10–p90 range: at most {most} of a cell, where "
+        answer = (
+            f"There are too few trials for its p10–p90 range: at most {most} of a cell, where "
             f"{FEWEST_FOR_RANGE} are needed."
         )
     return Finding(
         name=_DESCRIPTION.name,
-        question=_DESCRIPTION.question,
+        question=f"How much do values vary on {platform}?",
         answer=answer,
         verdict="told" if ordered else "undecided",
         # Of the network's levels, and of a single cell, there is more to say elsewhere.

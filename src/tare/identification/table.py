@@ -32,7 +32,10 @@ _MOST, _ABSURD, _TIMES = 1e13, 1e12, 900.0
 #: Below so many bits a second, bandwidths are in another unit than was said.
 _LEAST = 1e3
 #: Columns that hold the time, where none is named.
-_TIME_NAMES = ("second", "seconds", "time", "time_s", "timestamp", "start", "start_s", "t", "ts")
+_TIME_NAMES = (
+    "second", "seconds", "time", "time_s", "timestamp", "start", "start_s", "t", "ts", "date",
+    "datetime",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,9 +144,10 @@ class Commands:
         for server, host, words, log in self._servers:
             if (code := server.poll()) is not None:
                 said = log.read_bytes()[-1000:].decode(errors="replace").strip()
+                how = f"exited with code {code}" if code >= 0 else f"was ended by signal {-code}"
                 raise PlatformError(
-                    f"{words} on host {host} has ended (exit code {code}): "
-                    + (said or "it said nothing")
+                    f"`{words}` on host {host} {how}" + (f": {said}" if said else " (no output)"),
+                    "--serve takes commands that stay until they are ended, as 'iperf3 -s'",
                 )
 
     def end(self) -> None:

@@ -233,7 +233,7 @@ class _Talk:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         self._threads[1].join(1)
-        said = self._words.decode(errors="replace").strip() or "it said nothing"
+        said = self._words.decode(errors="replace").strip() or "no output"
         code = self._process.poll()
         return AgentError(
             f"the agent that emulates the network is gone (exit code {code}: {said})",

@@ -55,8 +55,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     retransmits: int
     #: Of all segments; of segments that the payload makes where the kernel does not count them.
     retransmit_share: float | None
-    #: Smallest that the kernel saw.
-    base_rtt_ns: float | None
+    #: Smallest round trip of the data streams themselves that the kernel saw.
+    base_rtt_ns: float | None = msgspec.field(name="min_rtt_ns")
     #: Of small messages beside the data, while data was sent, and while none was.
     loaded: Latency | None
     idle: Latency | None

@@ -25,7 +25,7 @@ MARGINS: dict[str, float] = {
     "bucket": 0.05,
     "bucket.budget": 0.10,
     "latency": 0.25,
-    "latency.idle.p99": 1.0,
+    "latency.unpaced.p99": 1.0,
     "latency.loaded": 0.50,
     "latency.loaded.p90": 1.0,
     "latency.loaded.p99": 1.0,

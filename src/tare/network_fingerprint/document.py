@@ -1,4 +1,4 @@
-"""What a fingerprint of a network holds: the file of ``tare net fingerprint --out``."""
+"""What a fingerprint of a network holds: the file of ``tare net fingerprint --json``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from tare.identification.document import Identification
 
 #: Version of the file; one of another version is refused.
-VERSION = 1
+VERSION = 2
 KIND = "network"
 
 _Text = Annotated[str, msgspec.Meta(max_length=400)]
@@ -82,12 +82,12 @@ class NetworkFingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     #: UTC, ISO 8601.
     started: _Date
     seconds: _Value
-    effort: Literal["brief", "whole"]
+    effort: Literal["brief", "full"]
     #: The other end, as it was typed.
     end: _Text
     direction: Literal["out", "in"]
     streams: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
-    #: On the wire. By name: ``latency.idle.p50``, ``bandwidth.fresh``, ``bucket.high``, …
+    #: On the wire. By name: ``latency.unpaced.p50``, ``bandwidth.fresh``, ``bucket.high``, …
     figures: Annotated[dict[_Name, Figure], msgspec.Meta(max_length=200)]
     #: By size, ascending.
     writes: Annotated[tuple[Write, ...], msgspec.Meta(max_length=64)]

@@ -19,7 +19,7 @@ _SIZE_LIMIT = 4 << 20
 _MOST = 1e15
 #: Characters of a text, and entries of a list, in what was identified.
 _LONGEST, _MOST_TOLD = 2000, 64
-_TAKES = "tare net fingerprint HOST --key FILE --out FILE.json   (takes one)"
+_TAKES = "tare net fingerprint HOST --key FILE --json FILE   (takes one)"
 
 
 class _Versioned(msgspec.Struct):
@@ -82,7 +82,7 @@ def write(fingerprint: NetworkFingerprint, path: Path) -> None:
         If it cannot be written.
     """
     text = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
-    whole_file.write(path, text, "choose another --out FILE.json")
+    whole_file.write(path, text, "choose another --json FILE")
 
 
 def check(found: NetworkFingerprint) -> None:

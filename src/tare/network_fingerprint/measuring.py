@@ -1,4 +1,4 @@
-"""Taking a fingerprint of a network: base latency, a search for a bucket, writes of all sizes.
+"""Taking a fingerprint of a network: unpaced latency, a search for a bucket, writes of all sizes.
 
 The search comes before the writes: it begins with what is in the bucket, and says what must be
 rested so that the sizes of writes are not compared across an empty one.
@@ -59,14 +59,14 @@ class Wanted:
     bucket : Bounds or None
         How far a bucket is looked for; None: not at all.
     idle_s, fresh_s, write_s : float
-        Of base latency, of base bandwidth, of each size of writes.
+        Of unpaced latency, of base bandwidth, of each size of writes.
     rest_s : float
         To rest in all at most, so that writes meet a bucket that holds enough.
     """
 
     end: str
     key: str
-    effort: Literal["brief", "whole"] = "whole"
+    effort: Literal["brief", "full"] = "full"
     bucket: Bounds | None = None
     idle_s: float = 2.0
     fresh_s: float = 5.0
@@ -150,7 +150,7 @@ _INTERRUPTED = "it was interrupted"
 
 
 def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -> None:
-    progress.stage("base latency: round trips of 64 bytes, nothing else sent")
+    progress.stage("unpaced latency: round trips of 64 bytes, one after another, nothing else sent")
     progress.left(wanted.seconds)
     asked = connection(
         wanted.end, wanted.key, direction=wanted.direction, pings=None, interval_s=INTERVAL_S
@@ -162,10 +162,10 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
             course.add(happening)
     found = figures.round_trips(
         [one.round_trips for one in course.intervals],
-        (("latency.idle.min", 0.0), ("latency.idle.p50", 0.5), ("latency.idle.p99", 0.99)),
+        (("latency.unpaced.min", 0.0), ("latency.unpaced.p50", 0.5), ("latency.unpaced.p99", 0.99)),
     )
     if not found:
-        taken.problems.append(Problem(what="base latency", why="no round trip came to its end"))
+        taken.problems.append(Problem(what="unpaced latency", why="no round trip came to its end"))
     taken.figures |= found
 
 
@@ -195,12 +195,12 @@ def _loaded(
 
 def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[], float]) -> Found:
     if wanted.bucket is not None:
-        progress.stage("base bandwidth, latency under load, and is there a bucket?")
+        progress.stage("base bandwidth, loaded latency, and is there a bucket?")
         return search(
             ends, wanted.bucket, progress, key={"end": wanted.end}, direction=wanted.direction,
             clock=clock,
         )  # fmt: skip
-    progress.stage("base bandwidth and latency under load")
+    progress.stage("base bandwidth and loaded latency")
     course, began = Course(wanted.direction), clock()
     for happening in ends.phase(wanted.fresh_s):
         course.add(happening)

@@ -17,7 +17,7 @@ from tare.errors import StoreError
 from tare.journal import MachineFact
 from tare.network_fingerprint import file
 from tare.network_fingerprint.difference import DECIDING, Difference, between, decisive
-from tare.network_fingerprint.document import Figure, NetworkFingerprint, Unit
+from tare.network_fingerprint.document import VERSION, Figure, NetworkFingerprint, Unit
 from tare.network_fingerprint.telling import shaping_told
 
 NAME = "networks.json"
@@ -68,11 +68,13 @@ def remember(fingerprint: NetworkFingerprint) -> None:
 def kept() -> tuple[NetworkFingerprint, ...]:
     """Return what is remembered, the last first, whatever the clock was set to meanwhile.
 
-    Nothing where the file is of another tare, or damaged.
+    Nothing where the file is damaged, and none that another tare took, whose figures have other
+    names.
     """
     found = state.read(NAME)
     try:
         some = () if found is None else msgspec.convert(found, _Kept).fingerprints
+        some = tuple(one for one in some if one.version == VERSION)
         for one in some:
             file.check(one)
     except msgspec.DecodeError:

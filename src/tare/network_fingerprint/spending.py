@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import NO_NETWORK, Cell
 from tare.network_fingerprint.rests import Spending
 from tare.results import Results
+from tare.shaping.rates import format_rate
 
+#: A background of more than this share of what a trial sends is worth a word.
+_DISTURBED = 0.1
 #: Levels that say nothing of what is sent.
 _ELSEWHERE = ("network",)
 
@@ -46,6 +50,64 @@ def given(cells: Sequence[Cell], bits: Mapping[str, float]) -> list[Spending]:
     return found
 
 
+@dataclass(frozen=True)
+class Count:
+    """What the interface of this host counted in one trial.
+
+    Attributes
+    ----------
+    interface : str
+    bits : float
+        On the wire, without the background.
+    seconds : float
+        The trial took.
+    background_bps : float
+        What left by the interface beside it.
+    """
+
+    interface: str
+    bits: float
+    seconds: float
+    background_bps: float
+
+
+def counted(cells: Sequence[Cell], counts: Mapping[int, Count]) -> list[Spending]:
+    """Return what each cell spends as an interface counted it, by the number of the cell."""
+    return [
+        Spending(
+            cell=_told(cell, cells),
+            bits=counts[cell.cell].bits,
+            seconds=counts[cell.cell].seconds,
+            source=f"1 trial, {counts[cell.cell].interface}",
+        )
+        for cell in cells
+    ]
+
+
+def doubts(counts: Iterable[Count]) -> list[str]:
+    """Say what makes what an interface counted less certain."""
+    some = list(counts)
+    name, background = some[0].interface, some[0].background_bps
+    rate = format_rate(round(background))
+    told = [
+        f"What trials send was counted on {name} in one trial of each cell, less a background of "
+        f"{rate}; trials may differ, and up to 4.6 % of headers may be missing."
+    ]
+    most = max(some, key=lambda one: one.bits)
+    others = background * most.seconds
+    if most.bits <= others:
+        told.append(
+            f"No trial sent more than the background of {name}: is it the interface by which they "
+            "send? --spend measured:IFACE"
+        )
+    elif others > _DISTURBED * most.bits:
+        told.append(
+            f"The background of {name} is {100 * others / most.bits:.0f} % of what the trial that "
+            "sends most sends: end what else sends, and measure again."
+        )
+    return told
+
+
 def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spending]:
     """Return what each cell spends by an earlier session of the same workloads.
 
@@ -68,7 +130,7 @@ def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spendin
     if use.empty:
         raise StoreError(
             f"{name} did not count what its trials sent: only those on an emulated network do",
-            'give it: --spend 10Gbit; or run it once with network = ["rate 10Gbit"] in [factors]',
+            "--spend measured   (executes one trial of each cell, and counts)",
         )
     most = 8.0 * use.groupby("trial")["sent_bytes"].max()
     rows = trials[trials["trial"].isin(set(most.index)) & (trials["status"] == "ok")]

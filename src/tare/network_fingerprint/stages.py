@@ -28,7 +28,7 @@ _DMI = "/sys/class/dmi/id"
 
 
 def of_search(found: Found, fresh_s: float) -> dict[str, Figure]:
-    """Return base bandwidth, latency under load, and the parameters of a bucket.
+    """Return base bandwidth, loaded latency, and the parameters of a bucket.
 
     Parameters
     ----------

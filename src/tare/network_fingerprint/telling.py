@@ -9,11 +9,11 @@ from tare.shaping.rates import format_amount, format_rate
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 #: Names of figures as people say them, by how they begin and end.
 _SUBJECTS = {
-    "latency.idle": "base latency",
-    "latency.loaded": "latency under load",
-    "latency.throttled": "latency when throttled",
+    "latency.unpaced": "unpaced latency",
+    "latency.loaded": "loaded latency",
+    "latency.throttled": "throttled latency",
     "bandwidth.fresh": "base bandwidth",
-    "retransmitted.fresh": "segments sent again",
+    "retransmitted.fresh": "segments retransmitted",
     "bucket.high": "bucket: high rate",
     "bucket.low": "bucket: low rate",
     "bucket.budget": "bucket: budget",
@@ -21,8 +21,15 @@ _SUBJECTS = {
 }
 
 
+#: Why two latencies of an idle network differ, to be told where both can be seen.
+PACING = (
+    "Unpaced round trips follow one another at once and keep both CPUs awake; at 100 a second, as "
+    "tare net measure takes its idle latency, each first wakes a sleeping CPU and takes longer."
+)
+
+
 def name_told(name: str) -> str:
-    """Name a figure as a person does: "base latency, p99"."""
+    """Name a figure as a person does: "loaded latency, p99"."""
     if name in _SUBJECTS:
         return _SUBJECTS[name]
     stem, _, last = name.rpartition(".")

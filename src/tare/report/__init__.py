@@ -21,7 +21,7 @@ _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 def write(
     folder: Path,
-    format: str = "html",
+    format: str | None = None,
     destination: Path | None = None,
     findings: Sequence[Finding] | None = None,
     sessions: Sequence[int] = (),
@@ -33,9 +33,9 @@ def write(
     ----------
     folder : Path
         The experiment's folder.
-    format : str
+    format : str, optional
         ``html``: one page; ``markdown``: a document with its charts beside it; ``svg`` and
-        ``png``: the charts alone.
+        ``png``: the charts alone. By default as the file's name ends.
     destination : Path, optional
         File for ``html`` and ``markdown``, folder for charts; by default ``report.html``,
         ``report.md`` and ``charts`` in the experiment's folder.
@@ -55,10 +55,10 @@ def write(
     Raises
     ------
     StoreError
-        If the folder holds no experiment, or the report cannot be written.
+        If the folder holds no experiment, the file's name ends otherwise than the format asks, or
+        the report cannot be written.
     """
-    if format not in FORMATS:
-        raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
+    format = chosen(format, destination)
     default = {"html": "report.html", "markdown": "report.md"}.get(format, "charts")
     if results is None:
         from tare import store
@@ -76,6 +76,31 @@ def _page(folder: Path, findings: Sequence[Finding] | None, results: Results) ->
     if findings is None:
         findings = all_findings(results)
     return page.make(results, findings, origin(folder, results))
+
+
+def chosen(format: str | None, destination: Path | None) -> str:
+    """Return the format of a report: as the name of its file ends, or as was asked.
+
+    Raises
+    ------
+    StoreError
+        If there is no such format, or the name ends as of another.
+    """
+    if format is not None and format not in FORMATS:
+        raise StoreError(f"there is no format {format!r}", f"choose one of {', '.join(FORMATS)}")
+    if destination is None:
+        return format or "html"
+    if format in ("svg", "png"):
+        return format
+    ending = format_of(
+        destination, "--out report.html, or --out report.md; charts alone: --format svg --out DIR"
+    )
+    if format not in (None, ending):
+        raise StoreError(
+            f"--format {format} does not go with {destination}, whose ending says {ending}",
+            "leave --format out",
+        )
+    return ending
 
 
 def format_of(destination: Path, option: str) -> str:

@@ -16,7 +16,7 @@ _GBIT = 1e9
 #: Quantiles of latency that a fingerprint has.
 _QUANTILES = ("p50", "p90", "p99")
 _ROW = 22
-_STATES = {"idle": "idle", "loaded": "under load", "throttled": "throttled"}
+_STATES = {"unpaced": "unpaced", "loaded": "loaded", "throttled": "throttled"}
 
 
 def course(found: NetworkFingerprint) -> Chart | None:
@@ -52,7 +52,7 @@ def course(found: NetworkFingerprint) -> Chart | None:
 
 
 def latency(found: NetworkFingerprint) -> Chart | None:
-    """Draw quantiles of round trips: idle, under load, throttled."""
+    """Draw quantiles of round trips: unpaced, loaded, throttled."""
     some = [
         (words, quantile, figure)
         for state, words in _STATES.items()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import duration
+from tare.findings.phrasing import duration, listing
 from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import (
+    PACING,
     figure_told,
     name_told,
     shaping_told,
@@ -58,7 +59,7 @@ def make(found: NetworkFingerprint, command: str) -> Page:
     headline = [f"{told[:1].upper()}{told[1:]}."]
     headline += [
         f"{name_told(name)[:1].upper()}{name_told(name)[1:]}: {figure_told(found.figures[name])}."
-        for name in ("bandwidth.fresh", "latency.idle.p50", "latency.loaded.p99")
+        for name in ("bandwidth.fresh", "latency.unpaced.p50", "latency.loaded.p99")
         if name in found.figures
     ]
     return Page(
@@ -150,12 +151,12 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
     drawn = charts.latency(found)
     if drawn is None:
         return ()
-    idle, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("idle", "loaded"))
+    unpaced, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("unpaced", "loaded"))
     answer = "Round trips of 64 bytes as an application sees them, on a connection of their own."
-    if idle is not None and loaded is not None and idle.value > 0:
+    if unpaced is not None and loaded is not None and unpaced.value > 0:
         answer = (
-            f"Under load the median grows from {value_told(idle.value, 'ns')} to "
-            f"{value_told(loaded.value, 'ns')}. {answer}"
+            f"The median grows from {value_told(unpaced.value, 'ns')} unpaced to "
+            f"{value_told(loaded.value, 'ns')} loaded. {answer} {PACING}"
         )
     return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
 
@@ -177,19 +178,42 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         for one in found.writes
     )
     heads = (
-        ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("sent again", True)
+        ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("retransmitted", True)
     )  # fmt: skip
-    fastest = max(found.writes, key=lambda one: one.bandwidth.value)
     return (
         _section(
             "writes",
             "What does the size of writes do?",
-            f"Writes of {size_told(fastest.write_bytes)} were the fastest, "
-            f"{value_told(fastest.bandwidth.value, 'bits/s')} (as in CLOUDNET's Figure 12; round "
-            "trips are the kernel's smoothed ones of the stream itself).",
+            f"{_fastest(found)} (as in CLOUDNET's Figure 12; round trips are the kernel's smoothed "
+            "ones of the stream itself).",
             [chart for chart in charts.writes(found) if chart is not None],
             [_laid("By size", heads, rows)],
         ),
+    )
+
+
+def _fastest(found: NetworkFingerprint) -> str:
+    """Say which sizes are the fastest: all whose interval reaches that of the fastest."""
+    best = max(found.writes, key=lambda one: one.bandwidth.value)
+    least = best.bandwidth.value if best.bandwidth.ci is None else best.bandwidth.ci[0]
+    alike = [
+        one
+        for one in found.writes
+        if (one.bandwidth.value if one.bandwidth.ci is None else one.bandwidth.ci[1]) >= least
+    ]
+    if len(alike) == 1:
+        return (
+            f"Writes of {size_told(best.write_bytes)} were the fastest, "
+            f"{value_told(best.bandwidth.value, 'bits/s')}"
+        )
+    slowest = min(alike, key=lambda one: one.bandwidth.value)
+    sizes = listing(size_told(one.write_bytes) for one in alike)
+    if alike == list(found.writes[-len(alike) :]):
+        sizes = f"{size_told(alike[0].write_bytes)} and more"
+    return (
+        f"Writes of {sizes} were the fastest and do not differ among each other: "
+        f"{value_told(slowest.bandwidth.value, 'bits/s')} to "
+        f"{value_told(best.bandwidth.value, 'bits/s')}"
     )
 
 

@@ -38,6 +38,13 @@ def carried(groups: Sequence[Group]) -> str:
     return " ".join(told) or "Nothing was measured."
 
 
+#: Why the latency of an idle network is no single number.
+_PACING = (
+    "Idle latency is that of paced messages, each of which wakes a sleeping CPU: the unpaced "
+    "latency of tare net fingerprint, and the min RTT that the kernel sees, are shorter."
+)
+
+
 def late(groups: Sequence[Group]) -> str:
     """Tell the round trips."""
     told = []
@@ -50,6 +57,8 @@ def late(groups: Sequence[Group]) -> str:
             f"{one.name}: a small message takes {quantity(s.loaded.p50_ns, 'ns')} in the median "
             f"and {quantity(s.loaded.p99_ns, 'ns')} at the 99th percentile under load{idle}."
         )
+    if any(one.summary.idle is not None for one in groups):
+        told.append(_PACING)
     return " ".join(told) or "No round trips were measured beside the data."
 
 
@@ -103,9 +112,9 @@ def bandwidth(groups: Sequence[Group]) -> Laid:
         Column(key="name", title="what"),
         Column(key="n", title="intervals", unit="1"),
         *(Column(key=f"p{p}", title=f"p{p}", unit=unit) for p in PERCENTILES),
-        Column(key="variation", title="variation", unit="%"),
-        Column(key="change", title="largest change", unit="%"),
-        Column(key="retransmits", title="sent again", unit="1"),
+        Column(key="variation", title="CoV", unit="%"),
+        Column(key="change", title="max step", unit="%"),
+        Column(key="retransmits", title="retransmitted", unit="1"),
         Column(key="share", title="of all", unit="%"),
         Column(key="sent", title="in all"),
     ]
@@ -117,7 +126,7 @@ def latency(groups: Sequence[Group]) -> Laid:
     rows = []
     for one in groups:
         s = one.summary
-        row: dict[str, Any] = {"name": one.name, "base": s.base_rtt_ns}
+        row: dict[str, Any] = {"name": one.name, "min_rtt": s.base_rtt_ns}
         row["idle"] = None if s.idle is None else s.idle.p50_ns
         for key in ("p50", "p90", "p99", "max"):
             row[key] = None if s.loaded is None else getattr(s.loaded, f"{key}_ns")
@@ -126,13 +135,13 @@ def latency(groups: Sequence[Group]) -> Laid:
         rows.append(row)
     columns = [
         Column(key="name", title="what"),
-        Column(key="base", title="least (kernel)", unit="ns"),
-        Column(key="idle", title="idle, median", unit="ns"),
-        Column(key="p50", title="loaded, median", unit="ns"),
+        Column(key="min_rtt", title="min RTT of the stream", unit="ns"),
+        Column(key="idle", title="idle latency, median", unit="ns"),
+        Column(key="p50", title="loaded latency, median", unit="ns"),
         Column(key="p90", title="p90", unit="ns"),
         Column(key="p99", title="p99", unit="ns"),
         Column(key="max", title="max", unit="ns"),
-        Column(key="smoothed", title="smoothed by the kernel, median", unit="ns"),
+        Column(key="smoothed", title="smoothed RTT of the stream, median", unit="ns"),
         Column(key="n", title="round trips", unit="1"),
     ]
     return _laid("Round trips", columns, rows)

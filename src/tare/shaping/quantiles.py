@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import tomllib
 from collections.abc import Mapping
 
 from tare.errors import ExperimentError
@@ -18,9 +17,6 @@ _TIME = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*(ms|s|sec|min|h)?")
 _SECONDS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, None: 1.0}
 #: Changing a rate takes up to some milliseconds.
 _LEAST_EVERY_S, _MOST_EVERY_S = 0.1, 86_400.0
-_FILE_EXAMPLE = '[A]\n"1%" = "100Mbit"\n"50%" = "600Mbit"\n"99%" = "900Mbit"'
-#: More clouds, or more quantiles of one, than anybody reads off a figure.
-_MOST = 1000
 
 
 def is_quantile(name: str) -> bool:
@@ -79,47 +75,6 @@ def interval_s(text: str) -> float:
     if every is None or not _LEAST_EVERY_S <= every <= _MOST_EVERY_S:
         raise ExperimentError(f"every={text} is no time from 0.1s to 24h", "every=5s")
     return every
-
-
-def read_clouds(text: str, file: str) -> dict[str, Quantiles]:
-    """Return the clouds of a TOML file: a table each, with its quantiles.
-
-    Parameters
-    ----------
-    text : str
-        Of the file.
-    file : str
-        Its name, for complaints.
-
-    Raises
-    ------
-    ExperimentError
-        If it is no TOML, or holds something else.
-    """
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ExperimentError(f"{file} is no TOML: {error}", _FILE_EXAMPLE) from error
-    clouds = document.get("clouds", document)
-    if not isinstance(clouds, dict) or not clouds or len(clouds) > _MOST:
-        raise ExperimentError(f"{file} holds no clouds", _FILE_EXAMPLE)
-    return {name: _cloud(of, f"{file}: cloud {name}") for name, of in clouds.items()}
-
-
-def _cloud(written: object, where: str) -> Quantiles:
-    if (
-        not isinstance(written, dict)
-        or len(written) > _MOST
-        or not all(isinstance(value, str) and is_quantile(name) for name, value in written.items())
-    ):
-        raise ExperimentError(
-            f'{where} is to be a table of quantiles, such as "50%" = "600Mbit"',
-            _FILE_EXAMPLE,
-        )
-    try:
-        return in_order(written, _FILE_EXAMPLE)
-    except ExperimentError as error:
-        raise ExperimentError(f"{where}: {error.message}", error.hint) from error
 
 
 def _probability(name: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, get_args
 
 import msgspec
@@ -58,14 +57,13 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True, tag="replay"):
 
 Shaping = Bucket | Rate | Distribution | Replay | None
 #: What a specification can be of, by its first word; ``none``: unshaped.
-Kind = Literal["none", "bucket", "rate", "distribution", "cloud", "replay"]
+Kind = Literal["none", "bucket", "rate", "distribution", "replay"]
 
 EXAMPLES: dict[Kind, str] = {
     "none": "none",
     "bucket": "bucket high=2Gbit low=200Mbit budget=10Gbit",
     "rate": "rate 200Mbit",
     "distribution": "distribution 10%=200Mbit 50%=600Mbit 90%=900Mbit every=5s",
-    "cloud": "cloud:google every=5s",
     "replay": "replay:FOLDER",
 }
 #: CLOUDNET drew anew every 5 or 50 seconds.
@@ -78,15 +76,13 @@ _MOST_QUEUE_BYTES = 2**32 - 1
 _LEAST_BPS, _MOST_BPS = 8, 10**14
 
 
-def parse(text: str, clouds: Mapping[str, Quantiles] | None = None) -> Shaping:
+def parse(text: str) -> Shaping:
     """Return what a specification says.
 
     Parameters
     ----------
     text : str
         ``none``, ``rate 200Mbit``, ``bucket:c5.xlarge budget=100Gbit``, …; see ``EXAMPLES``.
-    clouds : mapping, optional
-        The user's own clouds, by name, from :func:`tare.shaping.quantiles.read_clouds`.
 
     Returns
     -------
@@ -101,8 +97,13 @@ def parse(text: str, clouds: Mapping[str, Quantiles] | None = None) -> Shaping:
     words = taken_apart(text)
     kinds = {
         "none": _none, "bucket": _bucket, "rate": _rate, "distribution": _distribution,
-        "cloud": lambda words: _cloud(words, clouds or {}), "replay": _replay,
+        "replay": _replay,
     }  # fmt: skip
+    if words.kind == "cloud":
+        raise ExperimentError(
+            "a cloud's measured distribution is called distribution:NAME",
+            f"distribution:{words.name}",
+        )
     if words.kind not in kinds:
         near = nearest(words.kind, kinds)
         raise ExperimentError(
@@ -200,7 +201,8 @@ def _distribution(words: Words) -> Distribution:
     example = EXAMPLES["distribution"]
     _nothing_else(words, example)
     if words.name:
-        raise ExperimentError(f"no distribution is called {words.name!r}", example)
+        words.only(("every", "seed", "queue"), f"distribution:{next(iter(presets.CLOUDS))}")
+        return _drawn(words, _measured(words.name))
     written = {name: value for name, value in words.options.items() if is_quantile(name)}
     Words(words.kind, "", "", {k: v for k, v in words.options.items() if k not in written}).only(
         ("every", "seed", "queue"), example
@@ -208,29 +210,23 @@ def _distribution(words: Words) -> Distribution:
     return _drawn(words, in_order(written, example))
 
 
-def _cloud(words: Words, clouds: Mapping[str, Quantiles]) -> Distribution:
-    example = EXAMPLES["cloud"]
-    words.only(("every", "seed", "queue"), example)
-    _nothing_else(words, example)
-    own = {name.lower(): quantiles for name, quantiles in clouds.items()}
-    small = words.name.lower()
-    if small in own:
-        return _drawn(words, own[small])
+def _measured(name: str) -> Quantiles:
+    """Return what is known of the distribution of a cloud."""
+    small = name.lower()
     if small in presets.CLOUDS:
         measured = presets.CLOUDS[small]
-        return _drawn(words, ((0.0, measured.least_bps), (1.0, measured.most_bps)))
+        return (0.0, measured.least_bps), (1.0, measured.most_bps)
     if small.upper() in presets.DRAWN:
         percent = " ".join(f"{one}%=…" for one in presets.DRAWN_PERCENT)
         raise ExperimentError(
             f"of cloud {small.upper()} CLOUDNET gives a figure and no numbers, so that it must be "
             "told what was read off it",
-            f"distribution {percent} every=5s   (or a file of clouds: --clouds FILE)",
+            f"distribution {percent} every=5s",
         )
-    known = [*clouds, *presets.CLOUDS]
-    near = nearest(small, known)
+    near = nearest(small, presets.CLOUDS)
     raise ExperimentError(
-        f"no cloud is called {words.name!r}, but {', '.join(known)}",
-        f"cloud:{near}" if near else EXAMPLES["distribution"],
+        f"no distribution is called {name!r}, but {', '.join(presets.CLOUDS)}",
+        f"distribution:{near}" if near else EXAMPLES["distribution"],
     )
 
 

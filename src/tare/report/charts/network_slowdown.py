@@ -84,7 +84,7 @@ def _needed(found: Networks, x: dict[str, Any]) -> list[Any]:
     wanted = [
         {"budget": n.bits / _GBIT}
         for n in needs(found)
-        if n.bits and n.short is not None and low < n.bits / _GBIT < high
+        if n.bits and n.bounded and low < n.bits / _GBIT < high
     ]
     if not wanted:
         return []
@@ -117,7 +117,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
         + "; ".join(f"{s.level.name} {s.change}" for n, s in shown if n == name)
         for name in names
     ]
-    wanted = [quantity(n.bits, "bits") for n in needs(found) if n.bits and n.short is not None]
+    wanted = [quantity(n.bits, "bits") for n in needs(found) if n.bits and n.bounded]
     rule = f" Dashed: what trials take out of their bucket, {listing(wanted)}." if wanted else ""
     return (
         f"Ratio of the times at each initial budget to those of {found.reference.name}, with 95 % "

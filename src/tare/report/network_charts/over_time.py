@@ -180,5 +180,5 @@ def thinning(some: Sequence[Panel]) -> str:
         return ""
     return (
         f" Each point stands for up to {each:,} intervals: the line goes through their medians, "
-        "the band from the least to the most."
+        "the band from min to max."
     )

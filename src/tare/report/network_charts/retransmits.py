@@ -19,13 +19,13 @@ def draw(some: Sequence[Series]) -> Any:
     """Draw the share of each interval; None where nothing was sent again."""
     if not any(one.course.retransmits.any() for one in some):
         return None
-    return over_time.draw(_panels(some), "sent again [%]")
+    return over_time.draw(_panels(some), "retransmitted [%]")
 
 
 def tell(some: Sequence[Series]) -> str:
     """Tell the same in words."""
     return (
-        "Segments that were sent again, of all that were sent, by interval."
+        "Segments that were retransmitted, of all that were sent, by interval."
         + over_time.thinning(_panels(some))
     )
 

@@ -20,7 +20,7 @@ _DASHES: tuple[list[int], ...] = ([], [6, 4], [2, 3])
 KINDS = {
     "loaded": "loaded",
     "idle": "idle",
-    "smoothed": "smoothed by the kernel",
+    "smoothed": "smoothed RTT of the stream",
 }
 #: Points of a curve.
 _MOST = 300

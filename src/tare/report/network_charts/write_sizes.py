@@ -32,7 +32,7 @@ def draw(some: Sequence[Group]) -> Any:
         (f"bandwidth, median [{unit}]", lambda s: s.bandwidth_bps["p50"] / size),
         ("round trip under load, p99 [ms]", lambda s: None if s.loaded is None
          else s.loaded.p99_ns / 1e6),
-        ("sent again [%]", lambda s: None if s.retransmit_share is None
+        ("retransmitted [%]", lambda s: None if s.retransmit_share is None
          else 100 * s.retransmit_share),
     ]  # fmt: skip
     names = list(dict.fromkeys(_of(one) for one in some))
@@ -54,8 +54,8 @@ def tell(some: Sequence[Group]) -> str:
     best = max(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     least = min(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     return (
-        f"Most with writes of {place(best.write_bytes, 'bytes')}: "
-        f"{format_rate(best.bandwidth_bps['p50'])}; least with "
+        f"Fastest with writes of {place(best.write_bytes, 'bytes')}: "
+        f"{format_rate(best.bandwidth_bps['p50'])}; slowest with "
         f"{place(least.write_bytes, 'bytes')}: {format_rate(least.bandwidth_bps['p50'])}."
     )
 
