@@ -132,7 +132,7 @@ impl Line {
     }
 
     fn lose(&mut self, error: &io::Error, phase: Option<&Phase>, telling: &mut Telling, now: i64) {
-        let half = self.link().and_then(|link| link.sampler.end(now));
+        let half = self.link().and_then(|link| link.sampler.end());
         if let (Some(half), Some(phase)) = (half, phase) {
             telling.ours(half, phase.began_ns, now);
         }

@@ -175,14 +175,19 @@ impl Link {
         Ok(())
     }
 
+    /// No more round trips: the phase is over but for what is on its way.
+    pub fn rest(&self) {
+        self.pings.close();
+    }
+
     /// Ends the phase under way, and returns this end's last half of it.
-    pub fn end(&mut self, now_ns: i64, early: bool) -> Option<Half> {
+    pub fn end(&mut self, early: bool) -> Option<Half> {
         self.pings.close();
         if early {
             // What fails is found out when the other end is heard next.
             let _ = self.frames.tell(&Asked::Stop);
         }
-        self.sampler.end(now_ns)
+        self.sampler.end()
     }
 
     /// Whether a thread has ended, which none does while all is well.

@@ -221,7 +221,7 @@ impl Measurement {
     ) -> io::Result<()> {
         let now = clock::monotonic();
         let over = match (&asked, sampler.as_mut()) {
-            (Asked::Send { .. } | Asked::Stop, Some(sampler)) => sampler.end(now),
+            (Asked::Send { .. } | Asked::Stop, Some(sampler)) => sampler.end(),
             _ => None,
         };
         if let Some(half) = over {
