@@ -29,7 +29,7 @@ use crate::measure::telling::Telling;
 use crate::peer::frames::Told;
 use crate::peer::measuring::INTERVAL_LEAST_NS;
 use crate::peer::wire::MESSAGE_LIMIT;
-use crate::record::network::{Connect, MeasureOrder, MeasureRecord, Sending};
+use crate::record::network::{Connect, Ended, MeasureOrder, MeasureRecord, Sending};
 use crate::stream::{Jobs, STDIN};
 use crate::watch::{self, Signals};
 
@@ -82,7 +82,7 @@ impl Measuring {
     }
 
     /// Err: why it is over before its input ended.
-    fn measure(&mut self) -> Result<(), String> {
+    fn measure(&mut self) -> Result<(), Ended> {
         loop {
             let now = clock::monotonic();
             if let Some(line) = &mut self.line {
@@ -117,12 +117,12 @@ impl Measuring {
         times.into_iter().flatten().min()
     }
 
-    fn follow(&mut self, order: MeasureOrder) -> Result<(), String> {
+    fn follow(&mut self, order: MeasureOrder) -> Result<(), Ended> {
         let now = clock::monotonic();
         match order {
             MeasureOrder::Connect(connect) => {
                 if self.line.is_some() {
-                    return Err("it is connected already".to_string());
+                    return Err("it is connected already".to_string().into());
                 }
                 check(&connect)?;
                 self.telling = Telling::new(now);
@@ -131,9 +131,9 @@ impl Measuring {
             MeasureOrder::Sending(sending) => {
                 if !(1..=MESSAGE_LIMIT).contains(&sending.write_bytes) {
                     let asked = sending.write_bytes;
-                    return Err(format!(
-                        "a write has 1 to {MESSAGE_LIMIT} bytes, not {asked}"
-                    ));
+                    return Err(
+                        format!("a write has 1 to {MESSAGE_LIMIT} bytes, not {asked}").into(),
+                    );
                 }
                 self.waiting.push_back((sending, now));
             }
@@ -223,7 +223,7 @@ impl Measuring {
     }
 
     /// Tells what is left to be told.
-    fn finish(&mut self, why: Option<String>) {
+    fn finish(&mut self, why: Option<Ended>) {
         let now = clock::monotonic();
         self.end_phase(now, true);
         if let Some(line) = &mut self.line {

@@ -117,7 +117,7 @@ def key(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def end(key: Path, bind: str = "127.0.0.1:0", *prefix: str) -> Iterator[tuple[str, Any]]:
-    """The other end, as `tare peer` starts it; its address and its process."""
+    """The other end, as `tare net serve` starts it; its address and its process."""
     tare = [TARE, "peer"]
     process = subprocess.Popen(
         [*prefix, *tare, "--bind", bind, "--key", str(key)],
@@ -190,7 +190,7 @@ class TestPeer:
                     assert any(".remote" in metric for metric in answer.values)
             # It is gone: told, and the loopback is measured all the same.
             answer = probe("network.round_trip", *enter[0], peer=peer)
-            assert any("does tare peer run there?" in why for why in answer.why)
+            assert any("nothing listens there" in why for why in answer.why)
             assert answer.value("network.round_trip.tcp_p50") > 0
         finally:
             for name in names:

@@ -174,13 +174,13 @@ impl Sampler {
         Some(half)
     }
 
-    /// Bytes that have gone either way.
-    pub fn total(&self) -> u64 {
-        let acked: u64 = self.outgoing.iter().map(|sent| sent.acked).sum();
-        acked + self.received()
+    /// Bytes that this end has sent, acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.outgoing.iter().map(|sent| sent.acked).sum()
     }
 
-    fn received(&self) -> u64 {
+    /// Bytes that have come.
+    pub fn received(&self) -> u64 {
         self.incoming
             .iter()
             .map(|stream| stream.load(Relaxed))

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from tare.cli import output
-from tare.errors import ExperimentError
+from tare.errors import UsageError
 
 _COMMAND = "tare.command"
 
@@ -102,6 +102,7 @@ def emulate(
     """
     from tare.cli import net_emulate_asked as asking
     from tare.cli import net_emulate_folder as keeping
+    from tare.cli.command_line import typed
     from tare.cli.net_emulate_screen import show
     from tare.cli.net_emulate_session import conduct
     from tare.conclude import calling_user
@@ -109,7 +110,7 @@ def emulate(
     output.check_writable(json, log)
     if replay is not None:
         if spec:
-            raise ExperimentError(
+            raise UsageError(
                 "--replay says how the network is shaped, and so does " + " ".join(spec),
                 "leave out one of them",
             )
@@ -118,7 +119,8 @@ def emulate(
         tuple(spec or ()), context.meta.get(_COMMAND, ()), hosts, tuple(host or ()), on,
         tuple(serve or ()), interface, lasts, clouds,
     )  # fmt: skip
-    found = asking.asked(options)
+    with typed():
+        found = asking.asked(options)
     kept = None if out is None else keeping.prepare(out)
     user = None if as_root else calling_user()
     log = log if log or kept is None else kept / keeping.LOG
