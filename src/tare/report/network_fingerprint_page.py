@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tare.findings.finding import Finding
 from tare.findings.phrasing import duration
 from tare.network_fingerprint.difference import DECIDING
-from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
     figure_told,
     name_told,
@@ -24,6 +25,8 @@ from tare.shaping.rates import format_amount
 
 #: With which the page is asked for.
 OPTION = "--report network.html"
+#: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
+_SAME_SHARE = 0.01
 
 
 def write(found: NetworkFingerprint, destination: Path, command: str) -> list[Path]:
@@ -179,18 +182,44 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
     heads = (
         ("size", False), ("bandwidth [95 %]", True), ("round trip", True), ("sent again", True)
     )  # fmt: skip
-    fastest = max(found.writes, key=lambda one: one.bandwidth.value)
     return (
         _section(
             "writes",
             "What does the size of writes do?",
-            f"Writes of {size_told(fastest.write_bytes)} were the fastest, "
-            f"{value_told(fastest.bandwidth.value, 'bits/s')} (as in CLOUDNET's Figure 12; round "
-            "trips are the kernel's smoothed ones of the stream itself).",
+            f"{fastest_told(found.writes)} (As in CLOUDNET's Figure 12; round trips are the "
+            "kernel's smoothed ones of the stream itself.)",
             [chart for chart in charts.writes(found) if chart is not None],
             [_laid("By size", heads, rows)],
         ),
     )
+
+
+def fastest_told(writes: Sequence[Write]) -> str:
+    """Say which sizes of writes were the fastest: those that no other is shown to be faster than.
+
+    Parameters
+    ----------
+    writes : sequence of Write
+        At least one.
+    """
+    best = max(writes, key=lambda one: one.bandwidth.value)
+    slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
+    alike = [one for one in writes if one not in slower]
+    some = [one.bandwidth.value for one in alike]
+    rates = [value_told(value, "bits/s") for value in (min(some), max(some))]
+    span = " to ".join(dict.fromkeys(rates))
+    if not slower:
+        return f"No size is shown to be faster than another by more than 1 %: {span}."
+    names = ", ".join(size_told(one.write_bytes) for one in alike)
+    which = "were the fastest" if len(alike) == 1 else "were alike, and the fastest"
+    return f"Writes of {names} {which}: {span}."
+
+
+def _is_slower(one: Figure, best: Figure) -> bool:
+    """Say whether a bandwidth is shown to be lower, by more than the end of a phase can make it."""
+    if one.ci is None or best.ci is None:
+        return False
+    return one.ci[1] < (1 - _SAME_SHARE) * best.ci[0]
 
 
 def _ends(found: NetworkFingerprint) -> Laid:
