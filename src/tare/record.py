@@ -741,7 +741,8 @@ class Interval(
     id: int
     #: Smallest round trip that the kernel has seen lately (tcpi_min_rtt).
     min_rtt_ns: int | None = None
-    #: How long in it data was to be sent.
+    #: How long in it data was sent: all of it, or 0 in a rest, in which what was sent before may
+    #: still be acknowledged. A part only where an end was too late to tell both apart.
     on_ns: int
     received_bytes: int | None = None
     receiver_cpu_ns: int | None = None

@@ -270,7 +270,8 @@ pub struct Interval {
     pub direction: Direction,
     pub start_ns: u64,
     pub end_ns: u64,
-    /// How long in it data was to be sent.
+    /// How long in it data was sent: all of it, or 0 in a rest, in which what was sent before may still
+    /// be acknowledged. A part only where an end was too late to tell both apart.
     pub on_ns: u64,
     /// Payload that the receiver's kernel has acknowledged, and that the receiver has read.
     pub acked_bytes: u64,

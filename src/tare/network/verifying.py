@@ -219,7 +219,7 @@ def _too_slow(host: int, what: str, asked: int) -> Check:
 
 def _sent(ends: Ends, seconds: float) -> _Course:
     """Send at full speed for a while."""
-    told = [one for one in ends.phase(seconds) if isinstance(one, Interval)]
+    told = [one for one in ends.phase(seconds) if isinstance(one, Interval) and one.on_ns]
     if not told:
         return []
     began = told[0].start_ns
