@@ -58,9 +58,10 @@ tare-agent: the measuring half of tare
   tare-agent observe [--teardown]    stamp what others launch, as the kernel sees it
   tare-agent peer --bind ADDRESS:PORT --key-file FILE
                                      be the other end of network probes
-      [--longest SECONDS] [--streams N] [--bytes N]
+      [--longest SECONDS] [--streams N] [--bytes N] [--total-bytes N] [--log FILE]
                                      and of measurements of a network, no longer, with no more
-                                     data streams at once and no more bytes each
+                                     data streams at once and no more bytes each, and in all;
+                                     who came is logged
   tare-agent measure                 measure a network by the orders of standard input
   tare-agent nest --name NAME --spec JSON -- COMMAND…
                                      make what a layer needs, run a command inside, undo it all
@@ -108,6 +109,7 @@ struct Arguments {
     sysfs: Option<PathBuf>,
     bind: Option<String>,
     key_file: Option<PathBuf>,
+    log: Option<PathBuf>,
     limits: peer::measuring::Limits,
     spec: String,
     inside: Vec<String>,
@@ -133,6 +135,8 @@ fn arguments() -> Result<Arguments, lexopt::Error> {
             Long("alone") => given.alone = true,
             Long("bind") => given.bind = Some(parser.value()?.string()?),
             Long("key-file") => given.key_file = Some(parser.value()?.into()),
+            Long("log") => given.log = Some(parser.value()?.into()),
+            Long("total-bytes") => given.limits.total_bytes = parser.value()?.parse()?,
             Long("longest") => {
                 let seconds: u32 = parser.value()?.parse()?;
                 given.limits.longest_ns = i64::from(seconds) * 1_000_000_000;
@@ -159,7 +163,8 @@ fn run(given: Arguments) -> Result<ExitCode, lexopt::Error> {
         "observe" => return Ok(observe::run(given.teardown)),
         "peer" => {
             let (bind, key_file) = (given.bind.as_deref(), given.key_file.as_deref());
-            return Ok(peer::run(bind, key_file, given.limits));
+            let log = given.log.as_deref();
+            return Ok(peer::run(bind, key_file, log, given.limits));
         }
         "measure" => return Ok(measure::run()),
         "nest" => {

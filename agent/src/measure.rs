@@ -29,12 +29,14 @@ use crate::measure::telling::Telling;
 use crate::peer::frames::Told;
 use crate::peer::measuring::INTERVAL_LEAST_NS;
 use crate::peer::wire::MESSAGE_LIMIT;
-use crate::record::network::{Connect, MeasureOrder, MeasureRecord, Sending};
+use crate::record::network::{Connect, Ended, MeasureOrder, MeasureRecord, Sending};
 use crate::stream::{Jobs, STDIN};
 use crate::watch::{self, Signals};
 
 /// How long the other end's last half is waited for.
 const FAREWELL_NS: i64 = 200_000_000;
+/// The next order comes within it, of who gives one.
+const ORDER_NS: i64 = 1_000_000_000;
 /// Of each direction: a thread each.
 const STREAMS_MOST: u32 = 1024;
 
@@ -80,7 +82,7 @@ impl Measuring {
     }
 
     /// Err: why it is over before its input ended.
-    fn measure(&mut self) -> Result<(), String> {
+    fn measure(&mut self) -> Result<(), Ended> {
         loop {
             let now = clock::monotonic();
             if let Some(line) = &mut self.line {
@@ -108,19 +110,19 @@ impl Measuring {
     fn next_ns(&mut self, now: i64) -> Option<i64> {
         let line = self.line.as_mut()?;
         let phase = self.phase.as_ref().map(|phase| match line.link() {
-            Some(_) => phase.next_ns(now),
+            Some(link) => link.sampler.next_ns(now).unwrap_or(now),
             None => phase.end_ns(),
         });
         let times = [line.next_ns(), phase, self.telling.next_ns()];
         times.into_iter().flatten().min()
     }
 
-    fn follow(&mut self, order: MeasureOrder) -> Result<(), String> {
+    fn follow(&mut self, order: MeasureOrder) -> Result<(), Ended> {
         let now = clock::monotonic();
         match order {
             MeasureOrder::Connect(connect) => {
                 if self.line.is_some() {
-                    return Err("it is connected already".to_string());
+                    return Err("it is connected already".to_string().into());
                 }
                 check(&connect)?;
                 self.telling = Telling::new(now);
@@ -129,9 +131,9 @@ impl Measuring {
             MeasureOrder::Sending(sending) => {
                 if !(1..=MESSAGE_LIMIT).contains(&sending.write_bytes) {
                     let asked = sending.write_bytes;
-                    return Err(format!(
-                        "a write has 1 to {MESSAGE_LIMIT} bytes, not {asked}"
-                    ));
+                    return Err(
+                        format!("a write has 1 to {MESSAGE_LIMIT} bytes, not {asked}").into(),
+                    );
                 }
                 self.waiting.push_back((sending, now));
             }
@@ -160,12 +162,23 @@ impl Measuring {
         }
         loop {
             if let Some(phase) = &self.phase {
-                if now < phase.end_ns() {
-                    let link = self.line.as_mut().and_then(Line::link);
-                    if let Some(half) = link.and_then(|link| link.sampler.step(now)) {
-                        self.telling.ours(half, phase.began_ns, now);
+                let follows = self.waiting.front().map(|(next, _)| next);
+                let is_joined = follows.is_some_and(|next| phase.is_joined_by(next));
+                let is_over = now >= phase.end_ns();
+                if !(is_over && is_joined) {
+                    let mut waits = !is_over;
+                    if let Some(link) = self.line.as_mut().and_then(Line::link) {
+                        if is_over {
+                            link.rest();
+                        }
+                        if let Some(half) = link.sampler.step(now) {
+                            self.telling.ours(half, phase.began_ns, now);
+                        }
+                        waits = link.sampler.is_under_way();
                     }
-                    return;
+                    if waits {
+                        return;
+                    }
                 }
                 self.end_phase(now, false);
             }
@@ -173,7 +186,8 @@ impl Measuring {
             let Some((sending, asked_ns)) = self.waiting.pop_front() else {
                 return;
             };
-            self.begin_phase(sending, asked_ns.max(free_ns), now);
+            let began_ns = begin_ns(&sending, asked_ns, free_ns);
+            self.begin_phase(sending, began_ns, now);
         }
     }
 
@@ -192,9 +206,15 @@ impl Measuring {
         let Some(phase) = self.phase.take() else {
             return;
         };
-        self.free_ns = Some(if skipped { now } else { phase.end_ns() });
+        let follows = self.waiting.front().map(|(next, _)| next);
+        let is_joined = follows.is_some_and(|next| phase.is_joined_by(next));
+        self.free_ns = Some(if is_joined && !skipped {
+            phase.end_ns()
+        } else {
+            now
+        });
         let link = self.line.as_mut().and_then(Line::link);
-        if let Some(half) = link.and_then(|link| link.end(now, skipped)) {
+        if let Some(half) = link.and_then(|link| link.end(skipped)) {
             self.telling.ours(half, phase.began_ns, now);
         }
         let id = phase.sending.id;
@@ -203,7 +223,7 @@ impl Measuring {
     }
 
     /// Tells what is left to be told.
-    fn finish(&mut self, why: Option<String>) {
+    fn finish(&mut self, why: Option<Ended>) {
         let now = clock::monotonic();
         self.end_phase(now, true);
         if let Some(line) = &mut self.line {
@@ -214,6 +234,16 @@ impl Measuring {
         self.telling.give_up();
         // Whoever does not listen any more has ended us.
         let _ = self.telling.flush();
+    }
+}
+
+/// When a phase begins that was asked for at a moment, where none is under way since another. Who
+/// asks for a rest takes a moment to do so, in which nothing is sent either: it is part of the rest.
+fn begin_ns(sending: &Sending, asked_ns: i64, free_ns: i64) -> i64 {
+    if sending.on_ns == 0 && asked_ns < free_ns + ORDER_NS {
+        free_ns
+    } else {
+        asked_ns.max(free_ns)
     }
 }
 

@@ -29,6 +29,12 @@ class ExperimentError(TareError):
     exit_code = 11
 
 
+class UsageError(ExperimentError):
+    """An argument or an option is missing, or is not possible."""
+
+    exit_code = 10
+
+
 class PlatformError(TareError):
     """A platform or a load is missing, or cannot be started."""
 

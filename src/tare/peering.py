@@ -11,7 +11,7 @@ import socket
 import stat
 from pathlib import Path
 
-from tare.errors import ExperimentError
+from tare.errors import UsageError
 
 #: Where an end listens unless it is told otherwise: "tare" on a telephone's keys.
 PORT = 8273
@@ -25,28 +25,35 @@ def make_key(path: Path) -> None:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If the file exists or cannot be written.
     """
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        raise ExperimentError(
+        raise UsageError(
             f"{path} is there already, and a key that is in use is not overwritten",
-            f"tare peer --new-key {path}.new",
+            f"tare net serve --new-key {path}.new",
         ) from error
     except OSError as error:
-        raise ExperimentError(f"cannot write the key {path}: {error.strerror}") from error
+        raise UsageError(f"cannot write the key {path}: {error.strerror}") from error
     with os.fdopen(file, "w") as writer:
         writer.write(secrets.token_hex(32) + "\n")
 
 
-def read_key(path: Path) -> str:
+def read_key(path: Path, *, absent: str | None = None) -> str:
     """Return the key of a file, hexadecimal.
+
+    Parameters
+    ----------
+    path : Path
+    absent : str, optional
+        What to type where there is no such file; by default it is to be copied from the other end,
+        since a new one would fit nothing.
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If there is none, if it is none, or if others may read it.
     """
     try:
@@ -55,17 +62,22 @@ def read_key(path: Path) -> str:
             about = os.fstat(file.fileno())
             regular = stat.S_ISREG(about.st_mode)
             data = file.read(_SIZE_LIMIT) if regular else b""
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"there is no key {path}",
+            absent or f"scp OTHER:{path.name} {path}   (copy it from the other end)",
+        ) from error
     except OSError as error:
-        raise ExperimentError(
-            f"cannot read the key {path}: {error.strerror}", f"tare peer --new-key {path}"
+        raise UsageError(
+            f"cannot read the key {path}: {error.strerror}", f"ls -l {path}"
         ) from error
     if regular and about.st_mode & 0o077:
-        raise ExperimentError(f"others may read the key {path}", f"chmod 600 {path}")
+        raise UsageError(f"others may read the key {path}", f"chmod 600 {path}")
     key = data.decode("ascii", errors="replace").strip()
     if not _KEY.fullmatch(key):
-        raise ExperimentError(
+        raise UsageError(
             f"{path} holds no key: one line of 32 to 2048 hexadecimal digits",
-            "tare peer --new-key FILE",
+            absent or "copy the key file of the other end",
         )
     return key
 
@@ -80,14 +92,14 @@ def numeric(address: str) -> str:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If it is none, or the name is unknown.
     """
     host, port = _parts(address)
     try:
         (*_, where), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise ExperimentError(
+        raise UsageError(
             f"{host!r} is no address, and no name that is known here: {error.args[-1]}",
             f"getent hosts {shlex.quote(host)}",
         ) from error
@@ -105,7 +117,7 @@ def _parts(address: str) -> tuple[str, int]:
     else:
         host, port = "", None
     if not host or (port is not None and int(port) > 65535):
-        raise ExperimentError(
+        raise UsageError(
             f"{address!r} is no address with a port", f"192.0.2.1:{PORT}   or: [2001:db8::1]:{PORT}"
         )
     return host, PORT if port is None else int(port)

@@ -221,6 +221,170 @@ class EndFact(
     value: str
 
 
+class BeyondLimit(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="beyond_limit",
+):
+    """The other end allows no more."""
+
+    #: Nanoseconds, bytes or streams.
+    allowed: int
+    #: At the start; absent: it was reached.
+    asked: int | None = None
+    limit: Limit
+
+
+class EndFull(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="end_full",
+):
+    """The other end has no place left: others are measured."""
+
+
+
+class PortClosed(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="port_closed",
+):
+    """Nothing listens at that port."""
+
+    end: str
+
+
+class EndSilent(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="end_silent",
+):
+    """It does not answer."""
+
+    end: str
+
+
+class EndUnreachable(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="end_unreachable",
+):
+    """There is no way to it."""
+
+    end: str
+    error: str
+
+
+class EndMute(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="end_mute",
+):
+    """It closes the connection without a word: it is no tare server, or full."""
+
+    end: str
+
+
+class NotTare(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="not_tare",
+):
+    """What it says first is not what a tare server says."""
+
+    end: str
+
+
+class OtherVersion(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="other_version",
+):
+    end: str
+    ours: int
+    theirs: int
+
+
+class OtherKey(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="other_key",
+):
+    """It closed the connection when it was shown what our key makes."""
+
+    end: str
+
+
+class KeyNotProved(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="key_not_proved",
+):
+    """It did not prove that it has the key."""
+
+    end: str
+
+
+class CongestionRefused(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="congestion_refused",
+):
+    """One of both ends, `here` or there, does not take a congestion control."""
+
+    #: Which can be taken there; empty: not known.
+    available: str
+    error: str
+    here: bool
+    name: str
+
+
+class MeasureFailed(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    tag_field="kind",
+    tag="measure_failed",
+):
+    """Something else failed."""
+
+    message: str
+
+
 FaultKind = Literal[
     # The command ended with a code other than 0.
     "exit",
@@ -450,6 +614,18 @@ class ReadClocks(
     id: int
 
 
+#: What an end bounds.
+Limit = Literal[
+    "bytes",
+    # Of one measurement.
+    "time",
+    # Of all at once.
+    "streams",
+    # Of all together, one after another.
+    "total_bytes",
+]
+
+
 class Connect(
     msgspec.Struct,
     frozen=True,
@@ -469,7 +645,11 @@ class Connect(
     interval_ns: int
     #: Secret of both ends, hexadecimal.
     key: str
-    #: How long to try to reach the end at the start; afterwards it tries for ever.
+    #: How long it will take in all, and how many bytes it will send at most; absent: not known.
+    #: The other end refuses at the start what is beyond what it allows.
+    lasts_ns: int | None = None
+    most_bytes: int | None = None
+    #: How long to try to reach an end that is silent at the start; afterwards it tries for ever.
     patience_ns: int
     #: Round trips of 64 bytes a second on a connection of their own, beside the data; 0: none,
     #: absent: one after another as fast as they come.
@@ -561,7 +741,8 @@ class Interval(
     id: int
     #: Smallest round trip that the kernel has seen lately (tcpi_min_rtt).
     min_rtt_ns: int | None = None
-    #: How long in it data was to be sent.
+    #: How long in it data was sent: all of it, or 0 in a rest, in which what was sent before may
+    #: still be acknowledged. A part only where an end was too late to tell both apart.
     on_ns: int
     received_bytes: int | None = None
     receiver_cpu_ns: int | None = None
@@ -623,7 +804,7 @@ class MeasureOver(
 ):
     """The last record of all; `why` absent: as asked."""
 
-    why: str | None = None
+    why: Ended | None = None
 
 
 class Peer(
@@ -1004,6 +1185,10 @@ EmulateOrder = BuildNetwork | TakeInterface | ShapeHosts | LookAtHosts | LogHost
 
 #: What `tare-agent emulate` tells.
 EmulateRecord = NetworkBuilt | NetworkShaped | HostStates | NetworkRefused | NetworkFault
+
+
+#: Why a measurement ended before all that was asked, or never began.
+Ended = BeyondLimit | EndFull | PortClosed | EndSilent | EndUnreachable | EndMute | NotTare | OtherVersion | OtherKey | KeyNotProved | CongestionRefused | MeasureFailed
 
 
 #: What the front asks of a resident agent.

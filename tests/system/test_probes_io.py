@@ -117,8 +117,8 @@ def key(tmp_path: Path) -> Path:
 
 @contextlib.contextmanager
 def end(key: Path, bind: str = "127.0.0.1:0", *prefix: str) -> Iterator[tuple[str, Any]]:
-    """The other end, as `tare peer` starts it; its address and its process."""
-    tare = [TARE, "peer"]
+    """The other end, as `tare net serve` starts it; its address and its process."""
+    tare = [TARE, "net", "serve"]
     process = subprocess.Popen(
         [*prefix, *tare, "--bind", bind, "--key", str(key)],
         stdout=subprocess.PIPE,
@@ -190,7 +190,7 @@ class TestPeer:
                     assert any(".remote" in metric for metric in answer.values)
             # It is gone: told, and the loopback is measured all the same.
             answer = probe("network.round_trip", *enter[0], peer=peer)
-            assert any("does tare peer run there?" in why for why in answer.why)
+            assert any("nothing listens there" in why for why in answer.why)
             assert answer.value("network.round_trip.tcp_p50") > 0
         finally:
             for name in names:
@@ -201,7 +201,7 @@ class TestPeer:
         peering.make_key(other)
         with end(key) as (address, _):
             answer = probe("network.round_trip", peer=given(address, other))
-        assert sum("it has another key" in why for why in answer.why) == 2
+        assert sum("has another key" in why for why in answer.why) == 2
         assert not any("remote" in metric for metric in answer.values)
 
     def test_an_impostor_is_not_believed(self, key: Path) -> None:
@@ -210,7 +210,7 @@ class TestPeer:
             if pid == 0:
                 while True:
                     stream, _ = server.accept()
-                    stream.sendall(b"TAREPEER\x02" + bytes(32))
+                    stream.sendall(b"TAREPEER\x03" + bytes(32))
                     stream.recv(64)
                     stream.sendall(bytes(32))
             try:
@@ -219,7 +219,7 @@ class TestPeer:
             finally:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
-        assert sum("not to be trusted" in why for why in answer.why) == 2
+        assert sum("do not trust it" in why for why in answer.why) == 2
 
     def test_garbage_floods_and_the_silent_do_not_shut_others_out(self, key: Path) -> None:
         with end(key) as (address, process), contextlib.ExitStack() as stack:
@@ -235,7 +235,7 @@ class TestPeer:
             for stream in silent[-3:]:
                 # Half open: it says nothing more, and listens.
                 stream.shutdown(socket.SHUT_WR)
-            assert greeting(silent[0]) in (b"TAREPEER\x02", b"")
+            assert greeting(silent[0]) in (b"TAREPEER\x03", b"")
             answer = probe("network.round_trip", peer=given(address, key))
             assert answer.why == []
             assert process.poll() is None
@@ -271,7 +271,7 @@ class TestPeer:
     def test_a_key_that_others_may_read_is_refused(self, key: Path) -> None:
         key.chmod(0o644)
         for command in (
-            [TARE, "peer", "--bind", "127.0.0.1:0", "--key", str(key)],
+            [TARE, "net", "serve", "--bind", "127.0.0.1:0", "--key", str(key)],
             [str(binary()), "peer", "--bind", "127.0.0.1:0", "--key-file", str(key)],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)

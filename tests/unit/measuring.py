@@ -36,7 +36,7 @@ class ScriptedEnds:
     #: Seconds at which the other end is lost for a while.
     lost: tuple[tuple[float, float], ...] = ()
     #: What the agent says at last, after so many records.
-    over: tuple[int, str] | None = None
+    over: tuple[int, record.Ended | str] | None = None
     #: Held back by its own buffer, as a share; CPU of the sender, as a share of the time.
     buffer: float = 0.0
     cpu: float = 0.4
@@ -61,7 +61,10 @@ class ScriptedEnds:
     def receive(self, timeout_s: float | None) -> bytes | None:
         if self.over is not None and self.told == self.over[0]:
             self.told += 1
-            return msgspec.json.encode(record.MeasureOver(why=self.over[1]))
+            why = self.over[1]
+            if isinstance(why, str):
+                why = record.MeasureFailed(message=why)
+            return msgspec.json.encode(record.MeasureOver(why=why))
         if not self.lines:
             if timeout_s is not None:
                 raise AgentError("the agent did not answer")

@@ -93,7 +93,7 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("tare.cli.net_emulate_asked.asked", take)
     words = ["tare", "net", "emulate", "rate", "1Gbit", "--hosts", "3", "--", "a", "--hosts", "--"]
     monkeypatch.setattr(sys, "argv", words)
-    assert enter() == ExperimentError.exit_code
+    assert enter() == USAGE
     assert seen == [(("rate", "1Gbit"), ("a", "--hosts", "--"))]
 
 

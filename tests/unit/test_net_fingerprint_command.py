@@ -17,7 +17,7 @@ from tare.errors import ExperimentError, StoreError
 from tare.network.ends import Ends
 from tare.network_fingerprint import file, remembered, searching
 from tare.network_fingerprint.difference import compare
-from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
+from tare.network_fingerprint.document import NetworkFingerprint
 from tare.network_fingerprint.measuring import Wanted, take
 from tare.report import network_fingerprint_page
 
@@ -127,35 +127,6 @@ def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) 
         "course", "latency", "writes", "write_trips",
     }  # fmt: skip
     assert all(figure.alternative for figure in page.figures)
-
-
-def test_no_size_is_called_the_fastest_where_several_may_be(bucket: NetworkFingerprint) -> None:
-    def write(size: int, low: float, high: float) -> Write:
-        rate = Figure(value=(low + high) / 2, ci=(low, high), unit="bits/s", n=12)
-        return Write(write_bytes=size, bandwidth=rate, round_trip=None, retransmitted=None)
-
-    def told(*writes: Write) -> str:
-        found = msgspec.structs.replace(bucket, writes=writes)
-        page = network_fingerprint_page.make(found, "tare net fingerprint 192.0.2.1")
-        return next(s.finding.answer for s in page.sections if s.anchor == "writes")
-
-    slow, middle, fast = (
-        write(1024, 200e6, 201e6), write(2048, 286e6, 287e6), write(1 << 20, 286.5e6, 287.2e6)
-    )  # fmt: skip
-    assert told(slow, middle, fast).startswith("Writes of 2 KiB and more were the fastest and do")
-    assert told(slow, middle).startswith("Writes of 2 KiB were the fastest, 286.5 Mbit/s")
-
-
-EXPERIMENT = """
-[experiment]
-name = "x"
-question = "Does it?"
-trials = 50
-budget = "1 h"
-[[workload]]
-name = "send"
-command = ["true"]
-"""
 
 
 def _plan(kept: Path, tmp_path: Path, spend: list[str] | None, json: str | None = None) -> None:

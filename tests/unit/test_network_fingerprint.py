@@ -14,10 +14,11 @@ from tare.network.ends import Ends
 from tare.network.histogram import of_times
 from tare.network_fingerprint import figures, file, remembered, searching
 from tare.network_fingerprint.difference import all_figures, compare, margin
-from tare.network_fingerprint.document import Figure
+from tare.network_fingerprint.document import Figure, Write
 from tare.network_fingerprint.measuring import Wanted, take
 from tare.network_fingerprint.telling import figure_told, name_told, shaping_told
 from tare.record import Connect
+from tare.report.network_fingerprint_page import fastest_told
 
 
 def test_brief_finds_base_latency_bandwidth_and_latency_under_load() -> None:
@@ -219,3 +220,20 @@ def test_words() -> None:
     figure = Figure(value=9.41e9, ci=(9.4e9, 9.42e9), unit="bits/s", n=12)
     assert figure_told(figure) == "9.41 Gbit/s [9.4 Gbit/s, 9.42 Gbit/s]"
     assert all(name_told(name) for name in all_figures(measured()))
+
+
+def test_sizes_that_are_alike_are_not_ranked() -> None:
+    def write(size: int, low: float, high: float) -> Write:
+        value = (low + high) / 2
+        bandwidth = Figure(value=value, ci=(low, high), unit="bits/s", n=10)
+        return Write(write_bytes=size, bandwidth=bandwidth, round_trip=None, retransmitted=None)
+
+    same = [write(1 << 10, 286.3e6, 286.7e6), write(1 << 20, 286.8e6, 286.9e6)]
+    assert "No size is shown to be faster" in fastest_told(same)
+    slow = write(64, 90e6, 95e6)
+    told = fastest_told([slow, *same])
+    assert told.startswith("Writes of 1 KiB, 1 MiB were alike")
+    assert fastest_told([slow, same[1]]).startswith("Writes of 1 MiB were the fastest")
+    # Of which nothing is known but one value.
+    alone = msgspec.structs.replace(slow, bandwidth=Figure(value=9e7, ci=None, unit="bits/s", n=1))
+    assert "No size" in fastest_told([alone, *same])

@@ -13,9 +13,22 @@ from measuring import ScriptedEnds, connect, measure, sending
 
 from tare.errors import AgentError, StoreError
 from tare.network import folder, histogram, lines, writing
+from tare.network.ended import EndedError, advise, describe
 from tare.network.ends import Ends
 from tare.network.rows import Rows
-from tare.record import Gap, Interval, PhaseOver, Skip
+from tare.record import (
+    BeyondLimit,
+    Ended,
+    EndFull,
+    EndSilent,
+    Gap,
+    Interval,
+    MeasureFailed,
+    OtherKey,
+    PhaseOver,
+    PortClosed,
+    Skip,
+)
 
 
 def test_trace_is_what_was_carried(tmp_path: Path) -> None:
@@ -87,14 +100,14 @@ def test_stretches_follow_each_other(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*first, *again]))
     read = folder.read(tmp_path / "m")
     assert read.courses["out"].start_s[6] == pytest.approx(100)
-    assert read.gaps == ((60.0, 100.0, "it was ended and gone on with"),)
+    assert read.gaps == ((60.0, 100.0, "the measurement was stopped and resumed"),)
     # Another boot, and a clock that was set back.
     later |= {"boot_id": "another", "realtime_ns": later["realtime_ns"] - 10**12}
     path.write_bytes(b"".join([*first, json.dumps(later).encode() + b"\n", *first[1:]]))
     read = folder.read(tmp_path / "m")
     assert read.courses["out"].start_s[6] == pytest.approx(60)
     assert any("clock was set" in note for note in read.notes)
-    assert read.gaps[0][2] == "the machine was started anew"
+    assert read.gaps[0][2] == "the machine was restarted"
 
 
 def test_times_that_go_back_are_left_out(tmp_path: Path) -> None:
@@ -185,14 +198,32 @@ def test_ends_yield_a_phase_and_skip(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "message", "hint"),
-    [("wrong key\n  try: tare peer", "wrong key", "tare peer"), ("gone", "gone", None)],
+    ("said", "hint"),
+    [
+        (OtherKey(end="192.0.2.1:8273"), "--key"),
+        (PortClosed(end="[2001:db8::1]:8273"), "tare net serve --bind 2001:db8::1 "),
+        (EndSilent(end="192.0.2.1:8273"), "ping 192.0.2.1"),
+        (EndFull(), "--streams"),
+        (BeyondLimit(limit="time", allowed=12 * 10**9, asked=30 * 10**9), "--longest 30s"),
+        (BeyondLimit(limit="bytes", allowed=10**6, asked=10**9), "--bytes 1GB"),
+        (BeyondLimit(limit="bytes", allowed=10**6), "--bytes MORE"),
+        (BeyondLimit(limit="total_bytes", allowed=10**6), "--total-bytes MORE"),
+        (MeasureFailed(message="gone"), None),
+    ],
 )
-def test_ends_say_why_there_is_no_connection(said: str, message: str, hint: str | None) -> None:
-    with pytest.raises(AgentError) as caught:
+def test_ends_say_why_there_is_no_connection(said: Ended, hint: str | None) -> None:
+    with pytest.raises(EndedError) as caught:
         Ends(connect(), channel=ScriptedEnds(over=(0, said)))
-    assert caught.value.message == message
-    assert caught.value.hint == hint
+    assert caught.value.ended == said
+    assert (caught.value.hint is None) if hint is None else (hint in (caught.value.hint or ""))
+
+
+def test_fewer_streams_are_what_a_refusal_of_streams_asks_for() -> None:
+    refused = BeyondLimit(limit="streams", allowed=2, asked=4)
+    assert describe(refused) == (
+        "the other end allows 2 data streams at once, this measurement takes 4"
+    )
+    assert advise(refused) == "--streams 2, or on the other host: tare net serve --streams 4 …"
 
 
 def test_garbage_of_an_agent_is_an_error() -> None:

@@ -7,7 +7,7 @@ use std::io;
 use std::net::TcpStream;
 
 use crate::measure::tcp;
-use crate::record::network::EndFact;
+use crate::record::network::{EndFact, Ended};
 
 /// Of this end, as seen from one of its connections.
 pub fn of(stream: &TcpStream) -> Vec<EndFact> {
@@ -45,19 +45,18 @@ pub fn of(stream: &TcpStream) -> Vec<EndFact> {
 }
 
 /// Why a congestion control cannot be had, and which can.
-pub fn no_congestion(who: &str, asked: Option<&str>, error: &io::Error) -> String {
-    let name = asked.unwrap_or_default();
-    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let there = fs::read_to_string(path).unwrap_or_default();
-    match error.raw_os_error() {
-        Some(libc::ENOENT) => format!(
-            "{who} has no congestion control {name:?}; it has: {}",
-            there.trim()
-        ),
-        Some(libc::EPERM) => format!(
-            "{who} lets only root take the congestion control {name:?}; anybody may take those of \
-             net.ipv4.tcp_allowed_congestion_control"
-        ),
-        _ => format!("{who} cannot take the congestion control {name:?}: {error}"),
+pub fn no_congestion(here: bool, asked: Option<&str>, error: &io::Error) -> Ended {
+    let (which, error) = match error.raw_os_error() {
+        Some(libc::ENOENT) => ("available", "there is none of this name".to_string()),
+        Some(libc::EPERM) => ("allowed", "only root may take it".to_string()),
+        _ => ("", error.to_string()),
+    };
+    let path = format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control");
+    let known = fs::read_to_string(path).unwrap_or_default();
+    Ended::CongestionRefused {
+        here,
+        name: asked.unwrap_or_default().to_string(),
+        available: known.trim().to_string(),
+        error,
     }
 }

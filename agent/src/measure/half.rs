@@ -17,6 +17,9 @@ pub struct Half {
     pub id: u64,
     /// Number of the boundary at which it ends.
     pub boundary: u64,
+    /// Where it began before the phase did, as a rest that goes on from what was sent before: by how
+    /// much.
+    pub early_ns: u64,
     /// Since the phase began.
     pub start_ns: u64,
     pub end_ns: u64,
@@ -88,25 +91,42 @@ fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
 /// The intervals of every direction, of this end's half and of the other's, where that was told.
 /// `began_ns`: when the phase began, of the measurement.
 pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval> {
+    let times = |half: &Half| {
+        let start_ns = began_ns.saturating_add(half.start_ns);
+        let end_ns = began_ns.saturating_add(half.end_ns);
+        [start_ns.saturating_sub(half.early_ns), end_ns, half.on_ns]
+    };
+    let here_times = times(&here);
     let mut round_trips = here.round_trips;
-    let (there_sent, there_received, there_cpu) = match there {
-        Some(there) => (there.sent, there.received_bytes, Some(there.cpu_ns)),
-        None => (None, None, None),
+    let (there_sent, there_received, there_cpu, there_times) = match there {
+        Some(there) => {
+            let there_times = times(&there);
+            (
+                there.sent,
+                there.received_bytes,
+                Some(there.cpu_ns),
+                there_times,
+            )
+        }
+        None => (None, None, None, here_times),
     };
     let here_cpu = Some(here.cpu_ns);
     let mut all = Vec::new();
-    for (direction, sent, received, cpu) in [
+    // What a sender has counted belongs to the time between its own looks.
+    for (direction, sent, received, cpu, [start_ns, end_ns, on_ns]) in [
         (
             Direction::Out,
             here.sent,
             there_received,
             [here_cpu, there_cpu],
+            here_times,
         ),
         (
             Direction::In,
             there_sent,
             here.received_bytes,
             [there_cpu, here_cpu],
+            there_times,
         ),
     ] {
         let Some(sent) = sent else { continue };
@@ -114,9 +134,9 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
         all.push(Interval {
             id: here.id,
             direction,
-            start_ns: began_ns + here.start_ns,
-            end_ns: began_ns + here.end_ns,
-            on_ns: here.on_ns,
+            start_ns,
+            end_ns,
+            on_ns,
             acked_bytes: sent.acked_bytes,
             received_bytes: received,
             segments: sent.segments,

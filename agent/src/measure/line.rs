@@ -11,7 +11,7 @@ use crate::measure::phase::Phase;
 use crate::measure::telling::Telling;
 use crate::peer::frames::{Asked, Told};
 use crate::peer::session::Failure;
-use crate::record::network::{Connect, Connected, MeasureRecord};
+use crate::record::network::{Connect, Connected, Ended, MeasureRecord};
 
 const BACK_OFF_LEAST_NS: i64 = 100_000_000;
 const BACK_OFF_MOST_NS: i64 = 5_000_000_000;
@@ -103,7 +103,7 @@ impl Line {
         phase: Option<&Phase>,
         telling: &mut Telling,
         now: i64,
-    ) -> Result<(), String> {
+    ) -> Result<(), Ended> {
         match &mut self.state {
             State::Up(link) => match hear(link, telling, now) {
                 Ok(None) => {}
@@ -111,7 +111,8 @@ impl Line {
                 Err(error) => self.lose(&error, phase, telling, now),
             },
             State::Down(outage, again_ns) if now >= *again_ns => {
-                let dial = Dial::start(self.connect.clone()).map_err(|error| error.to_string())?;
+                let dial = Dial::start(self.connect.clone())
+                    .map_err(|error| Ended::from(error.to_string()))?;
                 self.state = State::Dialling(outage.clone(), dial);
             }
             State::Dialling(outage, dial) if dial.thread.is_finished() => {
@@ -132,7 +133,7 @@ impl Line {
     }
 
     fn lose(&mut self, error: &io::Error, phase: Option<&Phase>, telling: &mut Telling, now: i64) {
-        let half = self.link().and_then(|link| link.sampler.end(now));
+        let half = self.link().and_then(|link| link.sampler.end());
         if let (Some(half), Some(phase)) = (half, phase) {
             telling.ours(half, phase.began_ns, now);
         }
@@ -174,7 +175,7 @@ impl Line {
     }
 
     /// Tries again, unless it was the first time and there is no hope.
-    fn bear(&mut self, mut outage: Outage, failure: Failure, now: i64) -> Result<(), String> {
+    fn bear(&mut self, mut outage: Outage, failure: Failure, now: i64) -> Result<(), Ended> {
         if outage.is_first {
             let waited_ns = u64::try_from(now - outage.since_ns).unwrap_or(0);
             if failure.is_lasting || waited_ns >= self.connect.patience_ns {
@@ -209,7 +210,7 @@ impl AsRawFd for Line {
 }
 
 /// Some: why the other end will not go on.
-fn hear(link: &mut Link, telling: &mut Telling, now: i64) -> io::Result<Option<String>> {
+fn hear(link: &mut Link, telling: &mut Telling, now: i64) -> io::Result<Option<Ended>> {
     while let Some(told) = link.frames.hear()? {
         match told {
             Told::Half(half) => telling.theirs(*half),

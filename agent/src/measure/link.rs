@@ -42,12 +42,10 @@ pub fn connect(asked: &Connect) -> Result<Link, Failure> {
         key: asked.key.clone(),
     };
     let mut session = Session::begin(&peer, None)?;
-    session
-        .order(Task::Measure, 0, 0)
-        .map_err(Failure::passing)?;
+    session.ask(Task::Measure, 0, 0).map_err(Failure::passing)?;
     let congestion = asked.congestion.as_deref();
     tcp::control_congestion(&session.stream, congestion)
-        .map_err(|error| Failure::lasting(facts::no_congestion("this end", congestion, &error)))?;
+        .map_err(|error| Failure::lasting(facts::no_congestion(true, congestion, &error)))?;
     tcp::give_up_in_silence(&session.stream)?;
     let here = facts::of(&session.stream);
     let mut frames = Frames::new(session.stream.try_clone()?, session.secrets(), Side::Probe)?;
@@ -57,6 +55,8 @@ pub fn connect(asked: &Connect) -> Result<Link, Failure> {
         congestion: asked.congestion.clone(),
         interval_ns: asked.interval_ns,
         sample_ns: asked.sample_ns,
+        lasts_ns: asked.lasts_ns,
+        most_bytes: asked.most_bytes,
     }))?;
     let (number, there) = await_ready(&mut frames)?;
     let [out, back] = measuring::streams(asked.direction, asked.streams);
@@ -100,7 +100,7 @@ fn join(
 ) -> Result<TcpStream, Failure> {
     let mut session = Session::begin(peer, congestion)?;
     session
-        .order(Task::Join, place, number)
+        .ask(Task::Join, place, number)
         .map_err(Failure::passing)?;
     let stream = session.stream;
     tcp::give_up_in_silence(&stream)?;
@@ -175,14 +175,19 @@ impl Link {
         Ok(())
     }
 
+    /// No more round trips: the phase is over but for what is on its way.
+    pub fn rest(&self) {
+        self.pings.close();
+    }
+
     /// Ends the phase under way, and returns this end's last half of it.
-    pub fn end(&mut self, now_ns: i64, early: bool) -> Option<Half> {
+    pub fn end(&mut self, early: bool) -> Option<Half> {
         self.pings.close();
         if early {
             // What fails is found out when the other end is heard next.
             let _ = self.frames.tell(&Asked::Stop);
         }
-        self.sampler.end(now_ns)
+        self.sampler.end()
     }
 
     /// Whether a thread has ended, which none does while all is well.

@@ -34,6 +34,22 @@ impl Pattern {
             }
     }
 
+    /// When sending began or ended last, at a moment or before; 0: it has not turned yet.
+    pub fn last_turn(&self, at_ns: u64) -> u64 {
+        let at_ns = at_ns.min(self.duration_ns);
+        match self.period_ns {
+            0 => 0,
+            period => {
+                let start = at_ns - at_ns % period;
+                if at_ns - start < self.on_ns {
+                    start
+                } else {
+                    start + self.on_ns
+                }
+            }
+        }
+    }
+
     /// When sending begins or ends next after a moment; at the latest the end of it all.
     pub fn next_turn(&self, after_ns: u64) -> u64 {
         let turn = match self.period_ns {
@@ -48,20 +64,6 @@ impl Pattern {
             }
         };
         turn.min(self.duration_ns)
-    }
-
-    /// How long it is on between two moments.
-    pub fn on_between(&self, start_ns: u64, end_ns: u64) -> u64 {
-        self.on_until(end_ns) - self.on_until(start_ns.min(end_ns))
-    }
-
-    fn on_until(&self, end_ns: u64) -> u64 {
-        let end_ns = end_ns.min(self.duration_ns);
-        match self.period_ns {
-            0 if self.on_ns > 0 => end_ns,
-            0 => 0,
-            period => end_ns / period * self.on_ns + (end_ns % period).min(self.on_ns),
-        }
     }
 }
 
@@ -83,12 +85,11 @@ mod tests {
     fn turns_and_times_agree() {
         for (on, off, duration) in [(3, 4, 100), (3, 0, 20), (0, 4, 20), (0, 0, 9), (50, 1, 20)] {
             let pattern = pattern(on, off, duration);
-            let mut slow = 0;
             for time in 0..duration + 5 {
-                assert_eq!(pattern.on_between(0, time), slow);
-                slow += u64::from(pattern.is_on(time));
-                assert_eq!(pattern.on_between(time, time + 1) == 1, pattern.is_on(time));
+                let last = pattern.last_turn(time);
+                assert!(last <= time);
                 if time < duration {
+                    assert!((last..=time).all(|t| pattern.is_on(t) == pattern.is_on(time)));
                     let turn = pattern.next_turn(time);
                     assert!(turn > time);
                     assert!((time..turn).all(|t| pattern.is_on(t) == pattern.is_on(time)));
@@ -104,7 +105,6 @@ mod tests {
         let pattern = pattern(all, all, all);
         assert!(pattern.is_on(7));
         assert_eq!(pattern.next_turn(7), LONGEST_NS);
-        assert_eq!(pattern.on_between(5, all), LONGEST_NS - 5);
-        assert_eq!(pattern.on_between(9, 5), 0);
+        assert_eq!(pattern.last_turn(7), 0);
     }
 }

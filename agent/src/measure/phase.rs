@@ -47,14 +47,33 @@ impl Phase {
         self.at(turn.min(sample).min(boundary))
     }
 
-    /// How many boundaries of intervals are past; after the end: the last.
+    /// The boundary of intervals that was passed last, named by its time since the phase began:
+    /// intervals end at whole multiples of their length, and wherever sending begins or ends, so
+    /// that none is of both. After the end: the last.
     pub fn boundary(&self, now_ns: i64) -> u64 {
         let since = self.since(now_ns);
         if since >= self.pattern.duration_ns {
             LAST
         } else {
-            since / self.interval_ns
+            let whole = since - since % self.interval_ns;
+            whole.max(self.pattern.last_turn(since))
         }
+    }
+
+    /// Whether data is to be sent now.
+    pub fn is_on(&self, now_ns: i64) -> bool {
+        self.pattern.is_on(self.since(now_ns))
+    }
+
+    /// Whether another goes on as this one ends: it is not waited for what is on its way, which would
+    /// be a rest.
+    pub fn is_joined_by(&self, next: &Sending) -> bool {
+        self.sends() && next.on_ns > 0 && next.write_bytes == self.sending.write_bytes
+    }
+
+    /// Whether data is to be sent at all.
+    pub fn sends(&self) -> bool {
+        self.sending.on_ns > 0
     }
 }
 
@@ -89,11 +108,22 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_are_counted_from_the_start_and_the_last_is_the_end() {
+    fn intervals_end_at_multiples_and_turns_and_the_last_at_the_end() {
         let phase = phase();
-        for (time, boundary) in [(900, 0), (1000, 0), (1019, 0), (1020, 1), (1094, 4)] {
+        for (time, boundary) in [
+            (900, 0),
+            (1000, 0),
+            (1006, 0),
+            (1007, 7),
+            (1019, 7),
+            (1020, 20),
+            (1022, 20),
+            (1023, 23),
+            (1094, 92),
+        ] {
             assert_eq!(phase.boundary(time), boundary);
         }
+        assert!(phase.is_on(1006) && !phase.is_on(1007) && phase.sends());
         assert_eq!(phase.boundary(1095), LAST);
         assert_eq!(phase.since(900), 0);
     }

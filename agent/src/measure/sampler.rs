@@ -11,6 +11,14 @@ use crate::measure::histogram::Counter;
 use crate::measure::phase::Phase;
 use crate::measure::tcp::{self, Info};
 
+/// How long a phase waits at its end until what it has sent is acknowledged.
+const DRAIN_NS: i64 = 1_000_000_000;
+/// How often it looks whether that is so.
+const DRAIN_LOOK_NS: i64 = 500_000;
+
+/// Every byte belongs to the interval in which it was acknowledged, and every interval to the time
+/// between two looks at the counters, so that none can be faster than the link. A phase that ends by
+/// itself ends when all that it has sent is acknowledged: the next finds the streams empty.
 pub struct Sampler {
     pub gate: Arc<Gate>,
     outgoing: Vec<Outgoing>,
@@ -21,9 +29,15 @@ pub struct Sampler {
     received: u64,
     cpu_ns: i64,
     phase: Option<Phase>,
-    /// Where the interval under way began.
+    /// Where the interval under way began; without a phase, where the last one ended.
     start_ns: i64,
     boundary: u64,
+    /// Whether the gate was open in the interval under way.
+    is_on: bool,
+    /// The phase is over, and waits so long for what is still on its way.
+    drains_until_ns: Option<i64>,
+    /// A phase was here before.
+    was_used: bool,
 }
 
 /// A stream on which this end sends, and what was known of it at the last look.
@@ -56,6 +70,9 @@ impl Sampler {
             phase: None,
             start_ns: clock::monotonic(),
             boundary: 0,
+            is_on: false,
+            drains_until_ns: None,
+            was_used: false,
         };
         sampler.look();
         sampler
@@ -63,62 +80,118 @@ impl Sampler {
 
     /// Begins a phase, or goes on with it.
     pub fn begin(&mut self, phase: Phase, now_ns: i64) {
-        self.start_ns = now_ns.max(phase.began_ns);
-        self.boundary = phase.boundary(now_ns);
-        // What happened between phases is nobody's, save bytes: those are on their way still.
-        self.cpu_ns = clock::process_cpu();
-        if let Some(round_trips) = &self.round_trips {
-            lock(round_trips).take();
+        // One that was asked for before the last was over goes on where that ended, and so does a
+        // rest: what is still acknowledged in it has its time with it.
+        if !(self.was_used && (phase.began_ns <= self.start_ns || !phase.sends())) {
+            // What happened before is nobody's.
+            self.look();
+            self.sent = Sent::default();
+            self.rtts.take();
+            self.received = self.received();
+            self.cpu_ns = clock::process_cpu();
+            self.start_ns = now_ns.max(phase.began_ns);
+            if let Some(round_trips) = &self.round_trips {
+                lock(round_trips).take();
+            }
         }
+        self.boundary = phase.boundary(now_ns);
+        self.is_on = phase.is_on(now_ns);
+        self.was_used = true;
+        self.drains_until_ns = None;
+        let write_bytes = phase.sending.write_bytes;
         self.phase = Some(phase);
-        self.turn(now_ns);
+        self.turn(write_bytes);
     }
 
     /// When to call `step` next.
     pub fn next_ns(&self, now_ns: i64) -> Option<i64> {
-        Some(self.phase.as_ref()?.next_ns(now_ns))
+        let phase = self.phase.as_ref()?;
+        Some(match self.drains_until_ns {
+            Some(until_ns) => until_ns.min(now_ns + DRAIN_LOOK_NS),
+            None => phase.next_ns(now_ns),
+        })
     }
 
     /// Does what is due, and returns the half of an interval that is over.
     pub fn step(&mut self, now_ns: i64) -> Option<Half> {
-        let boundary = self.phase.as_ref()?.boundary(now_ns);
-        self.turn(now_ns);
+        let phase = self.phase.as_ref()?;
+        let (boundary, is_on) = (phase.boundary(now_ns), phase.is_on(now_ns));
+        let write_bytes = phase.sending.write_bytes;
         if boundary == LAST {
-            return self.end(now_ns);
+            return self.drain(now_ns);
+        }
+        if !is_on {
+            self.gate.close();
         }
         self.look();
-        (boundary > self.boundary).then(|| self.close(now_ns, boundary))
+        let half = (boundary > self.boundary).then(|| self.close(boundary));
+        self.is_on = is_on;
+        self.turn(write_bytes);
+        half
     }
 
-    /// Ends the phase, and returns the half of its last interval.
-    pub fn end(&mut self, now_ns: i64) -> Option<Half> {
+    /// The phase is over. Where it sent until now, an interval ends here, and what is still on its way
+    /// has one of its own, in which nothing is sent: so its time is that of its bytes, and the time in
+    /// which data was sent does not end with the pause that a receiver makes before its last
+    /// acknowledgement.
+    fn drain(&mut self, now_ns: i64) -> Option<Half> {
+        self.gate.close();
+        self.look();
+        let Some(until_ns) = self.drains_until_ns else {
+            if !self.is_on {
+                return self.end();
+            }
+            self.drains_until_ns = Some(now_ns + DRAIN_NS);
+            let end = self.phase.as_ref()?.pattern.duration_ns;
+            let half = self.close(end);
+            self.is_on = false;
+            return Some(half);
+        };
+        if now_ns < until_ns && self.outgoing.iter().any(Outgoing::is_under_way) {
+            return None;
+        }
+        if let Some(round_trips) = &self.round_trips {
+            // Of a network that is neither idle nor under load.
+            lock(round_trips).take();
+        }
+        self.end()
+    }
+
+    /// Whether a phase is under way here.
+    pub fn is_under_way(&self) -> bool {
+        self.phase.is_some()
+    }
+
+    /// Ends the phase at once, and returns the half of its last interval.
+    pub fn end(&mut self) -> Option<Half> {
         self.phase.as_ref()?;
         self.gate.close();
         self.look();
-        let half = self.close(now_ns, LAST);
+        let half = self.close(LAST);
         self.phase = None;
+        self.is_on = false;
+        self.drains_until_ns = None;
         Some(half)
     }
 
-    /// Bytes that have gone either way.
-    pub fn total(&self) -> u64 {
-        let acked: u64 = self.outgoing.iter().map(|sent| sent.acked).sum();
-        acked + self.received()
+    /// Bytes that this end has sent, acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.outgoing.iter().map(|sent| sent.acked).sum()
     }
 
-    fn received(&self) -> u64 {
+    /// Bytes that have come.
+    pub fn received(&self) -> u64 {
         self.incoming
             .iter()
             .map(|stream| stream.load(Relaxed))
             .sum()
     }
 
-    fn turn(&self, now_ns: i64) {
-        match &self.phase {
-            Some(phase) if phase.pattern.is_on(phase.since(now_ns)) => {
-                self.gate.open(phase.sending.write_bytes);
-            }
-            _ => self.gate.close(),
+    fn turn(&self, write_bytes: u32) {
+        if self.is_on {
+            self.gate.open(write_bytes);
+        } else {
+            self.gate.close();
         }
     }
 
@@ -130,15 +203,19 @@ impl Sampler {
         }
     }
 
-    fn close(&mut self, now_ns: i64, boundary: u64) -> Half {
+    /// Ends the interval under way, right after a look at the streams.
+    fn close(&mut self, boundary: u64) -> Half {
+        // The counters are of this moment, however late it is.
+        let now_ns = clock::monotonic();
         let phase = self.phase.as_ref().expect("a phase is under way");
         let (start_ns, end_ns) = (phase.since(self.start_ns), phase.since(now_ns));
         let mut half = Half {
             id: phase.sending.id,
             boundary,
+            early_ns: u64::try_from(phase.began_ns - self.start_ns).unwrap_or(0),
             start_ns,
             end_ns,
-            on_ns: phase.pattern.on_between(start_ns, end_ns),
+            on_ns: if self.is_on { end_ns - start_ns } else { 0 },
             ..Half::default()
         };
         if !self.outgoing.is_empty() {
@@ -177,6 +254,11 @@ impl Outgoing {
             buffer_limited_us: of(Info::buffer_limited_us),
             stream,
         }
+    }
+
+    /// Whether something was written that is not acknowledged yet.
+    fn is_under_way(&self) -> bool {
+        tcp::outstanding_bytes(&self.stream) > 0
     }
 
     /// Adds what has happened since the last look.

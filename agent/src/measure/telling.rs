@@ -5,10 +5,14 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use crate::measure::half::{self, Half};
-use crate::record::network::MeasureRecord;
+use crate::record::network::{Direction, Interval, MeasureRecord};
 
-/// How long the other end's half is waited for: longer than a queue of the network holds it up.
-const PATIENCE_NS: i64 = 1_000_000_000;
+/// How long the other end's half is waited for: longer than it waits at the end of a phase for what is
+/// on its way, and a queue of the network holds it up.
+const PATIENCE_NS: i64 = 2_500_000_000;
+
+/// An order takes no longer from one end to the other, or is not told from a pause.
+const WAY_NS: u64 = 10_000_000;
 
 /// So many halves of the other end's are kept for ours; no honest one is so far ahead.
 const THEIRS_MOST: usize = 4096;
@@ -18,6 +22,8 @@ pub struct Telling {
     waiting: VecDeque<Item>,
     theirs: VecDeque<Half>,
     ready: Vec<u8>,
+    /// Until when it was told of what the other end has sent.
+    told_in_ns: u64,
 }
 
 enum Item {
@@ -34,6 +40,7 @@ impl Telling {
             waiting: VecDeque::new(),
             theirs: VecDeque::new(),
             ready: Vec::new(),
+            told_in_ns: 0,
         }
     }
 
@@ -87,12 +94,28 @@ impl Telling {
                             .push_front(Item::Half(ours, began_ns, until_ns));
                         return;
                     }
-                    for interval in half::intervals(*ours, theirs, began_ns) {
+                    for mut interval in half::intervals(*ours, theirs, began_ns) {
+                        self.place(&mut interval);
                         self.ready(&MeasureRecord::Interval(Box::new(interval)));
                     }
                 }
             }
         }
+    }
+
+    /// Puts an interval that the other end has timed after those before it: when a phase began here is
+    /// known there but for the way there. How long it is is the other end's.
+    fn place(&mut self, interval: &mut Interval) {
+        if interval.direction != Direction::In {
+            return;
+        }
+        let told_ns = &mut self.told_in_ns;
+        if interval.start_ns < told_ns.saturating_add(WAY_NS) {
+            let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
+            interval.start_ns = *told_ns;
+            interval.end_ns = told_ns.saturating_add(length_ns);
+        }
+        *told_ns = interval.end_ns;
     }
 
     /// The other end's half of the same time. Where one end was late and passed a boundary over,
@@ -153,7 +176,6 @@ impl Telling {
 mod tests {
     use super::*;
     use crate::measure::half::{Sent, LAST};
-    use crate::record::network::Interval;
 
     fn ours(id: u64, boundary: u64, start_ns: u64, end_ns: u64) -> Half {
         Half {

@@ -152,6 +152,12 @@ impl Door {
         true
     }
 
+    /// How many have such a seat.
+    pub fn seated(&self, seat: Seat) -> usize {
+        let state = self.state();
+        state.guests.iter().filter(|g| g.seat == seat).count()
+    }
+
     pub fn leave(&self, number: u64) {
         self.state().guests.retain(|guest| guest.number != number);
     }

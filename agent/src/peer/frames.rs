@@ -13,7 +13,7 @@ use sha2::Sha256;
 use crate::clock;
 use crate::measure::half::Half;
 use crate::peer::wire::{Secrets, Side, PROOF};
-use crate::record::network::{Direction, EndFact, Sending};
+use crate::record::network::{Direction, EndFact, Ended, Sending};
 
 /// Longest frame, before its seal.
 const FRAME_MOST: usize = 1 << 18;
@@ -49,6 +49,9 @@ pub struct Begin {
     pub congestion: Option<String>,
     pub interval_ns: u64,
     pub sample_ns: u64,
+    /// What it will come to, where that is known.
+    pub lasts_ns: Option<u64>,
+    pub most_bytes: Option<u64>,
 }
 
 /// What the other end answers.
@@ -62,7 +65,7 @@ pub enum Told {
     },
     /// It will not be done, or not any longer.
     Over {
-        why: String,
+        why: Ended,
     },
     Half(Box<Half>),
     Alive,
@@ -283,7 +286,7 @@ mod tests {
     fn who_does_not_listen_is_let_go_and_who_is_silent_too() {
         let [mut ours, theirs] = pair(["00", "00"]);
         let told = Told::Over {
-            why: "x".repeat(FRAME_MOST / 2),
+            why: "x".repeat(FRAME_MOST / 2).into(),
         };
         let sent = (0..1000).take_while(|_| ours.tell(&told).is_ok()).count();
         assert!(sent < 1000);

@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
@@ -15,12 +16,17 @@ use crate::measure::sampler::Sampler;
 use crate::measure::{flow, pings, tcp};
 use crate::peer::frames::{Asked, Begin, Frames, Told};
 use crate::peer::wire;
-use crate::record::network::Direction;
+use crate::record::network::{Direction, EndFact, Ended, Limit};
 use crate::watch;
 
 /// Of whoever has been let in, to say what it wants.
 const BEGIN_NS: i64 = 10_000_000_000;
 pub const INTERVAL_LEAST_NS: u64 = 1_000_000;
+
+/// A measurement takes longer than it was asked for by what lies between its phases: so much, and a
+/// share of the limit, is let pass.
+const SPARE_NS: i64 = 10_000_000_000;
+const SPARE_PART: i64 = 20;
 
 /// What one end bears, as it was told when it was started.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +36,16 @@ pub struct Limits {
     pub bytes: u64,
     /// Data streams, of all together.
     pub streams: u32,
+    /// Of all measurements and probes together, as long as it serves.
+    pub total_bytes: u64,
+}
+
+impl Limits {
+    /// When one that began just now is cut.
+    pub fn cut_ns(&self) -> i64 {
+        let spare_ns = SPARE_NS + self.longest_ns / SPARE_PART;
+        self.longest_ns.saturating_add(spare_ns)
+    }
 }
 
 impl Default for Limits {
@@ -40,45 +56,153 @@ impl Default for Limits {
             // A week at 10 Gbit/s, and some more.
             bytes: 1 << 50,
             streams: 64,
+            total_bytes: u64::MAX,
         }
     }
 }
 
-/// All measurements under way, by number.
+/// All measurements under way, by number, and how much there was until now.
 #[derive(Default)]
-pub struct Table(Mutex<HashMap<u64, Arc<Measurement>>>);
+pub struct Table {
+    all: Mutex<HashMap<u64, Arc<Measurement>>>,
+    bytes: AtomicU64,
+}
 
 impl Table {
     fn all(&self) -> MutexGuard<'_, HashMap<u64, Arc<Measurement>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts bytes that probes send or are sent; false: they are beyond what is allowed in all.
+    pub fn takes(&self, bytes: u64, limits: Limits) -> bool {
+        let is_within = |sum: u64| sum <= limits.total_bytes;
+        let add = |sum: u64| sum.checked_add(bytes).filter(|sum| is_within(*sum));
+        self.bytes.fetch_update(Relaxed, Relaxed, add).is_ok()
+    }
+
+    fn total(&self) -> u64 {
+        self.bytes.load(Relaxed)
     }
 
     pub fn find(&self, number: u64) -> Option<Arc<Measurement>> {
         self.all().get(&number).cloned()
     }
 
-    /// Serves one measurement, over its first connection, until it is over.
-    pub fn serve(&self, mut frames: Frames, limits: Limits) -> io::Result<()> {
+    /// Serves one measurement, over its first connection, until it is over. `seats`: data streams that
+    /// others have; `say` is told what is asked for and what became of it.
+    pub fn serve(
+        &self,
+        mut frames: Frames,
+        limits: Limits,
+        seats: usize,
+        say: &dyn Fn(&str),
+    ) -> io::Result<()> {
         let Some(mut begin) = await_begin(&mut frames)? else {
             return Ok(());
         };
         // Its connections began with another.
         begin.congestion = begin.congestion.or_else(tcp::default_congestion);
-        let facts = match prepare(&begin, limits, frames.stream()) {
+        let allowed = self.allow(&begin, limits, seats);
+        let facts = match allowed.and_then(|()| prepare(&begin, frames.stream())) {
             Ok(facts) => facts,
-            Err(why) => return frames.tell(&Told::Over { why }),
+            Err(why) => {
+                let what = asked(&begin);
+                match &why {
+                    // What it has typed is not repeated here.
+                    Ended::CongestionRefused { .. } => {
+                        say(&format!("refused {what}: no such congestion control"));
+                    }
+                    _ => say(&format!("refused {what}: {why}")),
+                }
+                return frames.tell(&Told::Over { why });
+            }
         };
+        say(&format!("measures: {}", asked(&begin)));
         let nonce = wire::nonce()?;
         let number = u64::from_be_bytes(nonce[..8].try_into().expect("eight of its bytes"));
         let measurement = Arc::new(Measurement::new(begin));
+        let mut done = Done::default();
+        let began_ns = clock::monotonic();
         self.all().insert(number, Arc::clone(&measurement));
         let served = frames
             .tell(&Told::Ready { number, facts })
-            .and_then(|()| measurement.attend(&mut frames, limits));
+            .and_then(|()| measurement.attend(&mut frames, limits, &self.bytes, &mut done));
         self.all().remove(&number);
         measurement.end();
+        let seconds = (clock::monotonic() - began_ns) as f64 / 1e9;
+        let Done {
+            sent,
+            received,
+            cut,
+        } = done;
+        let how = match (&served, cut) {
+            (_, Some(why)) => format!("was cut: {why}"),
+            (Ok(()), None) => "ended".to_string(),
+            (Err(error), None) => format!("ended: {error}"),
+        };
+        say(&format!(
+            "{how}; {seconds:.1} s, {received} bytes received, {sent} sent"
+        ));
         served
     }
+
+    /// Whether what is asked for is within what is allowed, as far as that is known before.
+    fn allow(&self, begin: &Begin, limits: Limits, seats: usize) -> Result<(), Ended> {
+        let beyond = |limit, allowed, asked| {
+            Err(Ended::BeyondLimit {
+                limit,
+                allowed,
+                asked,
+            })
+        };
+        let [receives, sends] = streams(begin.direction, begin.streams.min(limits.streams + 1));
+        let (asked, most) = (receives + sends, limits.streams);
+        if asked == 0 {
+            return Err("a measurement has at least one stream".to_string().into());
+        }
+        if asked > most {
+            let [receives, sends] = streams(begin.direction, begin.streams);
+            let asked = u64::from(receives) + u64::from(sends);
+            return beyond(Limit::Streams, most.into(), Some(asked));
+        }
+        if seats + asked as usize > most as usize {
+            return Err(Ended::EndFull);
+        }
+        let longest_ns = u64::try_from(limits.longest_ns).unwrap_or(0);
+        if begin.lasts_ns.is_some_and(|asked| asked > longest_ns) {
+            return beyond(Limit::Time, longest_ns, begin.lasts_ns);
+        }
+        if begin.most_bytes.is_some_and(|asked| asked > limits.bytes) {
+            return beyond(Limit::Bytes, limits.bytes, begin.most_bytes);
+        }
+        if self.total() >= limits.total_bytes {
+            return beyond(Limit::TotalBytes, limits.total_bytes, None);
+        }
+        Ok(())
+    }
+}
+
+/// What became of a measurement.
+#[derive(Default)]
+struct Done {
+    sent: u64,
+    received: u64,
+    cut: Option<Ended>,
+}
+
+/// A measurement in words that are ours alone.
+fn asked(begin: &Begin) -> String {
+    let direction = match begin.direction {
+        Direction::Out => "to here",
+        Direction::In => "from here",
+        Direction::Both => "both ways",
+    };
+    let streams = begin.streams;
+    let lasts = match begin.lasts_ns {
+        Some(lasts_ns) => format!("{:.1} s", lasts_ns as f64 / 1e9),
+        None => "no time told".to_string(),
+    };
+    format!("{direction}, streams: {streams}, {lasts}")
 }
 
 fn await_begin(frames: &mut Frames) -> io::Result<Option<Begin>> {
@@ -94,23 +218,14 @@ fn await_begin(frames: &mut Frames) -> io::Result<Option<Begin>> {
 }
 
 /// What is told of this end, unless it cannot be measured so.
-fn prepare(
-    begin: &Begin,
-    limits: Limits,
-    stream: &TcpStream,
-) -> Result<Vec<crate::record::network::EndFact>, String> {
-    if begin.streams == 0 || begin.streams > limits.streams {
-        return Err(format!(
-            "the other end serves 1 to {} streams, not {}: tare net serve --streams {}",
-            limits.streams, begin.streams, begin.streams
-        ));
-    }
+fn prepare(begin: &Begin, stream: &TcpStream) -> Result<Vec<EndFact>, Ended> {
     if begin.interval_ns < INTERVAL_LEAST_NS || begin.sample_ns < INTERVAL_LEAST_NS {
-        return Err("intervals are no shorter than a millisecond".to_string());
+        return Err("intervals are no shorter than a millisecond"
+            .to_string()
+            .into());
     }
-    tcp::control_congestion(stream, begin.congestion.as_deref()).map_err(|error| {
-        facts::no_congestion("the other end", begin.congestion.as_deref(), &error)
-    })?;
+    tcp::control_congestion(stream, begin.congestion.as_deref())
+        .map_err(|error| facts::no_congestion(false, begin.congestion.as_deref(), &error))?;
     Ok(facts::of(stream))
 }
 
@@ -191,8 +306,14 @@ impl Measurement {
         Ok(Sampler::new(gate, outgoing?, joined.incoming.clone(), None))
     }
 
-    fn attend(&self, frames: &mut Frames, limits: Limits) -> io::Result<()> {
-        let over_ns = clock::monotonic().saturating_add(limits.longest_ns);
+    fn attend(
+        &self,
+        frames: &mut Frames,
+        limits: Limits,
+        total: &AtomicU64,
+        done: &mut Done,
+    ) -> io::Result<()> {
+        let over_ns = clock::monotonic().saturating_add(limits.cut_ns());
         let mut sampler: Option<Sampler> = None;
         loop {
             let now = clock::monotonic();
@@ -202,8 +323,15 @@ impl Measurement {
             if let Some(half) = sampler.as_mut().and_then(|sampler| sampler.step(now)) {
                 frames.tell(&Told::Half(Box::new(half)))?;
             }
-            let bytes = sampler.as_ref().map_or(0, Sampler::total);
-            if let Some(why) = beyond(limits, bytes, now >= over_ns) {
+            let before = done.sent + done.received;
+            if let Some(sampler) = &sampler {
+                (done.sent, done.received) = (sampler.acked(), sampler.received());
+            }
+            let bytes = done.sent + done.received;
+            let more = bytes.saturating_sub(before);
+            let all = total.fetch_add(more, Relaxed).saturating_add(more);
+            if let Some(why) = beyond(limits, bytes, all, now >= over_ns) {
+                done.cut = Some(why.clone());
                 return frames.tell(&Told::Over { why });
             }
             frames.look_after(&Told::Alive, now)?;
@@ -221,7 +349,7 @@ impl Measurement {
     ) -> io::Result<()> {
         let now = clock::monotonic();
         let over = match (&asked, sampler.as_mut()) {
-            (Asked::Send { .. } | Asked::Stop, Some(sampler)) => sampler.end(now),
+            (Asked::Send { .. } | Asked::Stop, Some(sampler)) => sampler.end(),
             _ => None,
         };
         if let Some(half) = over {
@@ -258,16 +386,22 @@ pub fn streams(direction: Direction, streams: u32) -> [u32; 2] {
     }
 }
 
-fn beyond(limits: Limits, bytes: u64, is_late: bool) -> Option<String> {
-    if is_late {
-        let seconds = limits.longest_ns / 1_000_000_000;
-        return Some(format!(
-            "the other end serves no measurement for more than {seconds} s: tare net serve --longest"
-        ));
-    }
-    (bytes > limits.bytes).then(|| {
-        let most = limits.bytes;
-        format!("the other end bears no more than {most} bytes of one measurement: tare net serve --bytes")
+/// The limit that was reached, if any: by one measurement, and by all together.
+fn beyond(limits: Limits, bytes: u64, all: u64, is_late: bool) -> Option<Ended> {
+    let (limit, allowed) = if is_late {
+        let longest_ns = u64::try_from(limits.longest_ns).unwrap_or(0);
+        (Limit::Time, longest_ns)
+    } else if bytes > limits.bytes {
+        (Limit::Bytes, limits.bytes)
+    } else if all > limits.total_bytes {
+        (Limit::TotalBytes, limits.total_bytes)
+    } else {
+        return None;
+    };
+    Some(Ended::BeyondLimit {
+        limit,
+        allowed,
+        asked: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -15,6 +15,8 @@ use crate::measure::tcp;
 use crate::peer::dial;
 use crate::peer::door::{Door, Seat, MEASUREMENTS, SESSION_NS};
 use crate::peer::frames::Frames;
+use crate::peer::hosts;
+use crate::peer::log::{Log, Who};
 use crate::peer::measuring::{Limits, Table};
 use crate::peer::tasks;
 use crate::peer::wire::{self, Key, Order, Refusal, Secrets, Side, Task};
@@ -27,16 +29,24 @@ const DATAGRAM_IDLE: Duration = Duration::from_secs(2);
 /// A measurement that lasts too long is told so before it is shut out.
 const GRACE_NS: i64 = 5_000_000_000;
 const KEY_FILE_LIMIT: u64 = 4096;
+/// The front's exit code where the agent cannot do its work.
+const FAILED: u8 = 13;
 
 /// Run `peer`: until it is told to end by a signal.
-pub fn run(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> ExitCode {
-    match start(bind, key_file, limits)
+pub fn run(
+    bind: Option<&str>,
+    key_file: Option<&Path>,
+    log_file: Option<&Path>,
+    limits: Limits,
+) -> ExitCode {
+    match start(bind, key_file, log_file, limits)
         .and_then(|end| end.serve().map_err(|error| error.to_string()))
     {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("tare-agent peer: {why}");
-            ExitCode::FAILURE
+            // As the front would say it, in whose place this process is.
+            eprintln!("tare: {why}");
+            ExitCode::from(FAILED)
         }
     }
 }
@@ -48,9 +58,15 @@ struct End {
     door: Door,
     table: Table,
     limits: Limits,
+    log: Log,
 }
 
-fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<Arc<End>, String> {
+fn start(
+    bind: Option<&str>,
+    key_file: Option<&Path>,
+    log_file: Option<&Path>,
+    limits: Limits,
+) -> Result<Arc<End>, String> {
     let bind = bind.ok_or("where shall it listen? --bind ADDRESS:PORT")?;
     let key_file = key_file.ok_or("where is the key? --key-file FILE")?;
     let address: SocketAddr = bind
@@ -62,7 +78,9 @@ fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<
     let signals = signals.map_err(|error| format!("no signals: {error}"))?;
     let cannot = |error: io::Error| {
         let hint = match error.kind() {
-            io::ErrorKind::AddrInUse => "\n  try: --bind with another port",
+            io::ErrorKind::AddrInUse => {
+                "\n  try: --bind with another port, or: ss -ltnp   (lists who listens)"
+            }
             io::ErrorKind::AddrNotAvailable => "\n  try: ip address   (lists this machine's)",
             _ => "",
         };
@@ -74,10 +92,10 @@ fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<
     // What its connections begin with; one that sends data is given what is asked for.
     let _ = tcp::control_congestion(&listener, Some(dial::PLAIN));
     let here = listener.local_addr().map_err(cannot)?;
-    println!("listening on {here}; on the other machine, type:");
-    let key_file = key_file.display();
-    println!("    tare fingerprint --peer {here} --key {key_file}");
-    println!("    tare net measure {here} --key {key_file}");
+    let log = Log::new(log_file)
+        .map_err(|error| format!("cannot write the log {}: {error}", shown(log_file)))?;
+    hosts::greet(here, key_file);
+    log.say(Who::End, &format!("serves on {here}"));
     Ok(Arc::new(End {
         listener,
         signals,
@@ -85,7 +103,12 @@ fn start(bind: Option<&str>, key_file: Option<&Path>, limits: Limits) -> Result<
         door: Door::default(),
         table: Table::default(),
         limits,
+        log,
     }))
+}
+
+fn shown(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| path.display().to_string())
 }
 
 /// The key, unless others could have read it.
@@ -112,11 +135,21 @@ fn read_key(path: &Path) -> Result<Key, String> {
 impl End {
     fn serve(self: Arc<Self>) -> io::Result<()> {
         loop {
-            let next = self.door.shut_out();
+            let next = [self.door.shut_out(), self.log.settle(clock::monotonic())];
+            let next = next.into_iter().flatten().min();
             let files = [self.listener.as_raw_fd(), self.signals.as_raw_fd()];
             let [come, signal] = watch::poll(files, next)?;
-            if signal && self.signals.take().is_some() {
-                return Ok(());
+            if signal {
+                if let Some(signal) = self.signals.take() {
+                    self.log.settle(i64::MAX);
+                    let name = match signal {
+                        libc::SIGINT => "SIGINT",
+                        libc::SIGHUP => "SIGHUP",
+                        _ => "SIGTERM",
+                    };
+                    self.log.say(Who::End, &format!("ends: {name}"));
+                    return Ok(());
+                }
             }
             if come {
                 self.admit();
@@ -140,6 +173,10 @@ impl End {
             return;
         }
         let Ok(Some(number)) = self.door.enter(&stream, from.ip()) else {
+            self.log.say(
+                Who::Stranger(from.ip()),
+                "refused: as many are served as there is room for",
+            );
             return;
         };
         let end = Arc::clone(self);
@@ -147,7 +184,7 @@ impl End {
             .stack_size(256 << 10)
             .spawn(move || {
                 // Whoever is served badly, by its own fault or the network's, comes again.
-                let _ = end.attend(stream, number);
+                let _ = end.attend(stream, number, from.ip());
                 end.door.leave(number);
             });
         if begun.is_err() {
@@ -155,34 +192,79 @@ impl End {
         }
     }
 
-    fn attend(&self, mut stream: TcpStream, number: u64) -> io::Result<()> {
+    fn attend(&self, mut stream: TcpStream, number: u64, from: IpAddr) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(IDLE))?;
         stream.set_write_timeout(Some(IDLE))?;
-        let Some(secrets) = self.shake_hands(&mut stream)? else {
-            return Ok(());
+        let secrets = match self.shake_hands(&mut stream) {
+            Ok(Some(secrets)) => secrets,
+            Ok(None) => {
+                self.log.say(Who::Stranger(from), "refused: wrong key");
+                return Ok(());
+            }
+            Err(error) => {
+                self.log.say(Who::Stranger(from), "left without a key");
+                return Err(error);
+            }
         };
         self.door.has_proved(number);
-        let mut buffer = Vec::new();
+        let mut sealed = [0; wire::SEALED];
+        stream.read_exact(&mut sealed)?;
+        let Some(order) = secrets.open(0, &sealed) else {
+            self.log
+                .say(Who::Guest(from), "refused: an order without its seal");
+            return Ok(());
+        };
+        if let Task::Measure | Task::Join = order.task {
+            return self.measure(stream, &secrets, order, number, from);
+        }
+        let mut done = Probes::default();
+        let began_ns = clock::monotonic();
+        let result = self.probe(&mut stream, &secrets, order, &mut done);
+        let seconds = (clock::monotonic() - began_ns) as f64 / 1e9;
+        let (orders, refused) = (done.orders, done.refused);
+        // At most: who orders may leave before the end of it.
+        let bytes = done.bytes;
+        self.log.say(
+            Who::Guest(from),
+            &format!(
+                "probed: {orders} orders, {refused} refused; {seconds:.1} s, {bytes} bytes at most"
+            ),
+        );
+        result
+    }
+
+    /// Carries out the orders of a session, the first of which has come.
+    fn probe(
+        &self,
+        stream: &mut TcpStream,
+        secrets: &Secrets,
+        first: Order,
+        done: &mut Probes,
+    ) -> io::Result<()> {
+        let mut buffer = tasks::buffer();
         let deadline_ns = clock::monotonic() + SESSION_NS;
-        for order in 0.. {
+        let mut order = first;
+        for number in 1.. {
+            done.orders += 1;
+            let bytes = match order.task {
+                Task::Connects => 0,
+                _ => order.count.saturating_mul(order.bytes.into()),
+            };
+            if order.is_bounded() && self.table.takes(bytes, self.limits) {
+                done.bytes += bytes;
+                self.perform(stream, secrets, order, &mut buffer, deadline_ns)?;
+            } else {
+                done.refused += 1;
+                answer(stream, Err(Refusal::Bounds))?;
+            }
             let mut sealed = [0; wire::SEALED];
             stream.read_exact(&mut sealed)?;
-            let Some(order) = secrets.open(order, &sealed) else {
+            let Some(next) = secrets.open(number, &sealed) else {
                 return Ok(());
             };
-            if let Task::Measure | Task::Join = order.task {
-                return self.measure(stream, &secrets, order, number);
-            }
-            if order.is_bounded() {
-                if buffer.is_empty() {
-                    buffer = tasks::buffer();
-                }
-                self.perform(&mut stream, &secrets, order, &mut buffer, deadline_ns)?;
-            } else {
-                answer(&mut stream, Err(Refusal::Bounds))?;
-            }
+            order = next;
         }
         Ok(())
     }
@@ -252,16 +334,23 @@ impl End {
         secrets: &Secrets,
         order: Order,
         number: u64,
+        from: IpAddr,
     ) -> io::Result<()> {
-        let longest_ns = self.limits.longest_ns.saturating_add(GRACE_NS);
+        let longest_ns = self.limits.cut_ns().saturating_add(GRACE_NS);
         let sit = |seat, most| self.door.seat(number, seat, most, longest_ns);
         if order.task == Task::Measure {
             if !sit(Seat::Measurement, MEASUREMENTS) {
+                self.log.say(
+                    Who::Guest(from),
+                    "refused: as many measurements are under way as there is room for",
+                );
                 return answer(&mut stream, Err(Refusal::Full));
             }
             answer(&mut stream, Ok(0))?;
             let frames = Frames::new(stream, secrets, Side::End)?;
-            return self.table.serve(frames, self.limits);
+            let seats = self.door.seated(Seat::Stream);
+            let say = |what: &str| self.log.say(Who::Guest(from), what);
+            return self.table.serve(frames, self.limits, seats, &say);
         }
         let Some(found) = self.table.find(order.count) else {
             return answer(&mut stream, Err(Refusal::Unknown));
@@ -279,6 +368,14 @@ impl End {
         answer(&mut stream, Ok(0))?;
         found.play(&part, &stream)
     }
+}
+
+/// What a session of probes came to.
+#[derive(Default)]
+struct Probes {
+    orders: u64,
+    refused: u64,
+    bytes: u64,
 }
 
 fn answer(stream: &mut TcpStream, answer: Result<u16, Refusal>) -> io::Result<()> {

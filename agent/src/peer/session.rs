@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::peer::dial;
 use crate::peer::wire::{self, Key, Order, Refusal, Secrets, Side, Task};
+use crate::record::network::Ended;
 use crate::record::Peer;
 
 /// What does not answer in this time is not there.
@@ -22,22 +23,22 @@ pub struct Session {
 /// Why there is no session.
 #[derive(Debug)]
 pub struct Failure {
-    pub why: String,
+    pub why: Ended,
     /// Whether it would be the same at the next try.
     pub is_lasting: bool,
 }
 
 impl Failure {
-    pub fn lasting(why: String) -> Self {
+    pub fn lasting(why: impl Into<Ended>) -> Self {
         Self {
-            why,
+            why: why.into(),
             is_lasting: true,
         }
     }
 
-    pub fn passing(why: String) -> Self {
+    pub fn passing(why: impl Into<Ended>) -> Self {
         Self {
-            why,
+            why: why.into(),
             is_lasting: false,
         }
     }
@@ -53,7 +54,7 @@ impl Session {
     /// # Errors
     /// Says which of both ends does not have the key, or what does not answer.
     pub fn open(peer: &Peer) -> Result<Self, String> {
-        Self::begin(peer, None).map_err(|failure| failure.why)
+        Self::begin(peer, None).map_err(|failure| failure.why.to_string())
     }
 
     /// The same, for who would try again; with a congestion control, or the kernel's default.
@@ -65,15 +66,9 @@ impl Session {
                 peer.address
             ))
         })?;
-        let mut stream = dial::connect(&address, congestion, PATIENCE).map_err(|error| {
-            Failure::passing(format!(
-                "cannot reach {address}: {error}; does tare peer run there?"
-            ))
-        })?;
-        let secrets = shake_hands(&mut stream, &key).map_err(|failure| Failure {
-            why: format!("the other end, {address}: {}", failure.why),
-            ..failure
-        })?;
+        let mut stream = dial::connect(&address, congestion, PATIENCE)
+            .map_err(|error| not_reached(address, &error))?;
+        let secrets = shake_hands(&mut stream, &key, || address.to_string())?;
         Ok(Self {
             stream,
             secrets,
@@ -87,6 +82,11 @@ impl Session {
 
     /// Gives an order and returns the port of its answer.
     pub fn order(&mut self, task: Task, bytes: u32, count: u64) -> Result<u16, String> {
+        self.ask(task, bytes, count).map_err(|why| why.to_string())
+    }
+
+    /// The same, for who wants to know why as more than words.
+    pub fn ask(&mut self, task: Task, bytes: u32, count: u64) -> Result<u16, Ended> {
         let order = Order { task, bytes, count };
         let sealed = self.secrets.seal(self.orders, order);
         self.orders += 1;
@@ -95,7 +95,8 @@ impl Session {
         self.stream.read_exact(&mut answer).map_err(told)?;
         match answer {
             [0, high, low] => Ok(u16::from_be_bytes([high, low])),
-            [code, ..] => Err(format!("the other end refuses: {}", Refusal::told(code))),
+            [code, ..] if code == Refusal::Full as u8 => Err(Ended::EndFull),
+            [code, ..] => Err(format!("the other end refuses: {}", Refusal::told(code)).into()),
         }
     }
 
@@ -128,23 +129,42 @@ impl Session {
     }
 }
 
-fn shake_hands(stream: &mut TcpStream, key: &Key) -> Result<Secrets, Failure> {
+fn not_reached(address: SocketAddr, error: &io::Error) -> Failure {
+    let end = address.to_string();
+    match error.kind() {
+        // Its host is there, and says so.
+        io::ErrorKind::ConnectionRefused => Failure::lasting(Ended::PortClosed { end }),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            Failure::passing(Ended::EndSilent { end })
+        }
+        _ => Failure::passing(Ended::EndUnreachable {
+            end,
+            error: error.to_string(),
+        }),
+    }
+}
+
+fn shake_hands(
+    stream: &mut TcpStream,
+    key: &Key,
+    end: impl Fn() -> String,
+) -> Result<Secrets, Failure> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut hello = [0; wire::HELLO];
-    let mute = |_| Failure::passing("it is no tare peer, or has no place left".to_string());
+    let mute = |_| Failure::passing(Ended::EndMute { end: end() });
     stream.read_exact(&mut hello).map_err(mute)?;
     let (greeting, rest) = hello.split_at(wire::GREETING.len());
     if greeting != wire::GREETING {
-        return Err(Failure::lasting("it is no tare peer".to_string()));
+        return Err(Failure::lasting(Ended::NotTare { end: end() }));
     }
     if rest[0] != wire::VERSION {
-        return Err(Failure::lasting(format!(
-            "it speaks version {}, this one version {}: install the same tare on both",
-            rest[0],
-            wire::VERSION
-        )));
+        return Err(Failure::lasting(Ended::OtherVersion {
+            end: end(),
+            theirs: rest[0],
+            ours: wire::VERSION,
+        }));
     }
     let mut theirs = [0; wire::NONCE];
     theirs.copy_from_slice(&rest[1..]);
@@ -155,10 +175,9 @@ fn shake_hands(stream: &mut TcpStream, key: &Key) -> Result<Secrets, Failure> {
     stream.write_all(&first)?;
     let mut proof = [0; wire::PROOF];
     (stream.read_exact(&mut proof))
-        .map_err(|_| Failure::lasting("it has another key, so it closed the connection".into()))?;
+        .map_err(|_| Failure::lasting(Ended::OtherKey { end: end() }))?;
     if !secrets.proves(Side::End, &proof) {
-        let why = "it does not have the key, so it is not to be trusted";
-        return Err(Failure::lasting(why.to_string()));
+        return Err(Failure::lasting(Ended::KeyNotProved { end: end() }));
     }
     Ok(secrets)
 }

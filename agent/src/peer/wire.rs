@@ -5,7 +5,7 @@ use std::io;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 pub const GREETING: &[u8; 8] = b"TAREPEER";
 pub const NONCE: usize = 32;
 pub const PROOF: usize = 32;
@@ -31,12 +31,12 @@ impl Key {
         let digit = |byte: &u8| (*byte as char).to_digit(16);
         let digits: Option<Vec<u32>> = text.iter().map(digit).collect();
         let digits = digits.filter(|digits| digits.len() % 2 == 0);
-        let digits = digits.ok_or("the key is not hexadecimal: tare peer --new-key FILE")?;
+        let digits = digits.ok_or("the key is not hexadecimal")?;
         let bytes: Vec<u8> = digits.chunks(2).map(|d| (d[0] * 16 + d[1]) as u8).collect();
         if !(KEY_LEAST..=KEY_MOST).contains(&bytes.len()) {
             let length = bytes.len();
             return Err(format!(
-                "the key has {length} bytes, not {KEY_LEAST} to {KEY_MOST}: tare peer --new-key FILE"
+                "the key has {length} bytes, not {KEY_LEAST} to {KEY_MOST}"
             ));
         }
         Ok(Self(bytes))
@@ -211,7 +211,7 @@ impl Refusal {
         match code {
             1 => "that is more than it lets itself be made to do",
             2 => "it is at work for another session",
-            3 => "it has no place left: tare net serve --streams with a larger number",
+            3 => "it is full: others are measured",
             4 => "it knows of no such measurement",
             _ => "it did not say why",
         }

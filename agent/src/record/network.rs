@@ -1,6 +1,8 @@
 //! What crosses the streams of `tare-agent measure` and `tare-agent emulate`: one JSON object a
 //! line, the front's orders on standard input, records on standard output.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,8 +41,12 @@ pub struct Connect {
     pub interval_ns: u64,
     /// How often TCP_INFO is read within.
     pub sample_ns: u64,
-    /// How long to try to reach the end at the start; afterwards it tries for ever.
+    /// How long to try to reach an end that is silent at the start; afterwards it tries for ever.
     pub patience_ns: u64,
+    /// How long it will take in all, and how many bytes it will send at most; absent: not known. The
+    /// other end refuses at the start what is beyond what it allows.
+    pub lasts_ns: Option<u64>,
+    pub most_bytes: Option<u64>,
 }
 
 /// Where data goes.
@@ -87,8 +93,149 @@ pub enum MeasureRecord {
     },
     /// The last record of all; `why` absent: as asked.
     MeasureOver {
-        why: Option<String>,
+        why: Option<Ended>,
     },
+}
+
+/// Why a measurement ended before all that was asked, or never began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ended {
+    /// The other end allows no more.
+    BeyondLimit {
+        limit: Limit,
+        /// Nanoseconds, bytes or streams.
+        allowed: u64,
+        /// At the start; absent: it was reached.
+        asked: Option<u64>,
+    },
+    /// The other end has no place left: others are measured.
+    EndFull,
+    /// Nothing listens at that port.
+    PortClosed {
+        end: String,
+    },
+    /// It does not answer.
+    EndSilent {
+        end: String,
+    },
+    /// There is no way to it.
+    EndUnreachable {
+        end: String,
+        error: String,
+    },
+    /// It closes the connection without a word: it is no tare server, or full.
+    EndMute {
+        end: String,
+    },
+    /// What it says first is not what a tare server says.
+    NotTare {
+        end: String,
+    },
+    OtherVersion {
+        end: String,
+        theirs: u8,
+        ours: u8,
+    },
+    /// It closed the connection when it was shown what our key makes.
+    OtherKey {
+        end: String,
+    },
+    /// It did not prove that it has the key.
+    KeyNotProved {
+        end: String,
+    },
+    /// One of both ends, `here` or there, does not take a congestion control.
+    CongestionRefused {
+        here: bool,
+        name: String,
+        /// Which can be taken there; empty: not known.
+        available: String,
+        error: String,
+    },
+    /// Something else failed.
+    MeasureFailed {
+        message: String,
+    },
+}
+
+impl From<String> for Ended {
+    fn from(message: String) -> Self {
+        Self::MeasureFailed { message }
+    }
+}
+
+/// In words: for the log of the other end, and for probes.
+impl fmt::Display for Ended {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BeyondLimit {
+                limit,
+                allowed,
+                asked,
+            } => {
+                let (allowed, unit) = match limit {
+                    Limit::Time => (allowed / 1_000_000_000, "s"),
+                    Limit::Bytes => (*allowed, "bytes"),
+                    Limit::Streams => (*allowed, "streams at once"),
+                    Limit::TotalBytes => (*allowed, "bytes in all"),
+                };
+                write!(to, "no more than {allowed} {unit} are allowed")?;
+                match (asked, limit) {
+                    (Some(asked), Limit::Time) => {
+                        write!(to, ", {} s were asked for", asked / 1_000_000_000)
+                    }
+                    (Some(asked), _) => write!(to, ", {asked} were asked for"),
+                    (None, _) => Ok(()),
+                }
+            }
+            Self::EndFull => write!(to, "the other end is full: others are measured"),
+            Self::PortClosed { end } => {
+                write!(to, "{end} refuses connections: nothing listens there")
+            }
+            Self::EndSilent { end } => write!(to, "{end} does not answer"),
+            Self::EndUnreachable { end, error } => write!(to, "cannot reach {end}: {error}"),
+            Self::EndMute { end } => write!(to, "{end} is not a tare server, or it is full"),
+            Self::NotTare { end } => write!(to, "{end} is not a tare server"),
+            Self::OtherVersion { end, theirs, ours } => {
+                write!(to, "{end} speaks version {theirs}, this end version {ours}")
+            }
+            Self::OtherKey { end } => write!(to, "{end} has another key"),
+            Self::KeyNotProved { end } => {
+                write!(to, "{end} does not have the key: do not trust it")
+            }
+            Self::CongestionRefused {
+                here,
+                name,
+                available,
+                error,
+            } => {
+                let which = if *here { "this end" } else { "the other end" };
+                write!(
+                    to,
+                    "{which} does not take congestion control {name:?}: {error}"
+                )?;
+                match available.as_str() {
+                    "" => Ok(()),
+                    _ => write!(to, "; it takes: {available}"),
+                }
+            }
+            Self::MeasureFailed { message } => write!(to, "{message}"),
+        }
+    }
+}
+
+/// What an end bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Of one measurement.
+    Time,
+    Bytes,
+    /// Of all at once.
+    Streams,
+    /// Of all together, one after another.
+    TotalBytes,
 }
 
 /// What is known of both ends.
@@ -123,7 +270,8 @@ pub struct Interval {
     pub direction: Direction,
     pub start_ns: u64,
     pub end_ns: u64,
-    /// How long in it data was to be sent.
+    /// How long in it data was sent: all of it, or 0 in a rest, in which what was sent before may still
+    /// be acknowledged. A part only where an end was too late to tell both apart.
     pub on_ns: u64,
     /// Payload that the receiver's kernel has acknowledged, and that the receiver has read.
     pub acked_bytes: u64,

@@ -25,7 +25,6 @@ from tare.cli import (
     fingerprint,
     limits,
     net,
-    peer,
     renamed,
     run,
     selftest,
@@ -64,7 +63,6 @@ app.add_typer(calibrate.app, name="calibrate")
 app.add_typer(net.app, name="net")
 app.command()(export.export)
 app.command()(doctor.doctor)
-app.command()(peer.peer)
 app.command()(selftest.selftest)
 app.command()(cleanup.cleanup)
 app.command()(describe.describe)
@@ -112,7 +110,7 @@ def _told(error: BaseException) -> Failure:
     """Say on standard error why a command failed."""
     if isinstance(error, _ClickError):
         error.show()
-        hint = renamed.hint(error) or _unseparated()
+        hint = _moved() or renamed.hint(error) or _unseparated()
         if hint:
             print(f"  try: {harmless(hint)}", file=sys.stderr)
         return Failure("Usage", USAGE, error.format_message(), hint)
@@ -129,6 +127,13 @@ def _told(error: BaseException) -> Failure:
     if told.hint:
         print(f"  try: {harmless(told.hint)}", file=sys.stderr)
     return Failure(type(told).__name__, told.exit_code, told.message, told.hint)
+
+
+def _moved() -> str | None:
+    """Return what to type where a command has another name now."""
+    if sys.argv[1:2] != ["peer"]:
+        return None
+    return shlex.join(["tare", "net", "serve", *sys.argv[2:]])
 
 
 def _unseparated() -> str | None:

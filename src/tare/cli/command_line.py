@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tare import lease
-from tare.errors import ExperimentError, StoreError
+from tare.errors import ExperimentError, StoreError, UsageError
 from tare.experiment import WHOLE_SIZE
 
 #: How complaints name where the options come from.
@@ -28,6 +28,23 @@ CONCLUDING_S = 0.7
 _ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.
 _OPERATORS, _EXPANSIONS = "|&;<>", "$`"
+
+
+@contextlib.contextmanager
+def typed() -> Iterator[None]:
+    """Call what cannot be understood a mistake of the command line, not of an experiment file.
+
+    Raises
+    ------
+    UsageError
+        In place of another ExperimentError.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except ExperimentError as error:
+        raise UsageError(error.message, error.hint) from error
 
 
 def workload(

@@ -98,7 +98,7 @@ def take(
     peer: Annotated[
         str | None,
         typer.Option(
-            metavar="HOST[:PORT]", help="Where `tare peer` listens: also measure to there."
+            metavar="HOST[:PORT]", help="Where `tare net serve` listens: also measure to there."
         ),
     ] = None,
     key: Annotated[

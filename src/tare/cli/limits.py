@@ -13,7 +13,7 @@ ADDRESS_SPACE_BYTES = 2 << 30
 #: Open files of a small session; Python's own libraries panic with less than a dozen.
 OPEN_FILES = 64
 #: Commands that need little of it; ``audit`` needs none of the charts as long as it draws no page.
-_SMALL = frozenset({"audit", "cleanup", "describe", "new", "peer", "serve"})
+_SMALL = frozenset({"audit", "cleanup", "describe", "new", "serve"})
 
 
 def check(command: str) -> None:

@@ -11,7 +11,7 @@ from tare.cli import (
     net_measure,
     net_plan,
     net_report,
-    peer,
+    net_serve,
 )
 from tare.cli.failed import Group
 
@@ -20,8 +20,7 @@ app = typer.Typer(
     help="Measure a network's variability, find what shapes it, replay it.",
     no_args_is_help=True,
 )
-# The other end of probes and of measurements is one.
-app.command("serve")(peer.peer)
+app.command("serve")(net_serve.serve)
 app.command("measure")(net_measure.measure)
 app.command("report")(net_report.report)
 app.command("identify")(net_identify.identify)

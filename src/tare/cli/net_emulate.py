@@ -91,6 +91,7 @@ def emulate(
     """
     from tare.cli import net_emulate_asked as asking
     from tare.cli import net_emulate_folder as keeping
+    from tare.cli.command_line import typed
     from tare.cli.net_emulate_screen import show
     from tare.cli.net_emulate_session import conduct
     from tare.conclude import calling_user
@@ -100,7 +101,8 @@ def emulate(
         tuple(spec or ()), context.meta.get(_COMMAND, ()), hosts, tuple(host or ()), on,
         tuple(serve or ()), interface, lasts,
     )  # fmt: skip
-    found = asking.asked(options)
+    with typed():
+        found = asking.asked(options)
     kept = None if out is None else keeping.prepare(out)
     user = None if as_root else calling_user()
     log = log if log or kept is None else kept / keeping.LOG

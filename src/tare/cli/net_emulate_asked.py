@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tare.cli.command_line import split
-from tare.errors import ExperimentError
+from tare.errors import UsageError
 from tare.network.replayed import resolved
 from tare.shaping.quantiles import seconds
 from tare.shaping.specification import Shaping, parse
@@ -62,7 +62,7 @@ def asked(options: Options) -> Asked:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If it contradicts itself or cannot be understood.
     InputError, StoreError
         If a trace that is to be replayed cannot be read.
@@ -72,7 +72,7 @@ def asked(options: Options) -> Asked:
     if options.interface is not None:
         _fits_an_interface(options)
     if options.serve and not options.command:
-        raise ExperimentError(
+        raise UsageError(
             "--serve is for the time of a command, and there is none", f"{_EXAMPLE} --serve …"
         )
     return Asked(
@@ -89,14 +89,14 @@ def _shapes(options: Options) -> tuple[Shaping, ...]:
     given = dict(_of_host(one) for one in options.host)
     text = " ".join(options.spec)
     if not text and not given:
-        raise ExperimentError("how shall the network be shaped?", _EXAMPLE)
+        raise UsageError("how shall the network be shaped?", _EXAMPLE)
     count = options.hosts or max(2, *given, 2) if options.interface is None else 1
     if beyond := [host for host in given if host > count]:
-        raise ExperimentError(
+        raise UsageError(
             f"--host {beyond[0]}=…: the network has {count} hosts", f"--hosts {beyond[0]}"
         )
     if count > MOST_HOSTS:
-        raise ExperimentError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
+        raise UsageError(f"a network has at most {MOST_HOSTS} hosts", f"--hosts {MOST_HOSTS}")
     general = resolved(parse(text)) if text else None
     own = {host: resolved(parse(spec)) for host, spec in given.items()}
     return tuple(own.get(host, general) for host in range(1, count + 1))
@@ -105,9 +105,7 @@ def _shapes(options: Options) -> tuple[Shaping, ...]:
 def _of_host(text: str) -> tuple[int, str]:
     number, equals, spec = text.partition("=")
     if not equals or not (number.isascii() and number.isdigit()) or int(number) < 1:
-        raise ExperimentError(
-            f"--host {text} says not which host, from 1", "--host 2='rate 200Mbit'"
-        )
+        raise UsageError(f"--host {text} says not which host, from 1", "--host 2='rate 200Mbit'")
     return int(number), spec
 
 
@@ -116,13 +114,13 @@ def _on(text: str, count: int) -> tuple[int, ...]:
         return tuple(range(1, count + 1))
     if text.isascii() and text.isdigit() and 1 <= int(text) <= count:
         return (int(text),)
-    raise ExperimentError(f"--on {text} is no host from 1 to {count}, nor all", "--on all")
+    raise UsageError(f"--on {text} is no host from 1 to {count}, nor all", "--on all")
 
 
 def _fits_an_interface(options: Options) -> None:
     for option, given in (("--hosts", options.hosts), ("--serve", options.serve)):
         if given:
-            raise ExperimentError(
+            raise UsageError(
                 f"--interface shapes this host, and {option} is of a network of its own",
                 f"leave out {option}, or --interface",
             )
@@ -133,7 +131,7 @@ def _lasts(text: str | None) -> float | None:
         return None
     found = seconds(text)
     if found is None or not 0 < found <= _LONGEST_S:
-        raise ExperimentError(f"--for {text} is no time, such as 30s, 10min or 2h", "--for 10min")
+        raise UsageError(f"--for {text} is no time, such as 30s, 10min or 2h", "--for 10min")
     return found
 
 

@@ -10,7 +10,7 @@ import typer
 
 from tare.cli import output
 from tare.cli.failed import Group
-from tare.errors import ExperimentError, InterruptError, StoreError, TrialError
+from tare.errors import InterruptError, StoreError, TrialError, UsageError
 
 if TYPE_CHECKING:
     from tare.network_fingerprint.document import NetworkFingerprint
@@ -145,12 +145,12 @@ def _wanted(
     from tare.shaping.rates import parse_amount
 
     if key is None:
-        raise ExperimentError(
-            "--key: with which secret? Both ends have the same",
-            "tare net serve --new-key FILE   (makes one; copy it to the other end)",
+        raise UsageError(
+            "--key is missing: the key file that the other end was started with",
+            f"tare net fingerprint {host} --key FILE   (a copy of the other end's)",
         )
     if direction not in ("out", "in"):
-        raise ExperimentError(f"--direction {direction!r} is neither out nor in", "--direction out")
+        raise UsageError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
         seconds=_seconds(lasts or _LONGEST),
         bits=None if most is None else _bits(most, parse_amount),
@@ -175,15 +175,18 @@ def _seconds(text: str) -> float:
     try:
         return float(kind.read(text))
     except ValueError:
-        raise ExperimentError(
+        raise UsageError(
             f"--for: {text!r} is not possible; expected {kind.expected}", f"--for {_LONGEST}"
         ) from None
 
 
 def _bits(text: str, parse: Any) -> float:
-    bits = float(parse(text, "--most"))
+    from tare.cli.command_line import typed
+
+    with typed():
+        bits = float(parse(text, "--most"))
     if bits <= 0:
-        raise ExperimentError("--most: nothing may be sent", "--brief   (searches for none)")
+        raise UsageError("--most: nothing may be sent", "--brief   (searches for none)")
     return bits
 
 

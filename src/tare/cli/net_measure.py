@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tare.cli import output
-from tare.errors import ExperimentError, InterruptError, StoreError
+from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from tare.cli.net_measure_lines import Lines
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tare.errors import AgentError
     from tare.network.lines import Happening
     from tare.network.writing import Asked
-    from tare.record import Connect, Connected, Sending
+    from tare.record import Connect, Connected, Ended, Sending
 
 
 def measure(
@@ -71,8 +71,8 @@ def measure(
         bool,
         typer.Option(
             "--identify",
-            help="Send and rest just as it takes to say what shapes it; ends when that is known, "
-            "or after --for.  [15min]",
+            help="Alternate sending and resting until the shaper is identified, or --for is over.  "
+            "[15min]",
         ),
     ] = False,
     precision: Annotated[
@@ -124,7 +124,7 @@ def measure(
         )  # fmt: skip
         return
     if precision or most:
-        raise ExperimentError(
+        raise UsageError(
             "--precision and --most belong to --identify", "tare net measure --identify HOST"
         )
     options = asking.Options(
@@ -132,7 +132,7 @@ def measure(
         write_size, pings, sweep,
     )  # fmt: skip
     if resume and out is None:
-        raise ExperimentError("--resume: of which measurement?", "--out DIR --resume")
+        raise UsageError("--resume: of which measurement?", "--out DIR --resume")
     if resume and out is not None:
         found = asking.again(options, out)
     else:
@@ -172,7 +172,7 @@ def _measure(
     fresh = not resume and kept is not None
     written = writing.Writer(folder) if resume else writing.create(folder, found)
     with written as writer, MeasureBar(found.interval_ns) as bar:
-        interrupted = _carry_out(folder, writer, connect, _Both(bar, lines), fresh=fresh)
+        ended, interrupted = _carry_out(folder, writer, connect, _Both(bar, lines), fresh=fresh)
     document = _tell(folder, json, quiet="-" in (json, ndjson))
     if lines is not None:
         lines.write({"record": "summary", **document})
@@ -182,23 +182,28 @@ def _measure(
     report = None if kept is None else _report(folder)
     if "-" not in (json, ndjson):
         output.out.print(_next(kept, report), soft_wrap=True)
+    if ended is not None:
+        from tare.network.ended import advise, describe
+
+        raise IncompleteError(f"not complete: {describe(ended)}", advise(ended))
 
 
-def _carry_out(folder: Path, writer: Any, connect: Connect, listener: Any, *, fresh: bool) -> bool:
-    """Measure; return whether somebody interrupted it."""
+def _carry_out(
+    folder: Path, writer: Any, connect: Connect, listener: Any, *, fresh: bool
+) -> tuple[Ended | None, bool]:
+    """Measure; return why it ended early, and whether somebody interrupted it."""
     from tare.errors import AgentError
     from tare.network import carrying, writing
 
     try:
-        carrying.carry_out(folder, writer, connect, listener)
+        return carrying.carry_out(folder, writer, connect, listener), False
     except KeyboardInterrupt:
-        return True
+        return None, True
     except AgentError:
         if fresh and not carrying.has_measured(folder):
             # Whoever mistyped a host is not to clean up first.
             writing.discard(folder)
         raise
-    return False
 
 
 class _Both:

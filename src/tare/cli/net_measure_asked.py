@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from tare.errors import ExperimentError
+from tare.errors import UsageError
 from tare.record import Direction, Sending
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def asked(options: Options, *, kept: bool) -> Asked:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If an option is not possible, or lacks: says what to type.
     """
     from tare.network.ends import PINGS
@@ -70,8 +70,8 @@ def asked(options: Options, *, kept: bool) -> Asked:
     from tare.network.writing import Asked
 
     if options.host is None:
-        raise ExperimentError(
-            "measure to where? HOST is missing", "tare net measure HOST --key FILE"
+        raise UsageError(
+            "HOST is missing: the address of the other end", "tare net measure HOST --key FILE"
         )
     phases = _phases(options)
     total_ns = sum(phase.duration_ns for phase in phases)
@@ -79,7 +79,7 @@ def asked(options: Options, *, kept: bool) -> Asked:
     if options.interval is not None:
         interval_ns = nanoseconds(options.interval, "--interval", _LEAST_INTERVAL_NS)
     if total_ns > _UNKEPT_NS and not kept:
-        raise ExperimentError(
+        raise UsageError(
             "what takes longer than an hour is to survive a crash, and needs a folder for that",
             f"tare net measure {options.host} --out DIR …",
         )
@@ -99,7 +99,7 @@ def again(options: Options, folder: Path) -> Asked:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If something else is to be another now.
     StoreError
         If the folder holds no measurement.
@@ -116,7 +116,7 @@ def again(options: Options, folder: Path) -> Asked:
     }  # fmt: skip
     for option, value in others.items():
         if value not in (None, False, (), []):
-            raise ExperimentError(
+            raise UsageError(
                 f"--resume goes on with what was asked, and {option} is part of that",
                 f"tare net measure --out {folder} --resume",
             )
@@ -130,16 +130,16 @@ def connection(found: Asked) -> Connect:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If its key is missing, or its host is none.
     """
     from tare import peering
     from tare.network import ends
 
     if found.key_file is None:
-        raise ExperimentError(
-            "--key: with which secret? Both ends have the same",
-            "tare net serve --new-key FILE   (makes one; copy it to the other end)",
+        raise UsageError(
+            "--key is missing: the key file that the other end was started with",
+            f"tare net measure {found.host} --key FILE   (a copy of the other end's)",
         )
     return ends.connection(
         found.host, peering.read_key(Path(found.key_file)), direction=found.direction,
@@ -155,13 +155,13 @@ def _phases(options: Options) -> list[Sending]:
     default = _SWEEP_LASTS if options.sweep else _LASTS
     lasts_ns = nanoseconds(options.lasts or default, "--for", _LEAST_INTERVAL_NS)
     if options.sweep and options.write_size is not None:
-        raise ExperimentError("--sweep takes all sizes of writes", "leave --write-size out")
+        raise UsageError("--sweep takes all sizes of writes", "leave --write-size out")
     try:
         write = kinds.SIZE.read(options.write_size or _WRITE)
     except ValueError:
         write = 0
     if not 1 <= write <= _MOST_WRITE:
-        raise ExperimentError(
+        raise UsageError(
             f"--write-size {options.write_size!r} is no size from 1B to 1MiB",
             f"--write-size {_WRITE}",
         )
@@ -184,6 +184,6 @@ def _direction(text: str | None) -> Direction:
     for one in known:
         if text in (None, one):
             return one if text is not None else "out"
-    raise ExperimentError(
+    raise UsageError(
         f"--direction {text!r} is none of {', '.join(known)}", "--direction out   (from here)"
     )

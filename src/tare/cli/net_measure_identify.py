@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import output
-from tare.errors import AgentError, ExperimentError, InterruptError
+from tare.errors import AgentError, InterruptError, UsageError
 
 if TYPE_CHECKING:
     from tare.network.writing import Asked
@@ -46,7 +46,7 @@ def identify(options: Options) -> None:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If an option is not possible, or decided by the schedule.
     AgentError
         If the other end is not reached.
@@ -65,7 +65,8 @@ def identify(options: Options) -> None:
     asked = connection(
         host, peering.read_key(key), direction="in" if options.direction == "in" else "out",
         streams=options.streams or 1, congestion=None if congestion == "kernel" else congestion,
-        pings=pings, interval_s=INTERVAL_S,
+        pings=pings, interval_s=INTERVAL_S, lasts_s=bounds.seconds,
+        most_bytes=None if bounds.bits is None else round(bounds.bits / 8),
     )  # fmt: skip
     with _kept(options, pings) as writer, Bar() as bar, Ends(asked) as ends:
         if writer is not None:
@@ -81,42 +82,43 @@ def identify(options: Options) -> None:
     if found.cut_short:
         if found.ended == "it was interrupted":
             raise InterruptError("interrupted; what was found is told above")
-        raise AgentError(found.ended, "tare net serve --bind ADDRESS --key FILE   (there)")
+        raise AgentError(found.ended)
 
 
 def _check(options: Options) -> Bounds:
+    from tare.cli.command_line import typed
     from tare.experiment_file import kinds
     from tare.network_fingerprint.searching import PRECISION, Bounds
     from tare.shaping.rates import parse_amount
 
-    if options.host is None or options.key is None:
-        raise ExperimentError(
-            "identify what, with which secret? HOST or --key is missing",
-            "tare net measure --identify HOST --key FILE",
-        )
+    missing = "HOST" if options.host is None else "--key" if options.key is None else None
+    if missing is not None:
+        raise UsageError(f"{missing} is missing", "tare net measure --identify HOST --key FILE")
     for name in _DECIDED:
         if options.others.get(name):
-            raise ExperimentError(
+            raise UsageError(
                 f"--identify decides itself what to send and when, so {name} says nothing",
                 f"leave {name} out",
             )
     if options.direction == "both":
-        raise ExperimentError("--identify looks at one direction", "--direction out")
+        raise UsageError("--identify looks at one direction", "--direction out")
 
     def read(kind: Any, name: str, text: str) -> float:
         try:
             return float(kind.read(text))
         except ValueError:
-            raise ExperimentError(
+            raise UsageError(
                 f"{name}: {text!r} is not possible; expected {kind.expected}"
             ) from None
 
     precision = PRECISION
     if options.precision is not None:
         precision = read(kinds.share(0, 1), "--precision", options.precision)
+    with typed():
+        bits = None if options.most is None else float(parse_amount(options.most, "--most"))
     return Bounds(
         seconds=read(kinds.seconds(positive=True), "--for", options.lasts or _LONGEST),
-        bits=None if options.most is None else float(parse_amount(options.most, "--most")),
+        bits=bits,
         precision=precision,
     )
 
@@ -187,8 +189,8 @@ def _show(found: Found, out: Path | None) -> None:
         say.print(reason, soft_wrap=True)
     ended = f"{found.ended[:1].lower()}{found.ended[1:]}".removesuffix(".")
     say.print(
-        f"It ended since {ended}: {output.seconds(found.seconds)}, "
-        f"{format_amount(found.spent_bits)} on the wire.",
+        f"Stopped: {ended} ({output.seconds(found.seconds)}, "
+        f"{format_amount(found.spent_bits)} on the wire).",
         soft_wrap=True,
     )
     if out is not None:

@@ -12,6 +12,7 @@ from tare import units
 from tare.cli.output import err, seconds
 from tare.cli.progress import Live
 from tare.errors import AgentError
+from tare.network.ends import PATIENCE_S
 from tare.network.histogram import quantile_ns
 from tare.network.lines import Happening, pattern
 from tare.record import Connected, Gap, Interval, Sending
@@ -21,8 +22,9 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDE = 8
 #: A terminal shows no more in a second.
 _SHOWN_EVERY_S = 0.1
-#: Silence beyond an interval that is worth a word.
+#: Silence beyond an interval that is worth a word; and before there is a connection.
 _SILENCE_S = 3.0
+_FIRST_SILENCE_S = 1.0
 
 
 class MeasureBar(Live):
@@ -34,6 +36,7 @@ class MeasureBar(Live):
         self._left_s = 0.0
         self._rates: deque[float] = deque(maxlen=_WIDE)
         self._retransmits = 0
+        self._rests = False
         self._now: dict[str, str] = {}
         self._shown = self._heard = time.monotonic()
         self._was_connected = False
@@ -87,33 +90,39 @@ class MeasureBar(Live):
 
     def _take(self, one: Interval) -> None:
         self._retransmits += one.retransmits
+        self._rests = not one.on_ns
         if one.on_ns:
             rate = 8e9 * one.acked_bytes / one.on_ns
             self._now[one.direction] = f"{one.direction} {format_rate(rate)}"
             self._rates.append(rate)
         else:
-            self._now[one.direction] = f"{one.direction} resting"
+            self._now[one.direction] = f"{one.direction} idle"
 
     def _line(self, order: Sending, one: Interval) -> str:
         # What a narrow terminal cuts off comes last.
+        # A log has no use for a picture, nor has a rest.
+        picture = sparkline(self._rates) if self._live and not self._rests else ""
         parts = [
             f"{seconds(self._left_s)} left",
-            f"{' '.join(self._now.values())} {sparkline(self._rates)}".rstrip(),
+            f"{' '.join(self._now.values())} {picture}".rstrip(),
         ]
         p50, p99 = (quantile_ns(one.round_trips, q) for q in (0.5, 0.99))
         if p50 is not None and p99 is not None:
             parts.append(f"RTT {units.amount('ns', p50)}, p99 {units.amount('ns', p99)}")
-        parts.append(f"{self._retransmits:,} retransmits")
+        if not self._rests:
+            parts.append(f"{self._retransmits:,} retransmits")
         parts.append(f"{pattern(order.on_ns, order.off_ns)}")
         return " · ".join(parts)
 
     def _watch_silence(self) -> None:
         while not self._over.wait(1.0):
             silent = time.monotonic() - self._heard
-            if silent > self._interval_s + _SILENCE_S:
-                # Whom it never reached it gives up soon.
-                more = ": it goes on trying; Ctrl-C ends it" if self._was_connected else " yet"
-                self._show(f"no answer for {seconds(silent)}{more}")
+            if not self._was_connected:
+                if silent > _FIRST_SILENCE_S:
+                    left = max(0.0, PATIENCE_S - silent)
+                    self._show(f"no answer yet; gives up in {seconds(left)}")
+            elif silent > self._interval_s + _SILENCE_S:
+                self._show(f"no answer for {seconds(silent)}: keeps trying; Ctrl-C ends it")
 
 
 def sparkline(values: Sequence[float] | deque[float]) -> str:

@@ -88,11 +88,11 @@ def _bandwidth(some: Sequence[Summary]) -> tuple[str, Table]:
             one.bandwidth_bps[key] / scale
         )
     columns |= {
-        "varies by": lambda one: _percent(one.coefficient_of_variation),
-        "jumps by": lambda one: _percent(one.largest_change),
-        "resent": lambda one: _share(one.retransmit_share),
+        "CoV": lambda one: _percent(one.coefficient_of_variation),
+        "max step": lambda one: _percent(one.largest_change),
+        "retransmitted": lambda one: _share(one.retransmit_share),
     }
-    title = f"Bandwidth [{unit}]; coefficient of variation, largest change in a row"
+    title = f"Bandwidth [{unit}]; coefficient of variation, largest change between intervals"
     return title, _table(columns, some)
 
 
@@ -105,7 +105,7 @@ def _latency(some: Sequence[Summary]) -> tuple[str, Table]:
         return text
 
     columns = _names(some) | {
-        "base": lambda one: ABSENT if one.base_rtt_ns is None else quantity(one.base_rtt_ns, "ns"),
+        "min": lambda one: ABSENT if one.base_rtt_ns is None else quantity(one.base_rtt_ns, "ns"),
         "idle": of("idle", "p50"),
         "p50": of("loaded", "p50"),
         "p90": of("loaded", "p90"),
@@ -113,7 +113,7 @@ def _latency(some: Sequence[Summary]) -> tuple[str, Table]:
         "max": of("loaded", "max"),
         "CPUs": _cpus,
     }
-    title = "Round trips: the kernel's least, median idle, under load; CPUs here and there"
+    title = "Round trips: TCP's minimum, median idle, under load; CPUs here and there"
     return title, _table(columns, some)
 
 

@@ -79,7 +79,8 @@ class Live:
             self._bar.update(self._task, description=text)
         elif now - self._logged >= LOG_EVERY_S:
             self._logged = now
-            err.print(text)
+            # A log has lines, however long.
+            err.print(text, soft_wrap=True)
 
 
 class Bar(Live):

@@ -10,10 +10,19 @@ import msgspec
 
 from tare.errors import AgentError
 from tare.network import folder as folders
+from tare.network.ended import EndedError
 from tare.network.ends import Ends
 from tare.network.lines import Happening
 from tare.network.writing import Writer
-from tare.record import Connect, Connected, Interval, Sending
+from tare.record import (
+    BeyondLimit,
+    Connect,
+    Connected,
+    Ended,
+    Interval,
+    MeasureOver,
+    Sending,
+)
 
 
 class Listener(Protocol):
@@ -38,7 +47,7 @@ def carry_out(
     connect: Connect,
     listener: Listener,
     start: Callable[[Connect], Ends] = Ends,
-) -> None:
+) -> Ended | None:
     """Measure what a folder's measurement was asked for, and has not yet.
 
     Parameters
@@ -53,6 +62,12 @@ def carry_out(
         Told of everything, once it is written down.
     start : callable
         Starts an agent.
+
+    Returns
+    -------
+    Ended or None
+        Why it ended before all was measured, where the other end allows no more; that is written
+        down as well.
 
     Raises
     ------
@@ -72,9 +87,13 @@ def carry_out(
             # Whoever never reached the other end is told so; a later fault is gone over.
             if not progress.intervals:
                 raise
+            if isinstance(error, EndedError) and isinstance(error.ended, BeyondLimit):
+                writer.write(MeasureOver(why=error.ended))
+                return error.ended
             listener.restarts(error)
         else:
-            return
+            return None
+    return None
 
 
 def left(folder: Path) -> list[Sending]:
@@ -108,7 +127,8 @@ def _stretch(
     progress: _Progress,
 ) -> None:
     writer.stretch()
-    with start(connect) as ends:
+    lasts_ns = sum(order.duration_ns for order in orders)
+    with start(msgspec.structs.replace(connect, lasts_ns=lasts_ns)) as ends:
         writer.write(ends.connected)
         listener.connected(ends.connected)
         for order in orders:

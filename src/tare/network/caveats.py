@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tare.network.ended import describe
 from tare.network.folder import Measured
 from tare.network.summary import Summary
 from tare.shaping.rates import format_amount
@@ -19,7 +20,7 @@ _NEEDED = ("congestion", "mtu", "qdisc")
 
 def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[str, ...]:
     """Return what weakens a measurement, a sentence each: most serious first."""
-    told = [*_gaps(measured), *measured.notes]
+    told = [*_ended(measured), *_gaps(measured), *measured.notes]
     limits = [one for one in some if one.limit is not None]
     told += [
         f"{one.pattern}, writes of {one.write_bytes:,} bytes, {one.direction}: {one.limit}; the "
@@ -41,37 +42,34 @@ def _gaps(measured: Measured) -> list[str]:
     lost = sum(end - start for start, end, _ in measured.gaps)
     reasons = ", ".join(dict.fromkeys(why for _, _, why in measured.gaps[:20]))
     n = len(measured.gaps)
-    return [f"Nothing was measured in {n} gap{'s' * (n > 1)}, {lost:.1f} s in all: {reasons}."]
+    return [f"{n} gap{'s' * (n > 1)}, {lost:.1f} s: {reasons}."]
+
+
+def _ended(measured: Measured) -> list[str]:
+    if measured.ended is None:
+        return []
+    return [f"Not complete: {describe(measured.ended)}."]
 
 
 def _short(some: Sequence[Summary]) -> list[str]:
     if not some:
-        return ["No interval in which data was sent was measured."]
-    told = []
+        return ["No data was sent in any interval."]
     longest = max(some, key=lambda one: one.seconds)
     fewest = min(some, key=lambda one: one.intervals)
     sent: dict[str, float] = {}
     for one in some:
         sent[one.direction] = sent.get(one.direction, 0.0) + one.sent_bytes
+    told = []
     if fewest.intervals < _FOR_PERCENTILES:
-        told.append(
-            f"{fewest.intervals} intervals are too few for percentiles 1 and 99: these are about "
-            "the least and the greatest that were seen."
-        )
+        n = fewest.intervals
+        told.append(f"{n} interval{'s' * (n > 1)}: p1 and p99 are about the minimum and maximum.")
     if longest.seconds < _DAY_S:
-        told.append(
-            "A token bucket larger than what was sent "
-            f"({format_amount(8 * max(sent.values()))}) would not have shown itself."
-        )
-    if longest.seconds < _HOUR_S:
-        told.append(
-            "Less than an hour says nothing of hours: neighbours come and go, and the bandwidth "
-            "with them."
-        )
-    elif longest.seconds < _WEEK_S:
+        most = format_amount(8 * max(sent.values()))
+        told.append(f"A token bucket larger than the {most} that were sent would not show.")
+    if _HOUR_S <= longest.seconds < _WEEK_S:
         span = "a day" if longest.seconds < _DAY_S else "a week"
-        told.append(f"Less than {span} says nothing of how {span} goes.")
-    return told
+        told.append(f"Measured for less than {span}: changes within {span} are unknown.")
+    return [" ".join(told)] if told else []
 
 
 def _changed(measured: Measured) -> str:

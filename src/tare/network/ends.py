@@ -10,6 +10,7 @@ import msgspec
 
 from tare import agent, peering
 from tare.errors import AgentError
+from tare.network.ended import EndedError
 from tare.network.lines import Happening
 from tare.record import (
     Connect,
@@ -32,17 +33,8 @@ PINGS = 100
 #: TCP_INFO costs less than a microsecond.
 _SAMPLE_NS = 10_000_000
 _FOR_EVER_NS = 1 << 62
-
-#: What to type, by what the agent's message says.
-_HINTS = {
-    "another key": "copy the key file of the other end to here, and name it with --key",
-    "cannot reach": "tare net serve --bind ADDRESS --key FILE   (on the other host)",
-    "version": "install the same tare on both hosts",
-    "congestion control": "--congestion kernel   (leaves it as it is)",
-    "--longest": "tare net serve --longest 520w …   (on the other host)",
-    "--bytes": "tare net serve --bytes 1024TiB …   (on the other host)",
-    "--streams": "tare net serve --streams 1024 …   (on the other host)",
-}
+#: An agent that ends says why, in this time.
+_LAST_WORD_S = 5.0
 
 _decoder: msgspec.json.Decoder[MeasureRecord] = msgspec.json.Decoder(MeasureRecord)
 
@@ -58,6 +50,8 @@ def connection(
     interval_s: float = 10.0,
     sample_s: float | None = None,
     patience_s: float = PATIENCE_S,
+    lasts_s: float | None = None,
+    most_bytes: int | None = None,
 ) -> Connect:
     """Say how to connect to an end that listens.
 
@@ -81,7 +75,11 @@ def connection(
         How often the kernel is asked for its round trip times; by default 100 times a second, and
         not less than once an interval.
     patience_s : float
-        How long to try at the start.
+        How long to try at the start, where the host does not answer.
+    lasts_s : float, optional
+        How long it will take in all, so that an end that does not allow as much refuses at once.
+    most_bytes : int, optional
+        How much it will send at most, likewise.
 
     Raises
     ------
@@ -94,6 +92,7 @@ def connection(
         end=peering.numeric(host), key=key, direction=direction, streams=streams,
         congestion=congestion, pings=pings, interval_ns=interval_ns,
         sample_ns=min(sample_ns, interval_ns), patience_ns=round(patience_s * 1e9),
+        lasts_ns=None if lasts_s is None else round(lasts_s * 1e9), most_bytes=most_bytes,
     )  # fmt: skip
 
 
@@ -114,14 +113,17 @@ class Ends:
 
     Raises
     ------
-    AgentError
-        If the other end is not reached, is of another version, or has another key.
+    EndedError
+        If the other end is not reached, is of another version, has another key, or does not allow
+        as much.
     """
 
     def __init__(self, asked: Connect, *, channel: agent.Channel | None = None) -> None:
         self._channel = channel or agent.ProcessChannel([str(agent.binary()), "measure"])
         self._last = -1
         self._under_way: int | None = None
+        # Whether the phase under way was asked to end early.
+        self._skips = False
         try:
             self._channel.send(msgspec.json.encode(asked))
             first = self._receive()
@@ -174,8 +176,8 @@ class Ends:
 
         Raises
         ------
-        AgentError
-            If the agent ends before the phase does.
+        EndedError
+            If the agent, or the other end, ends it before the phase is over.
         """
         yield from self.send(self.order(duration_s, on_s, off_s, write_bytes, id=id))
 
@@ -184,6 +186,7 @@ class Ends:
         self.skip()
         self._channel.send(msgspec.json.encode(order))
         self._under_way = self._last = order.id
+        self._skips = False
         yield from self._told(order.id)
 
     def order(
@@ -208,6 +211,7 @@ class Ends:
     def skip(self) -> None:
         """End the phase under way; what it saw until now is still told."""
         if self._under_way is not None:
+            self._skips = True
             self._channel.send(msgspec.json.encode(Skip(id=self._under_way + 1)))
 
     def close(self) -> None:
@@ -226,6 +230,9 @@ class Ends:
                 self._under_way = None
             yield got
             if isinstance(got, PhaseOver):
+                if got.skipped and not self._skips:
+                    # Nobody asked for that here: why it ended comes next, and is raised.
+                    self._receive(_LAST_WORD_S)
                 return
 
     def drain(self, timeout_s: float = 2.0) -> Iterator[Happening]:
@@ -250,12 +257,5 @@ class Ends:
                 f"the measuring agent sent what is no record ({error}): {line[:200]!r}"
             ) from error
         if isinstance(got, MeasureOver):
-            raise AgentError(*_why(got))
+            raise EndedError(got.why)
         return got
-
-
-def _why(over: MeasureOver) -> tuple[str, str | None]:
-    """Return what ended a measurement, and what to type."""
-    message, _, hint = (over.why or "the measuring agent ended").partition("\n")
-    hint = hint.strip().removeprefix("try:").strip()
-    return message, hint or next((line for word, line in _HINTS.items() if word in message), None)

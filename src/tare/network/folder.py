@@ -14,7 +14,7 @@ from tare.network.course import Columns, Course
 from tare.network.lines import Phase
 from tare.network.placing import Reader
 from tare.network.writing import Asked
-from tare.record import Connected, Direction, Interval
+from tare.record import Connected, Direction, Ended, Interval
 from tare.shaping.trace import Trace
 
 #: Ethernet, IP of version 4, TCP with its time stamps: what the wire has beside a segment.
@@ -43,6 +43,8 @@ class Measured:
         By direction.
     notes : tuple of str
         What was wrong with the trace.
+    ended : Ended or None
+        Why it ended before all that was asked; None: it did not, or it is not known.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Measured:
     gaps: tuple[tuple[float, float, str], ...]
     courses: dict[Direction, Course]
     notes: tuple[str, ...]
+    ended: Ended | None = None
 
     @property
     def facts(self) -> dict[str, dict[str, str]]:
@@ -117,6 +120,7 @@ def read(folder: Path) -> Measured:
         gaps=tuple(reader.gaps),
         courses={direction: some.course() for direction, some in columns.items()},
         notes=tuple(reader.notes),
+        ended=reader.ended,
     )
 
 

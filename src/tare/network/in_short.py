@@ -23,6 +23,7 @@ def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[str])
         "streams": asked.streams,
         "interval_ns": asked.interval_ns,
         "complete": not measured.left_ns(),
+        "ended": None if measured.ended is None else msgspec.to_builtins(measured.ended),
         "summaries": [msgspec.to_builtins(one) for one in some],
         "ends": measured.facts,
         "gaps": [{"start_s": a, "end_s": b, "why": why} for a, b, why in measured.gaps],

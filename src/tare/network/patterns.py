@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from tare.errors import ExperimentError
+from tare.errors import UsageError
 
 FULL_SPEED = "full-speed"
 REST = "rest"
@@ -39,20 +39,20 @@ def nanoseconds(text: str, option: str, least_ns: int = 1) -> int:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If it is no time, or none that is possible.
     """
     found = _DURATION.fullmatch(text)
     unit = _NS.get(found[2]) if found is not None else None
     if found is None or unit is None:
-        raise ExperimentError(
+        raise UsageError(
             f"{option} {text!r} is no time with its unit ({', '.join(_NS)})",
             f"{option} 10min",
         )
     value = round(Fraction(found[1]) * unit)
     if not least_ns <= value <= _LONGEST_NS:
         least = f"{least_ns / 1e6:g}ms"
-        raise ExperimentError(f"{option} {text!r} is not from {least} to 520w", f"{option} {least}")
+        raise UsageError(f"{option} {text!r} is not from {least} to 520w", f"{option} {least}")
     return value
 
 
@@ -61,7 +61,7 @@ def on_off_ns(text: str) -> tuple[int, int]:
 
     Raises
     ------
-    ExperimentError
+    UsageError
         If it is none.
     """
     if text.strip() == FULL_SPEED:
@@ -71,7 +71,7 @@ def on_off_ns(text: str) -> tuple[int, int]:
     found = _ON_OFF.fullmatch(text)
     on_ns, off_ns = (round(Fraction(n) * _NS["s"]) for n in found.groups()) if found else (0, 0)
     if found is None or on_ns < _LEAST_ON_NS:
-        raise ExperimentError(
+        raise UsageError(
             f"--pattern {text!r} is neither {FULL_SPEED} nor seconds on and off",
             f"--pattern {' | '.join(KNOWN)} | ON-OFF",
         )

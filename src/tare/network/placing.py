@@ -14,7 +14,7 @@ from tare.errors import StoreError
 from tare.network import lines
 from tare.network.lines import VERSION, Phase, Stretch
 from tare.network.writing import TRACE
-from tare.record import Connected, Gap, Interval, PhaseOver
+from tare.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
 
 #: A line longer than this is none of ours.
 _LINE_LIMIT = 1 << 20
@@ -56,6 +56,8 @@ class Reader:
     connected: list[tuple[float, Connected]] = field(default_factory=list)
     gaps: list[tuple[float, float, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: Why the last stretch ended before all that was asked; None: it did not, or it is not known.
+    ended: Ended | None = None
     _stretch: Stretch | None = None
     #: What the stretch's own times are counted up by.
     _offset_ns: int = 0
@@ -144,6 +146,8 @@ class Reader:
                 self.phases_over.add(line.id)
             case Connected():
                 self._connect(line)
+            case MeasureOver():
+                self.ended = line.why
             case Gap():
                 placed = self._place(line.start_ns, line.end_ns)
                 if placed is not None:
@@ -157,6 +161,7 @@ class Reader:
                 "read it with the tare that measured it",
             )
         before, self._stretch, self._wall_ns = self._stretch, stretch, None
+        self.ended = None
         if before is None:
             self.begun_ns = stretch.realtime_ns
             return
@@ -175,7 +180,7 @@ class Reader:
             )
             start_ns = end_ns
         self._offset_ns = start_ns
-        why = "it was ended and gone on with" if same else "the machine was started anew"
+        why = "the measurement was stopped and resumed" if same else "the machine was restarted"
         self.gaps.append((end_ns / 1e9, start_ns / 1e9, why))
 
     def _connect(self, line: Connected) -> None:

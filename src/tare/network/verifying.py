@@ -219,7 +219,7 @@ def _too_slow(host: int, what: str, asked: int) -> Check:
 
 def _sent(ends: Ends, seconds: float) -> _Course:
     """Send at full speed for a while."""
-    told = [one for one in ends.phase(seconds) if isinstance(one, Interval)]
+    told = [one for one in ends.phase(seconds) if isinstance(one, Interval) and one.on_ns]
     if not told:
         return []
     began = told[0].start_ns
@@ -276,11 +276,14 @@ def _between(emulator: Emulator, host: int, other: int, key: Path) -> Iterator[E
     with ExitStack() as stack:
         end = subprocess.Popen(
             [*emulator.enter(other), binary, "peer", "--bind", where, "--key-file", str(key)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True,
         )  # fmt: skip
         stack.callback(end.wait)
         stack.callback(end.kill)
+        assert end.stdout is not None
+        # It says so once it listens.
+        stack.enter_context(end.stdout).readline()
         asked = connection(
             where, peering.read_key(key), pings=0, interval_s=_INTERVAL_S, congestion=_congestion()
         )

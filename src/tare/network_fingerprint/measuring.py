@@ -153,8 +153,10 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
     progress.stage("unpaced latency: round trips of 64 bytes, one after another, nothing else sent")
     progress.left(wanted.seconds)
     asked = connection(
-        wanted.end, wanted.key, direction=wanted.direction, pings=None, interval_s=INTERVAL_S
-    )
+        wanted.end, wanted.key, direction=wanted.direction, pings=None, interval_s=INTERVAL_S,
+        # The other end may refuse all of it before anything is measured.
+        lasts_s=wanted.seconds, streams=wanted.streams,
+    )  # fmt: skip
     course = Course(wanted.direction)
     with opening(asked) as ends:
         _note_ends(ends, taken)
@@ -179,6 +181,7 @@ def _loaded(
     asked = connection(
         wanted.end, wanted.key, direction=wanted.direction, streams=wanted.streams,
         congestion=wanted.congestion, pings=_PINGS, interval_s=INTERVAL_S,
+        lasts_s=wanted.seconds - wanted.idle_s,
     )  # fmt: skip
     with opening(asked) as ends:
         _note_ends(ends, taken)

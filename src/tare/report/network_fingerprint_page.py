@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import duration, listing
+from tare.findings.phrasing import duration
 from tare.network_fingerprint.difference import DECIDING
-from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
     PACING,
     figure_told,
@@ -25,6 +26,8 @@ from tare.shaping.rates import format_amount
 
 #: With which the page is asked for.
 OPTION = "--report network.html"
+#: Bandwidths closer than this are called the same: a shaper's burst alone makes some tenths of it.
+_SAME_SHARE = 0.01
 
 
 def write(found: NetworkFingerprint, destination: Path, command: str) -> list[Path]:
@@ -184,37 +187,40 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         _section(
             "writes",
             "What does the size of writes do?",
-            f"{_fastest(found)} (as in CLOUDNET's Figure 12; round trips are the kernel's smoothed "
-            "ones of the stream itself).",
+            f"{fastest_told(found.writes)} (As in CLOUDNET's Figure 12; round trips are the "
+            "kernel's smoothed ones of the stream itself.)",
             [chart for chart in charts.writes(found) if chart is not None],
             [_laid("By size", heads, rows)],
         ),
     )
 
 
-def _fastest(found: NetworkFingerprint) -> str:
-    """Say which sizes are the fastest: all whose interval reaches that of the fastest."""
-    best = max(found.writes, key=lambda one: one.bandwidth.value)
-    least = best.bandwidth.value if best.bandwidth.ci is None else best.bandwidth.ci[0]
-    alike = [
-        one
-        for one in found.writes
-        if (one.bandwidth.value if one.bandwidth.ci is None else one.bandwidth.ci[1]) >= least
-    ]
-    if len(alike) == 1:
-        return (
-            f"Writes of {size_told(best.write_bytes)} were the fastest, "
-            f"{value_told(best.bandwidth.value, 'bits/s')}"
-        )
-    slowest = min(alike, key=lambda one: one.bandwidth.value)
-    sizes = listing(size_told(one.write_bytes) for one in alike)
-    if alike == list(found.writes[-len(alike) :]):
-        sizes = f"{size_told(alike[0].write_bytes)} and more"
-    return (
-        f"Writes of {sizes} were the fastest and do not differ among each other: "
-        f"{value_told(slowest.bandwidth.value, 'bits/s')} to "
-        f"{value_told(best.bandwidth.value, 'bits/s')}"
-    )
+def fastest_told(writes: Sequence[Write]) -> str:
+    """Say which sizes of writes were the fastest: those that no other is shown to be faster than.
+
+    Parameters
+    ----------
+    writes : sequence of Write
+        At least one.
+    """
+    best = max(writes, key=lambda one: one.bandwidth.value)
+    slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
+    alike = [one for one in writes if one not in slower]
+    some = [one.bandwidth.value for one in alike]
+    rates = [value_told(value, "bits/s") for value in (min(some), max(some))]
+    span = " to ".join(dict.fromkeys(rates))
+    if not slower:
+        return f"No size is shown to be faster than another by more than 1 %: {span}."
+    names = ", ".join(size_told(one.write_bytes) for one in alike)
+    which = "were the fastest" if len(alike) == 1 else "were alike, and the fastest"
+    return f"Writes of {names} {which}: {span}."
+
+
+def _is_slower(one: Figure, best: Figure) -> bool:
+    """Say whether a bandwidth is shown to be lower, by more than the end of a phase can make it."""
+    if one.ci is None or best.ci is None:
+        return False
+    return one.ci[1] < (1 - _SAME_SHARE) * best.ci[0]
 
 
 def _ends(found: NetworkFingerprint) -> Laid:
