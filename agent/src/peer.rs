@@ -1,7 +1,7 @@
 //! The remote end of network probes and of measurements: `tare-agent peer` on another machine, and
 //! how a probe speaks with it.
 //!
-//! # Wire format, version 2
+//! # Wire format, version 3
 //! One TCP connection is one session. Numbers are big-endian. Both ends know a key; nobody is
 //! told it.
 //!

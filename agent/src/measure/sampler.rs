@@ -10,6 +10,7 @@ use crate::measure::half::{Half, Sent, LAST};
 use crate::measure::histogram::Counter;
 use crate::measure::phase::Phase;
 use crate::measure::tcp::{self, Info};
+use crate::measure::waits::{Roles, Waited};
 
 pub struct Sampler {
     pub gate: Arc<Gate>,
@@ -20,6 +21,8 @@ pub struct Sampler {
     sent: Sent,
     received: u64,
     cpu_ns: i64,
+    roles: Arc<Roles>,
+    waited: Waited,
     phase: Option<Phase>,
     /// Where the interval under way began.
     start_ns: i64,
@@ -43,6 +46,7 @@ impl Sampler {
         outgoing: Vec<TcpStream>,
         incoming: Vec<Arc<AtomicU64>>,
         round_trips: Option<Arc<Mutex<Counter>>>,
+        roles: Arc<Roles>,
     ) -> Self {
         let mut sampler = Self {
             gate,
@@ -53,6 +57,8 @@ impl Sampler {
             sent: Sent::default(),
             received: 0,
             cpu_ns: clock::process_cpu(),
+            waited: roles.waited(),
+            roles,
             phase: None,
             start_ns: clock::monotonic(),
             boundary: 0,
@@ -67,6 +73,7 @@ impl Sampler {
         self.boundary = phase.boundary(now_ns);
         // What happened between phases is nobody's, save bytes: those are on their way still.
         self.cpu_ns = clock::process_cpu();
+        self.waited = self.roles.waited();
         if let Some(round_trips) = &self.round_trips {
             lock(round_trips).take();
         }
@@ -158,6 +165,9 @@ impl Sampler {
         let cpu_ns = clock::process_cpu();
         half.cpu_ns = (cpu_ns - self.cpu_ns) as u64;
         self.cpu_ns = cpu_ns;
+        let waited = self.roles.waited();
+        half.waited = waited.since(self.waited);
+        self.waited = waited;
         (self.start_ns, self.boundary) = (now_ns, boundary);
         half
     }

@@ -12,6 +12,7 @@ use crate::measure::facts;
 use crate::measure::gate::Gate;
 use crate::measure::phase::Phase;
 use crate::measure::sampler::Sampler;
+use crate::measure::waits::Roles;
 use crate::measure::{flow, pings, tcp};
 use crate::peer::frames::{Asked, Begin, Frames, Told};
 use crate::peer::wire;
@@ -118,6 +119,7 @@ fn prepare(
 pub struct Measurement {
     begin: Begin,
     gate: Arc<Gate>,
+    roles: Arc<Roles>,
     joined: Mutex<Joined>,
 }
 
@@ -142,6 +144,7 @@ impl Measurement {
         Self {
             begin,
             gate: Arc::default(),
+            roles: Arc::default(),
             joined: Mutex::default(),
         }
     }
@@ -177,6 +180,11 @@ impl Measurement {
     /// Does a part until the measurement is over.
     pub fn play(&self, part: &Part, stream: &TcpStream) -> io::Result<()> {
         match part {
+            Part::Echo => self.roles.pinging.join(),
+            Part::Send => self.roles.sending.join(),
+            Part::Receive(_) => self.roles.receiving.join(),
+        }
+        match part {
             Part::Echo => pings::echo(stream),
             Part::Send => flow::send(stream, &self.gate),
             Part::Receive(received) => flow::receive(stream, &self.gate, received),
@@ -188,7 +196,8 @@ impl Measurement {
         let outgoing: io::Result<Vec<TcpStream>> =
             joined.outgoing.iter().map(TcpStream::try_clone).collect();
         let gate = Arc::clone(&self.gate);
-        Ok(Sampler::new(gate, outgoing?, joined.incoming.clone(), None))
+        let (incoming, roles) = (joined.incoming.clone(), Arc::clone(&self.roles));
+        Ok(Sampler::new(gate, outgoing?, incoming, None, roles))
     }
 
     fn attend(&self, frames: &mut Frames, limits: Limits) -> io::Result<()> {
