@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from tare.network.starved import Lack
+
 #: ``drop``: as a bucket that was emptied once, which contention would look like as well;
 #: ``bucket``: emptied, refilled by a rest, and the predicted burst was seen; ``stepped``: up and
 #: down between rates as by contention; ``capped``: one fixed rate from the start, below what the
@@ -55,3 +57,5 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = 1
     series: tuple[Identification, ...]
+    #: Of each series, the ends that had no CPU.
+    lacks: tuple[tuple[Lack, ...], ...] = ()

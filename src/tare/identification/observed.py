@@ -67,7 +67,9 @@ def observe(trace: Trace) -> Observed:
     """Take a trace apart."""
     on = trace.on_s > 0
     rate = trace.rate_bps
-    known = on & np.isfinite(rate)
+    spoiled = np.zeros(len(trace), dtype=bool) if trace.starved is None else trace.starved
+    told = on & np.isfinite(rate)
+    known = told & ~spoiled
     usual = float(np.quantile(rate[known], 0.9)) if known.any() else 0.0
     if usual <= 0 and known.any():
         usual = float(rate[known].max())
@@ -80,12 +82,12 @@ def observe(trace: Trace) -> Observed:
         trace=trace,
         index=index,
         rate=rate[index],
-        starts=_starts(trace, index, gaps),
+        starts=_starts(trace, index, gaps, spoiled),
         outages=_outages(trace, out),
         # What had been waiting in buffers still goes through while a rest begins.
         sent=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0)),
         squares=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0) ** 2),
-        unknown=_before(np.where(on & ~known, usual * trace.on_s, 0.0) + usual * gaps),
+        unknown=_before(np.where(on & ~told, usual * trace.on_s, 0.0) + usual * gaps),
     )
 
 
@@ -98,11 +100,16 @@ def _gaps(trace: Trace) -> Floats:
     return np.where(late > _LATE * usual, late, 0.0)
 
 
-def _starts(trace: Trace, index: NDArray[np.int64], gaps: Floats) -> NDArray[np.int64]:
+def _starts(
+    trace: Trace, index: NDArray[np.int64], gaps: Floats, spoiled: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     if len(index) == 0:
         return np.empty(0, dtype=np.int64)
     resting = trace.on_s < (1 - 1e-6) * (trace.end_s - trace.start_s)
-    apart = np.diff(index) > 1
+    # Data was sent in starved intervals, too.
+    others = ~spoiled
+    others[index] = False
+    apart = np.diff(np.cumsum(others)[index]) > 0
     apart |= gaps[index[1:]] > 0
     apart |= resting[index[1:]] | resting[index[:-1]]
     return np.flatnonzero(np.append(True, apart))

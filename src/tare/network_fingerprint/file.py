@@ -11,7 +11,7 @@ import msgspec
 from tare import whole_file
 from tare.errors import StoreError
 from tare.identification.document import Estimate, Identification
-from tare.network_fingerprint.document import KIND, VERSION, Figure, NetworkFingerprint
+from tare.network_fingerprint.document import KIND, READ, VERSION, Figure, NetworkFingerprint
 
 #: A file larger than this is no fingerprint.
 _SIZE_LIMIT = 4 << 20
@@ -60,7 +60,7 @@ def decode(data: bytes, name: str) -> NetworkFingerprint:
         about = msgspec.json.decode(data, type=_Versioned)
         if about.kind != KIND:
             raise msgspec.DecodeError("it is not of a network")
-        if about.version != VERSION:
+        if about.version not in READ:
             raise StoreError(
                 f"{name} was written by another tare (version {about.version} of the file, this "
                 f"one reads {VERSION})",
