@@ -25,7 +25,7 @@ from tare.network_fingerprint.document import NetworkFingerprint
 
 TARE = (sys.executable, "-c", "from tare.cli import main; main()")
 #: Of the namespaces, and of the interfaces in them.
-NAME = "tcp-dry"
+NAME = "tare-dry"
 HERE, THERE = "10.96.0.1", "10.96.0.2"
 WORKERS = 8
 #: Fingerprints without load.
