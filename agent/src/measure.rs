@@ -17,6 +17,7 @@ pub mod pings;
 pub mod sampler;
 pub mod tcp;
 mod telling;
+pub mod waits;
 
 use std::collections::VecDeque;
 use std::os::fd::AsRawFd;

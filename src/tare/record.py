@@ -747,10 +747,12 @@ class Interval(
     received_bytes: int | None = None
     receiver_cpu_ns: int | None = None
     receiver_limited_ns: int | None = None
+    receiver_waited_ns: int | None = None
     retransmits: int
     #: Round trips of the 64 bytes beside the data, as an application sees them; of the first
     #: direction alone.
     round_trips: Histogram
+    round_trips_waited_ns: int | None = None
     #: Mean over the samples of tcpi_rttvar, and of the congestion window in segments.
     rtt_variation_ns: int | None = None
     #: Payload of a full segment.
@@ -759,6 +761,9 @@ class Interval(
     segments: int | None = None
     #: CPU time of the processes that send and receive, all their threads.
     sender_cpu_ns: int | None = None
+    #: Time in which the threads that send, that receive, and at both ends those of the small round
+    #: trips were ready to run and had no CPU, summed over threads; of waits that ended in it.
+    sender_waited_ns: int | None = None
     #: Smoothed round trip times (tcpi_rtt), one of each stream every `sample_ns` while sending.
     smoothed_rtt: Histogram
     start_ns: int

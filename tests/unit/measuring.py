@@ -40,6 +40,9 @@ class ScriptedEnds:
     #: Held back by its own buffer, as a share; CPU of the sender, as a share of the time.
     buffer: float = 0.0
     cpu: float = 0.4
+    #: Shares of the time for which the sender, the receiver, and round trips waited for a CPU, and
+    #: for which the sender had nothing under way, at a second.
+    waits: Callable[[float], tuple[float, float, float, float]] | None = None
     realtime_ns: int = 1_760_000_000_000_000_000
     now_ns: int = 0
     asked: record.Connect | None = None
@@ -120,15 +123,24 @@ class ScriptedEnds:
         acked = int(self.rate(self.now_ns / 1e9) * on / 8e9)
         loaded = [2_000_000 + 1000 * i for i in range(20)] if on else []
         pings = loaded or [100_000 + 500 * i for i in range(20)]
+        sender, receiver, trips, dry = (
+            (None,) * 4 if self.waits is None else self.waits(self.now_ns / 1e9)
+        )
         return record.Interval(
             id=order.id, direction=direction, start_ns=self.now_ns, end_ns=stop, on_ns=on,
             acked_bytes=acked, received_bytes=acked, segments=acked // 1448 + 5,
             retransmits=5 if on else 0, segment_bytes=1448, min_rtt_ns=90_000,
             smoothed_rtt=of_times(loaded), rtt_variation_ns=1000, window_segments=40.0,
-            busy_ns=on, receiver_limited_ns=0, buffer_limited_ns=int(self.buffer * on),
+            busy_ns=int((1 - (dry or 0)) * on), receiver_limited_ns=0,
+            buffer_limited_ns=int(self.buffer * on),
             round_trips=of_times(pings), sender_cpu_ns=int(self.cpu * on),
-            receiver_cpu_ns=int(0.3 * on),
+            receiver_cpu_ns=int(0.3 * on), sender_waited_ns=_of(sender, on),
+            receiver_waited_ns=_of(receiver, on), round_trips_waited_ns=_of(trips, sum(pings)),
         )  # fmt: skip
+
+
+def _of(share: float | None, all_ns: int) -> int | None:
+    return None if share is None else int(share * all_ns)
 
 
 KEY = "00" * 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import msgspec
 
@@ -56,6 +57,8 @@ class Network:
         self.clock = Clock()
         self.random = random.Random(seed)
         self.spent = 0.0
+        #: By number of the phase: shares for which the sender and round trips waited for a CPU.
+        self.waits: Callable[[int], tuple[float, float]] = lambda phase: (0.0, 0.0)
         self.facts = {"kernel": "6.1", "mtu": "1500", "congestion": "cubic", "qdisc": "htb"}
 
     def pass_time(self, seconds: float, send: bool) -> float:
@@ -141,6 +144,8 @@ class Channel:
         sent = network.pass_time(length / 1e9, send)
         dry = network.capacity is not None and network.tokens < 1e6
         segments = round(sent / WIRE / 8 / SEGMENT)
+        waits, late = network.waits(order.id)
+        trips = network.round_trips(send, dry)
         self._tell(
             Interval(
                 id=order.id, direction="out", start_ns=start, end_ns=start + length,
@@ -148,10 +153,12 @@ class Channel:
                 received_bytes=None, segments=segments if send else None,
                 retransmits=segments // 500, segment_bytes=SEGMENT, min_rtt_ns=50_000,
                 smoothed_rtt=of_times(network.round_trips(send, dry) if send else []),
-                rtt_variation_ns=None, window_segments=None, busy_ns=None,
+                rtt_variation_ns=None, window_segments=None,
+                busy_ns=round((1 - waits) * length) if send else 0,
                 receiver_limited_ns=None, buffer_limited_ns=None,
-                round_trips=of_times(network.round_trips(send, dry)),
-                sender_cpu_ns=None, receiver_cpu_ns=None,
+                round_trips=of_times(trips), sender_cpu_ns=None, receiver_cpu_ns=None,
+                sender_waited_ns=round(waits * length) if send else 0, receiver_waited_ns=0,
+                round_trips_waited_ns=round(late * sum(trips)),
             )
         )  # fmt: skip
 

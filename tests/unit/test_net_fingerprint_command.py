@@ -129,6 +129,18 @@ def test_page_has_pictures_of_all_that_was_measured(bucket: NetworkFingerprint) 
     assert all(figure.alternative for figure in page.figures)
 
 
+EXPERIMENT = """
+[experiment]
+name = "x"
+question = "Does it?"
+trials = 50
+budget = "1 h"
+[[workload]]
+name = "send"
+command = ["true"]
+"""
+
+
 def _plan(kept: Path, tmp_path: Path, spend: list[str] | None, json: str | None = None) -> None:
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(EXPERIMENT)

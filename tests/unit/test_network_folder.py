@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 from measuring import ScriptedEnds, connect, measure, sending
 
 from tare.errors import AgentError, StoreError
+from tare.identification import identify
 from tare.network import folder, histogram, lines, writing
 from tare.network.ended import EndedError, advise, describe
 from tare.network.ends import Ends
@@ -53,6 +55,41 @@ def test_rests_are_intervals_and_gaps_are_holes(tmp_path: Path) -> None:
     read = folder.read(tmp_path / "m")
     assert read.gaps == ((40.0, 75.0, "connection reset"),)
     assert read.facts["here"]["congestion"] == "cubic"
+
+
+def test_a_moment_of_sending_in_a_rest_is_a_rest_and_no_outage(tmp_path: Path) -> None:
+    # Each burst is 0.1 ms longer than the intervals of its time: nothing comes through in that.
+    script = ScriptedEnds(rate=lambda s: 0.0 if s % 10 == 5 else 1e9)
+    measure(tmp_path / "m", script, sending(0, 60, 5.0001, 5), interval_ns=1_000_000_000)
+    read = folder.read(tmp_path / "m")
+    course, trace = read.courses["out"], folder.trace(read)
+    moments = (course.on_s > 0) & (course.on_s < 0.01)
+    assert moments.sum() == 6
+    assert not course.sends[moments].any()
+    assert (trace.on_s[moments] == 0).all()
+    found = identify(trace, {})
+    assert found.outages == 0
+    assert found.kind == "constant"
+
+
+def test_bursts_shorter_than_a_tenth_of_an_interval_are_no_rests(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 600, 0.5, 9.5))
+    assert folder.read(tmp_path / "m").courses["out"].sends.all()
+
+
+def test_a_trace_that_does_not_say_who_waited_is_read(tmp_path: Path) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 60))
+    for name in (writing.ASKED, writing.TRACE):
+        path = tmp_path / "m" / name
+        text = re.sub(r'"(\w+_waited_ns)":\s*(null|\d+),?', "", path.read_text())
+        text = re.sub(r",}", "}", text)
+        path.write_text(re.sub(rf'"version":(\s*){lines.VERSION}', r'"version":\g<1>1', text))
+    read = folder.read(tmp_path / "m")
+    assert not read.notes
+    trace = folder.trace(read)
+    assert trace.starved is not None
+    assert not trace.starved.any()
+    assert folder.lacks(read) == ()
 
 
 def test_directions_are_kept_apart(tmp_path: Path) -> None:
@@ -132,7 +169,9 @@ def test_what_is_no_measurement(tmp_path: Path, what: str) -> None:
         case "garbage":
             asked.write_text("{]")
         case "version":
-            asked.write_text(asked.read_text().replace('"version": 1', '"version": 9'))
+            asked.write_text(
+                asked.read_text().replace(f'"version": {lines.VERSION}', '"version": 9')
+            )
         case "trace":
             trace.write_text('{"some": "json"}\n')
         case "binary":

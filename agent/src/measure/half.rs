@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::histogram;
+use crate::measure::waits::Waited;
 use crate::record::network::{Direction, Histogram, Interval};
 
 /// As the number of the boundary at which the last interval of a phase ends.
@@ -29,6 +30,7 @@ pub struct Half {
     pub received_bytes: Option<u64>,
     pub round_trips: Option<Histogram>,
     pub cpu_ns: u64,
+    pub waited: Waited,
 }
 
 /// What a sender's kernel told of its streams, summed.
@@ -57,6 +59,7 @@ impl Half {
         self.end_ns = next.end_ns;
         self.on_ns = self.on_ns.saturating_add(next.on_ns);
         self.cpu_ns = self.cpu_ns.saturating_add(next.cpu_ns);
+        self.waited = self.waited.and(next.waited);
         self.received_bytes = sum(self.received_bytes, next.received_bytes);
         if let (Some(sent), Some(next)) = (&mut self.sent, next.sent) {
             sent.absorb(&next);
@@ -98,6 +101,7 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
     };
     let here_times = times(&here);
     let mut round_trips = here.round_trips;
+    let there_waited = there.as_ref().map(|there| there.waited).unwrap_or_default();
     let (there_sent, there_received, there_cpu, there_times) = match there {
         Some(there) => {
             let there_times = times(&there);
@@ -110,15 +114,17 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
         }
         None => (None, None, None, here_times),
     };
+    let mut pings_waited_ns = sum(here.waited.pinging_ns, there_waited.pinging_ns);
     let here_cpu = Some(here.cpu_ns);
     let mut all = Vec::new();
     // What a sender has counted belongs to the time between its own looks.
-    for (direction, sent, received, cpu, [start_ns, end_ns, on_ns]) in [
+    for (direction, sent, received, cpu, waited, [start_ns, end_ns, on_ns]) in [
         (
             Direction::Out,
             here.sent,
             there_received,
             [here_cpu, there_cpu],
+            [here.waited.sending_ns, there_waited.receiving_ns],
             here_times,
         ),
         (
@@ -126,6 +132,7 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
             there_sent,
             here.received_bytes,
             [there_cpu, here_cpu],
+            [there_waited.sending_ns, here.waited.receiving_ns],
             there_times,
         ),
     ] {
@@ -152,6 +159,9 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
             round_trips: round_trips.take().unwrap_or_default(),
             sender_cpu_ns: cpu[0],
             receiver_cpu_ns: cpu[1],
+            sender_waited_ns: waited[0],
+            receiver_waited_ns: waited[1],
+            round_trips_waited_ns: pings_waited_ns.take(),
         });
     }
     all

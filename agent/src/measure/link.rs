@@ -13,6 +13,7 @@ use crate::measure::half::Half;
 use crate::measure::histogram::Counter;
 use crate::measure::phase::Phase;
 use crate::measure::sampler::Sampler;
+use crate::measure::waits::Roles;
 use crate::measure::{facts, flow, pings, tcp};
 use crate::peer::frames::{Asked, Begin, Frames, Told};
 use crate::peer::measuring;
@@ -121,6 +122,7 @@ impl Link {
         joined: Vec<TcpStream>,
     ) -> io::Result<Self> {
         let (gate, pings) = (Arc::<Gate>::default(), Arc::<Gate>::default());
+        let roles = Arc::<Roles>::default();
         let streams = joined
             .iter()
             .map(TcpStream::try_clone)
@@ -133,7 +135,9 @@ impl Link {
             times = Some(Arc::clone(&counter));
             let (stream, gate, rate) = (joined.next(), Arc::clone(&pings), asked.pings);
             let stream = stream.ok_or(io::ErrorKind::NotConnected)?;
+            let roles = Arc::clone(&roles);
             threads.push(std::thread::spawn(move || {
+                roles.pinging.join();
                 pings::ping(&stream, &gate, rate, &counter)
             }));
         }
@@ -141,21 +145,25 @@ impl Link {
         let mut outgoing = Vec::new();
         for stream in joined.by_ref().take(out as usize) {
             outgoing.push(stream.try_clone()?);
-            let gate = Arc::clone(&gate);
-            threads.push(std::thread::spawn(move || flow::send(&stream, &gate)));
+            let (gate, roles) = (Arc::clone(&gate), Arc::clone(&roles));
+            threads.push(std::thread::spawn(move || {
+                roles.sending.join();
+                flow::send(&stream, &gate)
+            }));
         }
         let mut incoming = Vec::new();
         for stream in joined {
             let received = Arc::<AtomicU64>::default();
             incoming.push(Arc::clone(&received));
-            let gate = Arc::clone(&gate);
+            let (gate, roles) = (Arc::clone(&gate), Arc::clone(&roles));
             threads.push(std::thread::spawn(move || {
+                roles.receiving.join();
                 flow::receive(&stream, &gate, &received)
             }));
         }
         Ok(Self {
             frames,
-            sampler: Sampler::new(gate, outgoing, incoming, times),
+            sampler: Sampler::new(gate, outgoing, incoming, times, roles),
             here,
             there,
             streams,

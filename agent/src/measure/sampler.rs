@@ -10,6 +10,7 @@ use crate::measure::half::{Half, Sent, LAST};
 use crate::measure::histogram::Counter;
 use crate::measure::phase::Phase;
 use crate::measure::tcp::{self, Info};
+use crate::measure::waits::{Roles, Waited};
 
 /// How long a phase waits at its end until what it has sent is acknowledged.
 const DRAIN_NS: i64 = 1_000_000_000;
@@ -28,6 +29,8 @@ pub struct Sampler {
     sent: Sent,
     received: u64,
     cpu_ns: i64,
+    roles: Arc<Roles>,
+    waited: Waited,
     phase: Option<Phase>,
     /// Where the interval under way began; without a phase, where the last one ended.
     start_ns: i64,
@@ -57,6 +60,7 @@ impl Sampler {
         outgoing: Vec<TcpStream>,
         incoming: Vec<Arc<AtomicU64>>,
         round_trips: Option<Arc<Mutex<Counter>>>,
+        roles: Arc<Roles>,
     ) -> Self {
         let mut sampler = Self {
             gate,
@@ -67,6 +71,8 @@ impl Sampler {
             sent: Sent::default(),
             received: 0,
             cpu_ns: clock::process_cpu(),
+            waited: roles.waited(),
+            roles,
             phase: None,
             start_ns: clock::monotonic(),
             boundary: 0,
@@ -89,6 +95,7 @@ impl Sampler {
             self.rtts.take();
             self.received = self.received();
             self.cpu_ns = clock::process_cpu();
+            self.waited = self.roles.waited();
             self.start_ns = now_ns.max(phase.began_ns);
             if let Some(round_trips) = &self.round_trips {
                 lock(round_trips).take();
@@ -235,6 +242,9 @@ impl Sampler {
         let cpu_ns = clock::process_cpu();
         half.cpu_ns = (cpu_ns - self.cpu_ns) as u64;
         self.cpu_ns = cpu_ns;
+        let waited = self.roles.waited();
+        half.waited = waited.since(self.waited);
+        self.waited = waited;
         (self.start_ns, self.boundary) = (now_ns, boundary);
         half
     }

@@ -13,6 +13,7 @@ use crate::measure::facts;
 use crate::measure::gate::Gate;
 use crate::measure::phase::Phase;
 use crate::measure::sampler::Sampler;
+use crate::measure::waits::Roles;
 use crate::measure::{flow, pings, tcp};
 use crate::peer::frames::{Asked, Begin, Frames, Told};
 use crate::peer::wire;
@@ -233,6 +234,7 @@ fn prepare(begin: &Begin, stream: &TcpStream) -> Result<Vec<EndFact>, Ended> {
 pub struct Measurement {
     begin: Begin,
     gate: Arc<Gate>,
+    roles: Arc<Roles>,
     joined: Mutex<Joined>,
 }
 
@@ -257,6 +259,7 @@ impl Measurement {
         Self {
             begin,
             gate: Arc::default(),
+            roles: Arc::default(),
             joined: Mutex::default(),
         }
     }
@@ -292,6 +295,11 @@ impl Measurement {
     /// Does a part until the measurement is over.
     pub fn play(&self, part: &Part, stream: &TcpStream) -> io::Result<()> {
         match part {
+            Part::Echo => self.roles.pinging.join(),
+            Part::Send => self.roles.sending.join(),
+            Part::Receive(_) => self.roles.receiving.join(),
+        }
+        match part {
             Part::Echo => pings::echo(stream),
             Part::Send => flow::send(stream, &self.gate),
             Part::Receive(received) => flow::receive(stream, &self.gate, received),
@@ -303,7 +311,8 @@ impl Measurement {
         let outgoing: io::Result<Vec<TcpStream>> =
             joined.outgoing.iter().map(TcpStream::try_clone).collect();
         let gate = Arc::clone(&self.gate);
-        Ok(Sampler::new(gate, outgoing?, joined.incoming.clone(), None))
+        let (incoming, roles) = (joined.incoming.clone(), Arc::clone(&self.roles));
+        Ok(Sampler::new(gate, outgoing?, incoming, None, roles))
     }
 
     fn attend(

@@ -299,6 +299,11 @@ pub struct Interval {
     /// CPU time of the processes that send and receive, all their threads.
     pub sender_cpu_ns: Option<u64>,
     pub receiver_cpu_ns: Option<u64>,
+    /// Time in which the threads that send, that receive, and at both ends those of the small round
+    /// trips were ready to run and had no CPU, summed over threads; of waits that ended in it.
+    pub sender_waited_ns: Option<u64>,
+    pub receiver_waited_ns: Option<u64>,
+    pub round_trips_waited_ns: Option<u64>,
 }
 
 /// How often times were seen, in bins that are at most 1/64 wide of their value: bin `64 e + m`

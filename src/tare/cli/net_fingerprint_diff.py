@@ -11,7 +11,9 @@ from tare.cli import output
 from tare.cli.columns import fitted
 
 if TYPE_CHECKING:
-    from tare.network_fingerprint.difference import Change, Difference
+    from collections.abc import Sequence
+
+    from tare.network_fingerprint.difference import Change, Difference, Lacking
 
 #: Exit codes: of what is known, and of what is not.
 SAME, DIFFERS, UNDECIDED = 0, 1, 2
@@ -83,6 +85,12 @@ def headline(found: Difference) -> str:
                      "another")  # fmt: skip
     if found.verdict == "differs":
         return f"Another network, or one that has changed: {'; '.join(parts)}."
+    without_cpu = sum(bool(one.starved) for one in found.undecided)
+    if found.verdict == "undecided" and without_cpu:
+        return (
+            f"Not decided: {without_cpu} of {of} figures differ by more than matters, but an end "
+            "had no CPU when they were measured."
+        )
     if found.verdict == "undecided":
         return (
             f"Not decided: no figure of {of} surely differs by more than matters, but "
@@ -109,8 +117,13 @@ def _row(one: Change) -> tuple[str, ...]:
         value_told(one.after, one.unit),
         told,
         percent(one.margin),
-        one.verdict,
+        f"{one.verdict} ({_without_cpu(one.starved)})" if one.starved else one.verdict,
     )
+
+
+def _without_cpu(ends: Sequence[Lacking]) -> str:
+    named = [end for end in ends if end != "either"]
+    return f"the {' and the '.join(named)} had no CPU" if named else "round trips waited for a CPU"
 
 
 def _fact(value: str | None) -> str:

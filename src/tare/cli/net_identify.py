@@ -78,7 +78,12 @@ def identify(
             key = {"file": source.name, **one.key} if len(sources) > 1 else one.key
             found.append((one, find(one.trace, key, rate or one.interface_bps)))
     if json is not None:
-        output.write_json(Document(series=tuple(one for _, one in found)), json)
+        output.write_json(
+            Document(
+                series=tuple(one for _, one in found), lacks=tuple(one.lacks for one, _ in found)
+            ),
+            json,
+        )
     if json != "-":
         show(found, sources, as_is=not (time or value or series or unit))
 

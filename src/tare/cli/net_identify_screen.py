@@ -14,6 +14,7 @@ from tare.cli.calibrate_screen import aligned
 from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
 from tare.identification.telling import WORDS, span
+from tare.network.starved import no_cpu
 from tare.shaping.rates import format_rate
 from tare.shaping.trace import Floats, Trace
 from tare.statistics.telling import significant
@@ -48,6 +49,8 @@ def show(
 def _show_one(reading: Reading, one: Identification) -> None:
     out = output.out
     name = f"{_named(one)}: " if one.key else ""
+    for lack in reading.lacks:
+        out.print(f"Note    {name}{no_cpu(lack)}.", style="bold yellow", soft_wrap=True)
     words = WORDS[one.kind] if one.is_known else "not known: too little was measured"
     out.print(f"{name}{words}.", style="bold", soft_wrap=True)
     for text in one.reasons:

@@ -73,7 +73,13 @@ def identify(options: Options) -> None:
             writer.stretch()
             writer.write(ends.connected)
         found = search(
-            ends, bounds, bar, key={"end": host}, direction=asked.direction, keeper=writer
+            ends,
+            bounds,
+            bar,
+            key={"end": host},
+            direction=asked.direction,
+            streams=asked.streams,
+            keeper=writer,
         )
     if options.json is not None:
         output.write_json(_document(found), options.json)
@@ -166,6 +172,7 @@ def _document(found: Found) -> dict[str, Any]:
     return {
         "version": 1,
         "series": [] if found.shaping is None else [found.shaping],
+        "lacks": found.lacks,
         "ended": found.ended,
         "spent_bits": found.spent_bits,
         "seconds": found.seconds,
@@ -173,6 +180,7 @@ def _document(found: Found) -> dict[str, Any]:
 
 
 def _show(found: Found, out: Path | None) -> None:
+    from tare.network.starved import no_cpu
     from tare.network_fingerprint.telling import account, bucket_told, estimates
     from tare.shaping.rates import format_amount
 
@@ -181,6 +189,8 @@ def _show(found: Found, out: Path | None) -> None:
     if shaping is None:
         say.print("Nothing was sent, so nothing is known.", style="bold")
         return
+    for lack in found.lacks:
+        say.print(f"Note    {no_cpu(lack)}.", style="bold yellow", soft_wrap=True)
     told = bucket_told(shaping) if shaping.kind in ("bucket", "drop") else shaping.kind
     say.print(f"{told[:1].upper()}{told[1:]}.", style="bold", soft_wrap=True)
     for name, value in estimates(shaping):

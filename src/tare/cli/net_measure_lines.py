@@ -20,7 +20,8 @@ from tare.record import Connected, Gap, Histogram, Interval, Sending
 _SAME = (
     "acked_bytes", "received_bytes", "segments", "retransmits", "segment_bytes", "min_rtt_ns",
     "rtt_variation_ns", "window_segments", "busy_ns", "receiver_limited_ns", "buffer_limited_ns",
-    "sender_cpu_ns", "receiver_cpu_ns",
+    "sender_cpu_ns", "receiver_cpu_ns", "sender_waited_ns", "receiver_waited_ns",
+    "round_trips_waited_ns",
 )  # fmt: skip
 _QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 

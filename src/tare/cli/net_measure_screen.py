@@ -9,6 +9,7 @@ from rich.table import Table
 from tare import units
 from tare.cli import output
 from tare.findings.phrasing import percent, quantity, significant
+from tare.network.caveats import blamed
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES, Latency, Summary
 from tare.report.tables import ABSENT
@@ -28,6 +29,11 @@ _UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) -> None:
     """Print a measurement for a person."""
     out = output.out
+    first = blamed(some)
+    for line in first:
+        out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
+    if first:
+        out.print()
     out.print(_headline(measured, some), style="bold", soft_wrap=True)
     if some:
         for table in (_bandwidth(some), _latency(some)):
@@ -39,9 +45,9 @@ def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) ->
         out.print()
     for line in facts:
         out.print(line, soft_wrap=True)
-    if caveats:
+    if caveats[len(first) :]:
         out.print()
-    for line in caveats:
+    for line in caveats[len(first) :]:
         out.print(f"Note    {line}", style="yellow", soft_wrap=True)
     out.print()
 

@@ -6,6 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from tare.network.starved import Lack
+
 #: ``drop``: it fell, as where a bucket is empty, but nothing tells that from contention yet;
 #: ``bucket``: emptied, and rests of unequal length brought back what it would have gathered;
 #: ``boost``: every burst begins at the high rate, however long it rested; ``declining``: it falls
@@ -78,3 +80,5 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = 1
     series: tuple[Identification, ...]
+    #: Of each series, the ends that had no CPU.
+    lacks: tuple[tuple[Lack, ...], ...] = ()

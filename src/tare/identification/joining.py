@@ -12,7 +12,9 @@ _PIECES = 8
 #: More intervals than these say nothing more of a trace.
 _MOST = 20_000
 #: Share of the usual rate, and for how long, that is an outage: that is not joined to what follows.
-NOTHING, _OUTAGE_S = 3e-4, 1.0
+NOTHING, OUTAGE_S = 3e-4, 1.0
+#: Share of its time in which an end had no CPU from which on an interval says nothing.
+_SPOILED = 0.25
 
 
 def joined(trace: Trace) -> Trace:
@@ -30,12 +32,17 @@ def joined(trace: Trace) -> Trace:
         return trace
     begins = _begins(trace, on & ~_outages(trace, on), least_s)
     last = np.append(begins[1:], len(trace)) - 1
+    starved = None
+    if trace.starved is not None:
+        spoiled = np.add.reduceat(np.where(trace.starved, trace.on_s, 0.0), begins)
+        starved = spoiled > _SPOILED * np.add.reduceat(trace.on_s, begins)
     return Trace(
         trace.start_s[begins],
         trace.end_s[last],
         np.add.reduceat(trace.bits, begins),
         np.add.reduceat(trace.on_s, begins),
         trace.wire,
+        starved,
     )
 
 
@@ -46,7 +53,7 @@ def _outages(trace: Trace, on: np.ndarray) -> np.ndarray:
     edges = np.flatnonzero(np.diff(nothing.astype(int), prepend=0, append=0))
     outages = np.zeros(len(trace), dtype=bool)
     for first, after in zip(edges[::2], edges[1::2], strict=True):
-        if trace.end_s[after - 1] - trace.start_s[first] >= _OUTAGE_S:
+        if trace.end_s[after - 1] - trace.start_s[first] >= OUTAGE_S:
             outages[first:after] = True
     return outages
 

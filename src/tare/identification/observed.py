@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.identification.joining import NOTHING, joined
+from tare.identification.joining import NOTHING, OUTAGE_S, joined
 from tare.shaping.trace import Floats, Trace
 
 #: Share of its length, and of the usual length, in which an interval must have been sending: less
@@ -101,7 +101,9 @@ def observe(trace: Trace) -> Observed:
     trace = joined(trace)
     on = trace.on_s > 0
     rate = trace.rate_bps
-    known = on & np.isfinite(rate)
+    spoiled = np.zeros(len(trace), dtype=bool) if trace.starved is None else trace.starved
+    told = on & np.isfinite(rate)
+    known = told & ~spoiled
     usual = float(np.quantile(rate[known], 0.9)) if known.any() else 0.0
     if usual <= 0 and known.any():
         usual = float(rate[known].max())
@@ -113,12 +115,12 @@ def observe(trace: Trace) -> Observed:
         trace=trace,
         index=index,
         rate=rate[index],
-        starts=_starts(trace, index, gaps),
+        starts=_starts(trace, index, gaps, spoiled),
         outages=_outages(trace, known & ~through & tells),
         # What had been waiting in buffers still goes through while a rest begins.
         sent=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0)),
         squares=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0) ** 2),
-        unknown=_before(np.where(on & ~known, usual * trace.on_s, 0.0) + usual * gaps),
+        unknown=_before(np.where(on & ~told, usual * trace.on_s, 0.0) + usual * gaps),
     )
 
 
@@ -138,11 +140,16 @@ def _gaps(trace: Trace, usual_s: float) -> Floats:
     return np.where((late > _LATE * usual_s) & ~rested, late, 0.0)
 
 
-def _starts(trace: Trace, index: NDArray[np.int64], gaps: Floats) -> NDArray[np.int64]:
+def _starts(
+    trace: Trace, index: NDArray[np.int64], gaps: Floats, spoiled: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     if len(index) == 0:
         return np.empty(0, dtype=np.int64)
     resting = trace.on_s < (1 - 1e-6) * (trace.end_s - trace.start_s)
-    apart = np.diff(index) > 1
+    # Data was sent in starved intervals, too.
+    others = ~spoiled
+    others[index] = False
+    apart = np.diff(np.cumsum(others)[index]) > 0
     apart |= gaps[index[1:]] > 0
     apart |= resting[index[1:]] | resting[index[:-1]]
     return np.flatnonzero(np.append(True, apart))
@@ -153,7 +160,8 @@ def _outages(trace: Trace, out: NDArray[np.bool_]) -> tuple[tuple[float, float],
     if len(at) == 0:
         return ()
     parts = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
-    return tuple((float(trace.start_s[p[0]]), float(trace.end_s[p[-1]])) for p in parts)
+    lost = ((float(trace.start_s[p[0]]), float(trace.end_s[p[-1]])) for p in parts)
+    return tuple(one for one in lost if one[1] - one[0] >= 0.99 * OUTAGE_S)
 
 
 def _before(values: Floats) -> Floats:

@@ -18,6 +18,7 @@ from tare.interop.packed import take, unpacked
 from tare.interop.units import Unit
 from tare.network import folder
 from tare.network.folder import Measured
+from tare.network.starved import Lack
 from tare.shaping.trace import Trace
 from tare.statistics.telling import percent
 
@@ -59,12 +60,15 @@ class Reading:
         What was odd, each a sentence.
     interface_bps : float or None
         What the interface can do, where the file tells.
+    lacks : tuple of Lack
+        Ends that had no CPU, where the measurement tells.
     """
 
     key: Mapping[str, str]
     trace: Trace
     notes: tuple[str, ...] = ()
     interface_bps: float | None = None
+    lacks: tuple[Lack, ...] = ()
 
 
 def read(source: Path, asked: Asked) -> list[Reading]:
@@ -113,7 +117,8 @@ def of_measured(measured: Measured) -> list[Reading]:
                 f"Rates and amounts count headers, {percent(trace.wire - 1)} of the payload."
             )
         named = {**key, **({"direction": str(direction)} if several else {})}
-        readings.append(Reading(named, trace, tuple(notes), interface))
+        lacking = folder.lacks(measured, direction)
+        readings.append(Reading(named, trace, tuple(notes), interface, lacking))
     return readings
 
 

@@ -20,20 +20,41 @@ _NEEDED = ("congestion", "mtu", "qdisc")
 
 def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[str, ...]:
     """Return what weakens a measurement, a sentence each: most serious first."""
-    told = [*_ended(measured), *_gaps(measured), *measured.notes]
-    limits = [one for one in some if one.limit is not None]
-    told += [
+    told = [*_ended(measured), *blamed(some), *_gaps(measured), *measured.notes]
+    limits = [one for one in some if one.limit is not None and not one.lacks]
+    told += _limited(limits)
+    told += _short(some)
+    changed = _changed(measured)
+    if changed:
+        told.append(f"While it was measured, {changed} changed.")
+    return tuple(told)
+
+
+def blamed(some: Sequence[Summary]) -> tuple[str, ...]:
+    """Return what is to blame before the network: ends that had no CPU."""
+    told = _limited([one for one in some if one.lacks])
+    for shares, name in (
+        ([one.loaded_late for one in some], "under load"),
+        ([one.idle_late for one in some], "idle"),
+    ):
+        share = max((share for share in shares if share is not None), default=None)
+        if share is not None:
+            told.append(
+                f"Round trips {name} waited for a CPU for {100 * share:.0f} % of their time: the "
+                "network's own are shorter."
+            )
+    return tuple(told)
+
+
+def _limited(limits: Sequence[Summary]) -> list[str]:
+    told = [
         f"{one.pattern}, writes of {one.write_bytes:,} bytes, {one.direction}: {one.limit}; the "
         "network may carry more."
         for one in limits[:_LIMITS]
     ]
     if len(limits) > _LIMITS:
         told.append(f"So it was for {len(limits) - _LIMITS} more.")
-    told += _short(some)
-    changed = _changed(measured)
-    if changed:
-        told.append(f"While it was measured, {changed} changed.")
-    return tuple(told)
+    return told
 
 
 def _gaps(measured: Measured) -> list[str]:

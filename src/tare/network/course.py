@@ -13,6 +13,10 @@ from tare.network.histogram import Floats, Times
 from tare.network.rows import Rows
 from tare.record import Direction, Interval
 
+#: Share of the longest time of sending, and round trips, below which an interval is a rest.
+_LEAST_ON, _ROUND_TRIPS = 0.1, 3
+#: Share from which on an interval is none, however late the network is.
+_PARTLY = 0.5
 #: Quantiles that are kept of each interval's round trips.
 QUANTILES = (0.5, 0.9, 0.99)
 
@@ -31,6 +35,8 @@ class Course:
     min_rtt_ns, window_segments : ndarray
     busy_ns, receiver_limited_ns, buffer_limited_ns : ndarray
     sender_cpu_ns, receiver_cpu_ns : ndarray
+    sender_waited_ns, receiver_waited_ns, round_trips_waited_ns : ndarray
+        How long threads waited for a CPU.
     smoothed_ns, round_trip_ns : ndarray
         Of each interval :data:`QUANTILES` and the maximum; one row an interval.
     smoothed, round_trips, idle : dict of int to Times
@@ -55,6 +61,9 @@ class Course:
     buffer_limited_ns: Floats
     sender_cpu_ns: Floats
     receiver_cpu_ns: Floats
+    sender_waited_ns: Floats
+    receiver_waited_ns: Floats
+    round_trips_waited_ns: Floats
     smoothed_ns: Floats
     round_trip_ns: Floats
     smoothed: dict[int, Times]
@@ -65,17 +74,43 @@ class Course:
         return len(self.start_s)
 
     @property
+    def sends(self) -> NDArray[np.bool_]:
+        """Intervals in which data was to be sent for long enough to say something."""
+        phases, place = np.unique(self.phase, return_inverse=True)
+        most_s = np.zeros(len(phases))
+        np.maximum.at(most_s, place, self.on_s)
+        return sends(self.on_s, most_s[place], self.min_rtt_ns / 1e9)
+
+    @property
     def rate_bps(self) -> Floats:
         """Payload bits a second while data was to be sent; NaN in a rest."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.on_s > 0, 8 * self.acked_bytes / self.on_s, np.nan)
 
 
+def sends(on_s: Floats, most_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
+    """Say which intervals sent for long enough; the others are rests.
+
+    An interval of a rest may begin, or end, with a moment of sending, since both ends turn on their
+    own clocks: nothing can be acknowledged in it.
+
+    Parameters
+    ----------
+    on_s, most_s : ndarray
+        For how long data was to be sent, and the most of that in any interval of its phase.
+    round_trip_s : ndarray
+        The least of the network; NaN: not known.
+    """
+    least_s = np.fmax(_LEAST_ON * most_s, _ROUND_TRIPS * round_trip_s)
+    # Where all are that short, they are all that there is.
+    return np.asarray((on_s > 0) & (on_s >= np.minimum(least_s, _PARTLY * most_s)))
+
+
 #: Numbers of an interval that are columns by themselves; absent is NaN.
 _PLAIN = (
     "acked_bytes", "received_bytes", "segments", "retransmits", "segment_bytes", "min_rtt_ns",
     "window_segments", "busy_ns", "receiver_limited_ns", "buffer_limited_ns", "sender_cpu_ns",
-    "receiver_cpu_ns",
+    "receiver_cpu_ns", "sender_waited_ns", "receiver_waited_ns", "round_trips_waited_ns",
 )  # fmt: skip
 _plain_of = attrgetter(*_PLAIN)
 _NAN = float("nan")

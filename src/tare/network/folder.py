@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from tare.errors import StoreError
-from tare.network import lines, writing
+from tare.network import lines, starved, writing
 from tare.network.course import Columns, Course
 from tare.network.lines import Phase
 from tare.network.placing import Reader
+from tare.network.starved import Lack
 from tare.network.writing import Asked
 from tare.record import Connected, Direction, Ended, Interval
 from tare.shaping.trace import Trace
@@ -142,7 +143,8 @@ def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
     Returns
     -------
     Trace
-        Rests are intervals in which nothing was to be sent; gaps are left out.
+        Rests are intervals in which nothing was to be sent, or only for a moment; gaps are left
+        out.
 
     Raises
     ------
@@ -157,9 +159,16 @@ def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
         start_s=course.start_s,
         end_s=course.end_s,
         bits=8 * course.acked_bytes,
-        on_s=course.on_s,
+        on_s=np.where(course.sends, course.on_s, 0.0),
         wire=wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6),
+        starved=starved.starved(starved.of_course(course, measured.asked.streams)).either,
     )
+
+
+def lacks(measured: Measured, direction: Direction | None = None) -> tuple[Lack, ...]:
+    """Return the ends that had no CPU while a direction was measured, the worst first."""
+    work = starved.of_course(chosen(measured, direction), measured.asked.streams)
+    return starved.lacks(work, starved.starved(work))
 
 
 def wire_bits(segment_bytes: float, *, ip6: bool) -> float:

@@ -7,7 +7,9 @@ import msgspec
 from tare.record import Connected, Gap, Interval, MeasureOver, PhaseOver
 
 #: Of the trace and of what was asked; raised where an older tare could not read it.
-VERSION = 1
+VERSION = 2
+#: Versions that are read; the first lacks how long threads waited for a CPU.
+READ = (1, VERSION)
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="stretch"):

@@ -12,7 +12,7 @@ import msgspec
 import tare
 from tare.errors import StoreError
 from tare.network import lines
-from tare.network.lines import VERSION, Phase, Stretch
+from tare.network.lines import READ, VERSION, Phase, Stretch
 from tare.network.writing import TRACE
 from tare.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
 
@@ -154,7 +154,7 @@ class Reader:
                     self.gaps.append((placed[0] / 1e9, placed[1] / 1e9, line.why))
 
     def _begin(self, stretch: Stretch) -> None:
-        if stretch.version != VERSION:
+        if stretch.version not in READ:
             raise StoreError(
                 f"{self.path} is of version {stretch.version}; this tare ({tare.__version__}) "
                 f"reads {VERSION}",

@@ -12,6 +12,7 @@ from tare.network.course import Course
 from tare.network.folder import Measured
 from tare.network.histogram import Floats, Times
 from tare.network.lines import Phase, pattern
+from tare.network.starved import Lack, lacks, late_share, no_cpu, of_course, starved
 from tare.record import Direction
 
 #: As the boxes of CLOUDNET's figures have them.
@@ -70,6 +71,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: Of that, held back by the sender's buffer, and by the receiver's window.
     buffer_limited: float | None
     receiver_limited: float | None
+    #: Ends that had no CPU, so that some intervals say nothing of the network; the worst first.
+    lacks: tuple[Lack, ...]
+    #: Share of their own time for which small messages waited for a CPU at either end, under load
+    #: and idle, where it is so much that they say little of the network.
+    loaded_late: float | None
+    idle_late: float | None
     #: What was the limit, unless it was the network as far as both ends can tell.
     limit: str | None
 
@@ -128,6 +135,8 @@ def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Sum
         _share(course, mine, course.receiver_limited_ns),
     ]
     busy = _busy(course, mine, measured.asked.streams)
+    work = of_course(course, measured.asked.streams)
+    lacking = lacks(work, starved(work), used)
     cpus = [_cpus(course, mine, some) for some in (course.sender_cpu_ns, course.receiver_cpu_ns)]
     return Summary(
         pattern=pattern(first.on_ns, first.off_ns),
@@ -156,7 +165,11 @@ def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Sum
         busy=busy,
         buffer_limited=held[0],
         receiver_limited=held[1],
-        limit=_limit(held, cpus, busy, measured.asked.streams),
+        lacks=lacking,
+        loaded_late=_late(course, mine & (course.on_s > 0), course.round_trips, ids),
+        idle_late=_late(course, course.on_s == 0, course.idle, list(course.idle)),
+        limit="; ".join(no_cpu(lack) for lack in lacking)
+        or _limit(held, cpus, busy, measured.asked.streams),
     )
 
 
@@ -192,6 +205,15 @@ def _latency(by_phase: dict[int, Times], ids: Sequence[int]) -> Latency | None:
     )
 
 
+def _late(
+    course: Course, mine: NDArray[np.bool_], by_phase: dict[int, Times], ids: Sequence[int]
+) -> float | None:
+    some = [by_phase[one] for one in ids if one in by_phase]
+    together_ns, n = sum(one.sum_ns for one in some), sum(len(one) for one in some)
+    # Not known is none: of the last interval, the other end may not have told.
+    return late_share(float(np.nansum(course.round_trips_waited_ns[mine])), together_ns, n)
+
+
 def _share(course: Course, mine: NDArray[np.bool_], held_ns: Floats) -> float | None:
     known = mine & np.isfinite(held_ns) & np.isfinite(course.busy_ns)
     busy = float(course.busy_ns[known].sum())
@@ -211,7 +233,10 @@ def _busy(course: Course, mine: NDArray[np.bool_], streams: int) -> float | None
 
 
 def _limit(
-    held: Sequence[float | None], cpus: Sequence[float | None], busy: float | None, streams: int
+    held: Sequence[float | None],
+    cpus: Sequence[float | None],
+    busy: float | None,
+    streams: int,
 ) -> str | None:
     buffer, window = (share or 0.0 for share in held)
     sender, receiver = (used or 0.0 for used in cpus)

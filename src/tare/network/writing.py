@@ -19,7 +19,7 @@ import tare
 from tare import whole_file
 from tare.errors import StoreError
 from tare.network import lines
-from tare.network.lines import VERSION, Line, Stretch
+from tare.network.lines import READ, VERSION, Line, Stretch
 from tare.record import Direction, Sending
 
 ASKED = "measurement.json"
@@ -78,7 +78,7 @@ def read_asked(folder: Path) -> Asked:
         if len(data) > _ASKED_LIMIT:
             raise msgspec.DecodeError(f"it is larger than {_ASKED_LIMIT} bytes")
         version = msgspec.json.decode(data, type=_Versioned).version
-        if version != VERSION:
+        if version not in READ:
             raise StoreError(
                 f"{path} is of version {version}; this tare ({tare.__version__}) reads {VERSION}",
                 "read it with the tare that measured it",

@@ -50,6 +50,10 @@ DECIDING = (
 _UNSHAPED = frozenset({"constant", "noisy", "interrupted", "capped"})
 
 
+#: An end that had no CPU; ``either``: round trips waited, at whichever end.
+Lacking = Literal["sender", "receiver", "either"]
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One figure, before and after."""
 
@@ -64,6 +68,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     #: In the measure of the change.
     margin: float
     verdict: Verdict
+    #: Ends that had no CPU when it was measured, so that it is undecided what it differs by.
+    starved: tuple[Lacking, ...] = ()
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +86,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     #: Figures that only one of the two has.
     only_before: tuple[str, ...] = ()
     only_after: tuple[str, ...] = ()
+    #: By figure, or how figures begin: ends that had no CPU in either of the two.
+    starved: dict[str, tuple[Lacking, ...]] = {}
 
     @property
     def differing(self) -> tuple[Change, ...]:
@@ -111,10 +119,33 @@ def compare(before: NetworkFingerprint, after: NetworkFingerprint) -> Difference
     facts = _facts(before, after)
     deciding = decisive(facts)
     shaping, known = _shaping(before, after)
+    starved = starved_of(before, after)
     if shaping is not None:
         facts = {"shaping": shaping, **facts}
+        known = known and "shaping" not in starved
         deciding = ("shaping", *deciding) if known else deciding
-    return between(a, b, facts, deciding, open_end=shaping is not None and not known)
+    open_end = shaping is not None and not known
+    return between(a, b, facts, deciding, open_end=open_end, starved=starved)
+
+
+def starved_of(*some: NetworkFingerprint) -> dict[str, tuple[Lacking, ...]]:
+    """Return by figure, or how figures begin, which ends had no CPU in any of the fingerprints."""
+    found: dict[str, tuple[Lacking, ...]] = {}
+    for one in (starved for fingerprint in some for starved in fingerprint.starved):
+        for name in one.figures:
+            ends = (*found.get(name, ()), one.end or "either")
+            found[name] = tuple(dict.fromkeys(ends))
+    return found
+
+
+def _lacking(name: str, starved: Mapping[str, tuple[Lacking, ...]]) -> tuple[Lacking, ...]:
+    ends = (
+        end
+        for start, some in starved.items()
+        if name == start or name.startswith(f"{start}.")
+        for end in some
+    )
+    return tuple(dict.fromkeys(ends))
 
 
 def decisive(facts: Mapping[str, tuple[str | None, str | None]]) -> tuple[str, ...]:
@@ -133,14 +164,22 @@ def between(
     deciding: Iterable[str] = (),
     *,
     open_end: bool = False,
+    starved: Mapping[str, tuple[Lacking, ...]] | None = None,
 ) -> Difference:
-    """Compare figures by name; ``open_end``: something else is undecided beside them."""
+    """Compare figures by name; ``open_end``: something else is undecided beside them.
+
+    What was measured while an end had no CPU (``starved``) does not differ, but is undecided.
+    """
     before, after = (
         {name: figure for name, figure in some.items() if not name.endswith(_EXTREME)}
         for some in (before, after)
     )
     common = [name for name in before if name in after and before[name].unit == after[name].unit]
-    changes = sorted((change(name, before[name], after[name]) for name in common), key=_prominence)
+    lacking = starved or {}
+    changes = sorted(
+        (_spared(change(n, before[n], after[n]), _lacking(n, lacking)) for n in common),
+        key=_prominence,
+    )
     decided = tuple(deciding)
     verdicts = {c.verdict for c in changes}
     verdict: Verdict = "same"
@@ -155,7 +194,14 @@ def between(
         deciding=decided,
         only_before=tuple(name for name in before if name not in common),
         only_after=tuple(name for name in after if name not in common),
+        starved=dict(lacking),
     )
+
+
+def _spared(one: Change, ends: tuple[Lacking, ...]) -> Change:
+    if not ends or one.verdict != "differs":
+        return one
+    return msgspec.structs.replace(one, verdict="undecided", starved=ends)
 
 
 def all_figures(found: NetworkFingerprint) -> dict[str, Figure]:

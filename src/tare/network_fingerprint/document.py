@@ -17,6 +17,7 @@ _Name = Annotated[str, msgspec.Meta(pattern=r"\A[a-z0-9_.]{1,60}\Z")]
 _Date = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d[T ][0-9:.+Z-]{4,32}\Z")]
 #: Of any unit, what a network has; more is no measurement.
 _Value = Annotated[float, msgspec.Meta(ge=0, le=1e24)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 _Facts = Annotated[dict[_Text, _Text], msgspec.Meta(max_length=200)]
 
@@ -71,6 +72,22 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     why: _Text
 
 
+class Starved(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A phase in which an end had no CPU, so that some figures may not be the network's."""
+
+    #: Names of the figures, as they are or as they begin; ``shaping``: what shapes the network.
+    figures: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=16)]
+    #: None: round trips waited, at whichever end.
+    end: Literal["sender", "receiver"] | None
+    #: Share of the time for which a thread of that end waited for a CPU; of round trips, share of
+    #: their own time.
+    waited: _Share
+    #: Share of the intervals whose rate says nothing of the network for it; None: of round trips.
+    intervals: _Share | None
+    #: How often it was measured; what was disturbed least is what was kept.
+    tries: Annotated[int, msgspec.Meta(ge=1, le=100)]
+
+
 class NetworkFingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a network did between two ends, one day."""
 
@@ -99,6 +116,7 @@ class NetworkFingerprint(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     #: What both ends say of themselves.
     here: _Facts
     there: _Facts
+    starved: Annotated[tuple[Starved, ...], msgspec.Meta(max_length=200)] = ()
     problems: Annotated[tuple[Problem, ...], msgspec.Meta(max_length=100)] = ()
     #: Bits on the wire, all that it cost.
     spent_bits: _Value = 0.0

@@ -7,7 +7,7 @@ rested so that the sizes of writes are not compared across an empty one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Protocol
@@ -18,12 +18,13 @@ from tare.errors import AgentError
 from tare.identification import identify
 from tare.kernel_files import KernelFiles
 from tare.network.ends import Ends, connection
-from tare.network_fingerprint import figures, stages
+from tare.network_fingerprint import figures, stages, starving
 from tare.network_fingerprint.document import (
     Figure,
     NetworkFingerprint,
     Problem,
     Searched,
+    Starved,
     Write,
 )
 from tare.network_fingerprint.searching import INTERVAL_S, Bounds, Course, Found, Teller, search
@@ -34,7 +35,7 @@ SIZES = tuple(1 << power for power in range(10, 21))
 FEW_SIZES = (1 << 10, 16 << 10, 128 << 10, 1 << 20)
 #: Round trips a second beside the data: they show queues, and are no load themselves.
 _PINGS = 200
-_NO_NETWORK = "nothing could be measured"
+_MOST_PROBLEMS = 100
 
 
 class Progress(Teller, Protocol):
@@ -91,6 +92,7 @@ class _Taken:
 
     figures: dict[str, Figure] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
+    starved: list[Starved] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     found: Found | None = None
     spent_bits: float = 0.0
@@ -146,6 +148,7 @@ def take(
     return _document(wanted, taken, started, clock() - began), interrupted
 
 
+_AGAIN = ", again: an end had no CPU"
 _INTERRUPTED = "it was interrupted"
 
 
@@ -157,13 +160,20 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
         # The other end may refuse all of it before anything is measured.
         lasts_s=wanted.seconds, streams=wanted.streams,
     )  # fmt: skip
-    course = Course(wanted.direction)
     with opening(asked) as ends:
         _note_ends(ends, taken)
-        for happening in ends.phase(wanted.idle_s, 0.0):
-            course.add(happening)
+
+        def measure(number: int) -> list[Interval]:
+            if number > 1:
+                progress.stage(f"unpaced latency{_AGAIN}")
+            return _phase(wanted, ends, wanted.idle_s, 0.0).intervals
+
+        intervals, starved = starving.repeated(
+            measure, lambda some: starving.of_round_trips(some, starving.IDLE)
+        )
+    taken.starved += starved
     found = figures.round_trips(
-        [one.round_trips for one in course.intervals],
+        [one.round_trips for one in intervals],
         (("latency.unpaced.min", 0.0), ("latency.unpaced.p50", 0.5), ("latency.unpaced.p99", 0.99)),
     )
     if not found:
@@ -187,7 +197,9 @@ def _loaded(
         _note_ends(ends, taken)
         taken.found = found = _searched(wanted, ends, progress, clock)
         taken.spent_bits += found.spent_bits
-        taken.figures |= stages.of_search(found, wanted.fresh_s)
+        taken.starved += starving.of_lacks(found.lacks, starving.SEARCH)
+        fresh = _fresh(wanted, taken, found, ends, progress)
+        taken.figures |= stages.of_search(found, fresh)
         _note_ends(ends, taken)
         if found.cut_short:
             if found.ended != _INTERRUPTED:
@@ -196,17 +208,50 @@ def _loaded(
         _writes(wanted, taken, ends, progress, clock)
 
 
+def _fresh(
+    wanted: Wanted, taken: _Taken, found: Found, ends: Ends, progress: Progress
+) -> Sequence[Interval]:
+    """Return intervals at full speed, measured again where an end had no CPU."""
+    # What a bucket has left, or who is gone, is not to be tried again.
+    shaped = found.shaping is not None and found.shaping.kind in ("bucket", "drop")
+    tries = 1 if found.cut_short or shaped else starving.TRIES
+
+    def measure(number: int) -> Sequence[Interval]:
+        if number == 1:
+            return stages.fresh(found, wanted.fresh_s)
+        progress.stage(f"base bandwidth and loaded latency{_AGAIN}")
+        course = _phase(wanted, ends, wanted.fresh_s)
+        taken.spent_bits += course.spent_bits
+        return stages.settled([one for one in course.intervals if one.on_ns > 0])
+
+    def disturbed(some: Sequence[Interval]) -> starving.Disturbances:
+        rates = starving.of_rates(some, wanted.streams, starving.FRESH)
+        return rates or starving.of_times(some, wanted.streams, starving.LOADED)
+
+    some, starved = starving.repeated(measure, disturbed, tries)
+    taken.starved += starved
+    return some
+
+
+def _phase(
+    wanted: Wanted, ends: Ends, seconds: float, on_s: float | None = None, **more: int
+) -> Course:
+    course = Course(wanted.direction, wanted.streams)
+    for happening in ends.phase(seconds, on_s, **more):
+        course.add(happening)
+    return course
+
+
 def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[], float]) -> Found:
     if wanted.bucket is not None:
         progress.stage("base bandwidth, loaded latency, and is there a bucket?")
         return search(
             ends, wanted.bucket, progress, key={"end": wanted.end}, direction=wanted.direction,
-            clock=clock,
+            streams=wanted.streams, clock=clock,
         )  # fmt: skip
     progress.stage("base bandwidth and loaded latency")
-    course, began = Course(wanted.direction), clock()
-    for happening in ends.phase(wanted.fresh_s):
-        course.add(happening)
+    began = clock()
+    course = _phase(wanted, ends, wanted.fresh_s)
     seconds = clock() - began
     sent = any(one.on_ns for one in course.intervals)
     return Found(
@@ -218,6 +263,7 @@ def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[]
         seconds=seconds,
         ended="no more was asked for",
         intervals=tuple(course.intervals),
+        lacks=course.lacks(),
     )
 
 
@@ -231,9 +277,9 @@ def _writes(
     shaping = None if taken.found is None else taken.found.shaping
     bucket = stages.Tokens.of(shaping, clock)
     may_rest_s, throttled = wanted.rest_s, []
-    # No order of sizes: what drifts meanwhile is not to look like one of them.
-    for number, size in enumerate(stages.shuffled(wanted.sizes)):
-        to_come = (len(wanted.sizes) - number) * wanted.write_s
+
+    def measure(size: int, again: str, to_come: float) -> list[Interval]:
+        nonlocal may_rest_s
         seconds = wanted.write_s
         if bucket is not None:
             seconds, rest_s = bucket.before(wanted.write_s)
@@ -243,22 +289,36 @@ def _writes(
                 for _ in ends.phase(rest_s, 0.0):
                     pass
                 may_rest_s -= rest_s
-            elif rest_s > 0:
+            elif rest_s > 0 and size not in throttled:
                 throttled.append(size)
-        progress.stage(f"writes of {size >> 10} KiB")
+        progress.stage(f"writes of {size >> 10} KiB{again}")
         progress.left(to_come)
-        course = Course(wanted.direction)
-        for happening in ends.phase(seconds, write_bytes=size):
-            course.add(happening)
+        course = _phase(wanted, ends, seconds, write_bytes=size)
         if bucket is not None:
             bucket.sent(course.spent_bits)
         taken.spent_bits += course.spent_bits
-        _add_write(size, course.intervals, taken)
+        return course.intervals
+
+    def sized(size: int, to_come: float) -> tuple[Sequence[Interval], starving.Disturbances]:
+        return starving.repeated(
+            lambda number: measure(size, _AGAIN if number > 1 else "", to_come),
+            lambda some: (
+                starving.of_rates(some, wanted.streams, (f"write.{size}",))
+                or starving.of_times(some, wanted.streams, (f"write.{size}.round_trip",))
+            ),
+        )
+
+    # No order of sizes: what drifts meanwhile is not to look like one of them.
+    for number, size in enumerate(stages.shuffled(wanted.sizes)):
+        to_come = (len(wanted.sizes) - number) * wanted.write_s
+        intervals, starved = sized(size, to_come)
+        taken.starved += starved
+        _add_write(size, intervals, taken)
     if throttled:
         taken.problems.append(stages.throttled(throttled, wanted.rest_s))
 
 
-def _add_write(size: int, intervals: list[Interval], taken: _Taken) -> None:
+def _add_write(size: int, intervals: Sequence[Interval], taken: _Taken) -> None:
     one = stages.of_writes(size, intervals)
     if one is None:
         taken.problems.append(Problem(what=f"writes of {size} bytes", why="nothing was sent"))
@@ -296,6 +356,7 @@ def _document(
         course=() if found is None else stages.course(found),
         here=taken.here,
         there=taken.there,
-        problems=tuple(taken.problems),
+        starved=tuple(taken.starved),
+        problems=(*taken.problems, *starving.problems(taken.starved))[:_MOST_PROBLEMS],
         spent_bits=taken.spent_bits,
     )

@@ -17,9 +17,11 @@ import numpy as np
 from tare.errors import AgentError
 from tare.identification import Next, identify, next_phase
 from tare.identification.document import Identification
+from tare.network import starved
 from tare.network.ends import WRITE_BYTES, Ends
 from tare.network.folder import wire_bits
 from tare.network.lines import Happening
+from tare.network.starved import Lack
 from tare.record import Gap, Interval, Sending
 from tare.shaping.rates import format_amount
 from tare.shaping.trace import Trace
@@ -32,6 +34,7 @@ PRECISION = 0.05
 _LOOK_S = 5.0
 #: A phase that would be shorter than this says nothing.
 _LEAST_S = 0.2
+_STARVED = "An end had no CPU meanwhile: only more of it says whether the network changes."
 
 
 class Teller(Protocol):
@@ -83,6 +86,8 @@ class Found:
     intervals: tuple[Interval, ...]
     #: Whether somebody pressed Ctrl-C, or the other end was lost, so that this is not all.
     cut_short: bool = False
+    #: Ends that had no CPU.
+    lacks: tuple[Lack, ...] = ()
 
 
 @dataclass
@@ -90,6 +95,7 @@ class Course:
     """Intervals of one direction, as they come."""
 
     direction: str = "out"
+    streams: int = 1
     intervals: list[Interval] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     _acked_bytes: int = 0
@@ -117,12 +123,22 @@ class Course:
         """All that was sent, on the wire."""
         return 8 * wire_bits(self._segment_bytes, ip6=False) * self._acked_bytes
 
+    def lacks(self) -> tuple[Lack, ...]:
+        """Return the ends that had no CPU so far."""
+        return lacks_of(self.intervals, self.streams)
+
     def trace(self) -> Trace:
         """Return what was carried so far; seconds count from the first interval."""
-        return trace_of(self.intervals, self.wire)
+        return trace_of(self.intervals, self.wire, self.streams)
 
 
-def trace_of(intervals: Sequence[Interval], wire: float) -> Trace:
+def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...]:
+    """Return the ends that had no CPU while data was sent, the worst first."""
+    work = starved.of_intervals(intervals, streams)
+    return starved.lacks(work, starved.starved(work))
+
+
+def trace_of(intervals: Sequence[Interval], wire: float, streams: int = 1) -> Trace:
     """Return intervals as a trace of what was on the wire, as a bucket counts it."""
     origin_ns = intervals[0].start_ns if intervals else 0
     return Trace(
@@ -130,6 +146,7 @@ def trace_of(intervals: Sequence[Interval], wire: float) -> Trace:
         end_s=np.array([(one.end_ns - origin_ns) / 1e9 for one in intervals]),
         bits=np.array([8.0 * wire * one.acked_bytes for one in intervals]),
         on_s=np.array([one.on_ns / 1e9 for one in intervals]),
+        starved=starved.starved(starved.of_intervals(intervals, streams)).either,
     )
 
 
@@ -140,6 +157,7 @@ def search(
     *,
     key: dict[str, str],
     direction: str = "out",
+    streams: int = 1,
     keeper: Keeper | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
@@ -155,6 +173,7 @@ def search(
         What the identification is named by.
     direction : str
         ``out`` or ``in``.
+    streams : int
     keeper : Keeper, optional
         Writes everything down.
     clock : callable
@@ -165,7 +184,7 @@ def search(
     Found
         Also where it was interrupted, or the other end was lost.
     """
-    one = _Search(ends, bounds, teller, Course(direction), keeper, clock)
+    one = _Search(ends, bounds, teller, Course(direction, streams), keeper, clock)
     cut_short = False
     try:
         ended = one.run()
@@ -187,6 +206,7 @@ def search(
         ended=ended,
         intervals=tuple(course.intervals),
         cut_short=cut_short,
+        lacks=course.lacks(),
     )
 
 
@@ -245,7 +265,16 @@ class _Search:
         return self._bounds.bits is not None and self.course.spent_bits >= self._bounds.bits
 
     def _next(self) -> Next:
-        return next_phase(self.course.trace(), self._bounds.seconds, self._bounds.precision)
+        trace, bounds = self.course.trace(), self._bounds
+        what = next_phase(trace, bounds.seconds, bounds.precision)
+        if what.action == "done" and self._is_blurred(trace):
+            # What looks like others on the network may be the load on this machine.
+            return Next(action="send", seconds=_LOOK_S, why=_STARVED)
+        return what
+
+    def _is_blurred(self, trace: Trace) -> bool:
+        """Whether the rate changes, and an end had no CPU."""
+        return bool(self.course.lacks()) and identify(trace, {}).kind == "stepped"
 
     def _send(self, what: Next, most_s: float) -> Next | None:
         """Send until something else is to be done, which is returned, without any pause.

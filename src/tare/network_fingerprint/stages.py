@@ -27,16 +27,15 @@ _MOST_MOMENTS, _MOST_KEPT = 400, 1000
 _DMI = "/sys/class/dmi/id"
 
 
-def of_search(found: Found, fresh_s: float) -> dict[str, Figure]:
+def of_search(found: Found, fresh: Sequence[Interval]) -> dict[str, Figure]:
     """Return base bandwidth, loaded latency, and the parameters of a bucket.
 
     Parameters
     ----------
     found : Found
-    fresh_s : float
-        How much of the beginning is the base, as far as no bucket was empty before.
+    fresh : sequence of Interval
+        Of which base bandwidth and latency are.
     """
-    fresh = _fresh(found, fresh_s)
     named: dict[str, Figure | None] = {
         "bandwidth.fresh": figures.median(figures.rates(fresh), "bits/s"),
         "retransmitted.fresh": figures.retransmitted(fresh),
@@ -53,8 +52,15 @@ def _latency(stem: str, intervals: Sequence[Interval]) -> dict[str, Figure]:
     return figures.round_trips(some, [(f"{stem}.{name}", q) for name, q in _LOADED])
 
 
-def _fresh(found: Found, fresh_s: float) -> list[Interval]:
-    """Return the first intervals at full speed, once it is reached, until anything changes."""
+def fresh(found: Found, fresh_s: float) -> list[Interval]:
+    """Return the first intervals at full speed, once it is reached, until anything changes.
+
+    Parameters
+    ----------
+    found : Found
+    fresh_s : float
+        How much of the beginning is the base, as far as no bucket was empty before.
+    """
     sent = [one for one in found.intervals if one.on_ns > 0]
     if not sent:
         return []
@@ -63,10 +69,15 @@ def _fresh(found: Found, fresh_s: float) -> list[Interval]:
     empty = _time_to_empty(found)
     if empty is not None:
         until_ns = min(until_ns, start_ns + round(1e9 * empty))
-    settled = [
-        one for one in sent if one.start_ns >= start_ns + _SETTLING_NS and one.end_ns <= until_ns
-    ]
-    return settled or [one for one in sent if one.end_ns <= until_ns] or sent[:1]
+    return settled([one for one in sent if one.end_ns <= until_ns]) or sent[:1]
+
+
+def settled(sent: Sequence[Interval]) -> list[Interval]:
+    """Return the intervals after the first moment; all where there are no more."""
+    if not sent:
+        return []
+    after_ns = sent[0].start_ns + _SETTLING_NS
+    return [one for one in sent if one.start_ns >= after_ns] or list(sent)
 
 
 def _time_to_empty(found: Found) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.identification.document import Estimate, Identification
-from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
 from tare.shaping.rates import format_amount, format_rate
 
 _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
@@ -26,6 +26,17 @@ PACING = (
     "Unpaced round trips follow one another at once and keep both CPUs awake; at 100 a second, as "
     "tare net measure takes its idle latency, each first wakes a sleeping CPU and takes longer."
 )
+
+
+def starved_told(one: Starved) -> str:
+    """Say that an end had no CPU."""
+    tries = "" if one.tries == 1 else f", in the best of {one.tries} tries"
+    if one.end is None:
+        return f"round trips waited for a CPU for {100 * one.waited:.0f} % of their time{tries}"
+    share = "" if one.intervals is None else (
+        f", and {100 * one.intervals:.0f} % of the intervals say nothing of the network"
+    )  # fmt: skip
+    return f"the {one.end} had no CPU for {100 * one.waited:.0f} % of the time{share}{tries}"
 
 
 def name_told(name: str) -> str:

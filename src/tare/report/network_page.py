@@ -10,7 +10,7 @@ from typing import Any
 import tare
 from tare.errors import StoreError
 from tare.findings.finding import Finding
-from tare.network.caveats import caveats
+from tare.network.caveats import blamed, caveats
 from tare.network.folder import Measured, read
 from tare.report import network_shape
 from tare.report import network_tables as tables
@@ -90,7 +90,10 @@ def of(some: Sequence[Measured], command: str) -> Page:
         name=", ".join(one.name for one in some),
         question=kept[0].finding.question,
         lead=None,
-        headline=tuple(s.finding.answer for s in kept[: 2 if groups else 1]),
+        headline=(
+            *blamed([one.summary for one in groups]),
+            *(s.finding.answer for s in kept[: 2 if groups else 1]),
+        ),
         strip=tables.strip(some),
         sections=kept,
         overview=(),

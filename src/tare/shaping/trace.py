@@ -27,6 +27,9 @@ class Trace:
         How long in it data was to be sent, 0 to its length.
     wire : float
         Bits on the wire for each bit of ``bits``: headers. 1: not known, or counted already.
+    starved : ndarray of bool, optional
+        Intervals in which an end had no CPU, so that the rate is not the network's; their bits were
+        carried all the same. None: not known.
     """
 
     start_s: Floats
@@ -34,6 +37,7 @@ class Trace:
     bits: Floats
     on_s: Floats
     wire: float = 1.0
+    starved: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.start_s)

@@ -31,7 +31,7 @@ def tell(some: Sequence[Series]) -> str:
 
 
 def _loaded(one: Series, column: int) -> Any:
-    return np.where(one.course.on_s > 0, one.course.round_trip_ns[:, column] / 1e6, np.nan)
+    return np.where(one.course.sends, one.course.round_trip_ns[:, column] / 1e6, np.nan)
 
 
 def _panels(some: Sequence[Series]) -> list[Panel]:
