@@ -89,7 +89,7 @@ def searched(link: Link, most_s: float = 120.0, calls: int = 60) -> Trace:
     for _ in range(calls):
         trace = link.trace()
         what = next_phase(trace, most_s, 0.05)
-        if what.action == "done" or link.now > 5 * most_s:
+        if what.action == "done" or link.now > 10 * most_s:
             break
         if what.action == "send":
             link.send(min(what.seconds, 5.0))

@@ -122,9 +122,9 @@ def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
     """Return at which of the rates plateaus lose height; None: they do not."""
     depth = spent.high_bps - spent.low_bps
     low_from = np.minimum(levels.fall + 1, seen.ends)
-    if falls_within(seen.rate, seen.starts, levels.fall, depth):
+    if falls_within(seen, seen.starts, levels.fall, depth):
         return "the high"
-    return "the low" if falls_within(seen.rate, low_from, seen.ends, depth) else None
+    return "the low" if falls_within(seen, low_from, seen.ends, depth) else None
 
 
 def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict:

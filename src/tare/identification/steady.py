@@ -130,8 +130,8 @@ def _smooth(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) 
     )
     if _is_line(seen, begins, ends):
         return drifting
-    falls = falls_within(seen.rate, begins, ends, depth)
-    if not falls and not falls_within(-seen.rate, begins, ends, depth):
+    falls = falls_within(seen, begins, ends, depth)
+    if not falls and not falls_within(seen, begins, ends, depth, -1):
         return None
     if falls and _recovers(seen, depth):
         return Steady(
@@ -175,10 +175,22 @@ def changing(seen: Observed, fall: int) -> bool:
 
 
 def falls_within(
-    rate: FloatArray, begins: NDArray[np.int64], ends: NDArray[np.int64], depth: float
+    seen: Observed, begins: NDArray[np.int64], ends: NDArray[np.int64], depth: float, sign: int = 1
 ) -> bool:
-    """Whether what should be plateaus loses height all along, by a share of a depth."""
-    pieces = [rate[a:b] for a, b in zip(begins, ends, strict=True) if b - a >= 2 * _HALF]
+    """Whether what should be plateaus loses height all along, by a share of a depth.
+
+    Parameters
+    ----------
+    seen : Observed
+    begins, ends : int array
+        Of each plateau, in ``seen.index``.
+    depth : float
+        Bits a second.
+    sign : {1, -1}
+        Whether they fall, or rise.
+    """
+    rates = (sign * _apart(seen, int(a), int(b))[0] for a, b in zip(begins, ends, strict=True))
+    pieces = [one for one in rates if len(one) >= 2 * _HALF]
     if not pieces:
         return False
     halves = [(one[: len(one) // 2], one[-(len(one) // 2) :]) for one in pieces]
