@@ -178,7 +178,7 @@ def _returns(spent: Spending) -> _Returns:
 def _brought_back(spent: Spending, fell: str) -> Verdict:
     """Judge what rests brought back."""
     back = _returns(spent)
-    if not np.any(back.sent > _SEEN * back.error):
+    if not np.any(back.sent - np.array(spent.meanwhile) > _SEEN * back.error):
         return _nothing_back(spent, back, fell)
     found = _as_bucket(spent, back, fell)
     if found is not None:

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from tare.identification.joining import NOTHING, OUTAGE_S, joined
 from tare.shaping.trace import Floats, Trace
+from tare.statistics.bucket import QUANTUM_BITS
 
 #: Share of its length, and of the usual length, in which an interval must have been sending: less
 #: says too little of the rate, and that nothing got through is no outage.
 PARTLY = 0.5
+#: Share of a piece, and of what the low rate carries, above which it is a burst that drains.
+_PIECE, _DRAINS = 0.125, 0.3
 #: Share of an interval by which the next may begin late without a gap.
 _LATE = 0.5
 
@@ -122,6 +125,21 @@ def observe(trace: Trace) -> Observed:
         squares=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0) ** 2),
         unknown=_before(np.where(on & ~told, usual * trace.on_s, 0.0) + usual * gaps),
     )
+
+
+def drained_at(trace: Trace, at: int, low_bps: float) -> int:
+    """Return the last interval in which something of a burst that ends at one was acknowledged.
+
+    What waits in buffers goes through while a rest begins, at the low rate. Less than that is
+    other traffic, such as round trips that are measured.
+    """
+    last = at
+    lasts = trace.end_s - trace.start_s
+    while at + 1 < len(trace) and trace.on_s[at + 1] < PARTLY * lasts[at + 1]:
+        at += 1
+        if trace.bits[at] >= max(_PIECE * QUANTUM_BITS, _DRAINS * low_bps * float(lasts[at])):
+            last = at
+    return last
 
 
 def _median(values: Floats) -> float:

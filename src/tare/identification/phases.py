@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.identification.document import Estimate, Identification
 from tare.identification.identifying import identify
-from tare.identification.observed import Observed, observe
+from tare.identification.observed import Observed, drained_at, observe
 from tare.identification.spending import Spending, spending
 from tare.identification.telling import span
 from tare.shaping.rates import format_amount
@@ -137,21 +137,16 @@ def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: f
     if found.next_rest_s is not None and spent.refills:
         seconds = min(found.next_rest_s, _MOST_PART * held)
     # What waits in buffers goes through first: only then it rests.
-    return max(seconds, 3 * seen.interval_s) + _draining_s(seen)
+    return max(seconds, 3 * seen.interval_s) + _draining_s(seen, low)
 
 
-def _draining_s(seen: Observed) -> float:
+def _draining_s(seen: Observed, low_bps: float) -> float:
     """Return how long something still came through after bursts, at most."""
-    trace = seen.trace
-    longest = lasts = 0.0
-    for on, bits, length in zip(
-        trace.on_s.tolist(),
-        trace.bits.tolist(),
-        (trace.end_s - trace.start_s).tolist(),
-        strict=True,
-    ):
-        lasts = lasts + length if on == 0 and bits > 0 else 0.0
-        longest = max(longest, lasts)
+    trace, longest = seen.trace, 0.0
+    for end in seen.ends:
+        at = int(seen.index[end - 1])
+        last = drained_at(trace, at, low_bps)
+        longest = max(longest, float(trace.end_s[last] - trace.end_s[at]))
     return longest
 
 

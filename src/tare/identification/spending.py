@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from tare.identification.estimates import level
-from tare.identification.observed import PARTLY, Observed, Plateau
+from tare.identification.observed import Observed, Plateau, drained_at
 from tare.statistics.bucket import QUANTUM_BITS, Stretch
 from tare.statistics.levels import Levels, fall_between
 
@@ -19,9 +19,9 @@ from tare.statistics.levels import Levels, fall_between
 _FEWEST = 3
 #: Share of what was sent in a stretch that may not be known.
 _UNKNOWN = 0.05
-#: Share of the high rate below which the first intervals of bursts are TCP's, which is opening up;
-#: and how many others there must be.
-_OPENING, _SOME = 0.98, 10
+#: Relative difference by which the first intervals of bursts have another rate than the others, and
+#: how many of these there must be.
+_OPENING, _SOME = 0.02, 10
 #: Log-likelihood at which it is not clear whether a burst fell: half of chi-squared at 95 %.
 _UNCLEAR = 1.92
 
@@ -48,6 +48,8 @@ class Spending:
         Until it fell first; None where too much of it is not known, or it was low at once.
     refills : tuple of Stretch
         From each time it was low to the next time that it fell, what was sent and passed.
+    meanwhile : tuple of float
+        Bits that went through in the rest of each of them, such as round trips that are measured.
     agreed : tuple of Stretch
         The same, with errors no larger than rests differ from each other.
     empty_s : float
@@ -66,6 +68,7 @@ class Spending:
     begin_s: float
     first: Stretch | None
     refills: tuple[Stretch, ...]
+    meanwhile: tuple[float, ...]
     agreed: tuple[Stretch, ...]
     empty_s: float
     hidden: bool
@@ -86,7 +89,8 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     moments = [books.empties(int(b)) for b in dry]
     ends = [books.over(int(b)) for b in dry]
     begin = float(seen.trace.start_s[seen.index[0]])
-    refills = []
+    refills: list[Stretch] = []
+    meanwhile: list[float] = []
     for k in range(1, len(dry)):
         before, b = int(dry[k - 1]), int(dry[k])
         starts = float(seen.trace.start_s[seen.index[seen.starts[b]]])
@@ -94,6 +98,8 @@ def spending(seen: Observed, levels: Levels) -> Spending:
         stretch = books.stretch(ends[k - 1], moments[k], rest)
         if stretch is not None:
             refills.append(stretch)
+            begun = float(seen.sent[seen.index[seen.starts[b]]])
+            meanwhile.append(begun - ends[k - 1][1] if b == before + 1 else 0.0)
     first = books.stretch((begin, float(seen.sent[seen.index[0]])), moments[0], None)
     share = _scatter(refills, low_bps)
     return Spending(
@@ -107,6 +113,7 @@ def spending(seen: Observed, levels: Levels) -> Spending:
         begin_s=begin,
         first=first and _no_worse(first, share),
         refills=tuple(refills),
+        meanwhile=tuple(meanwhile),
         agreed=tuple(_no_worse(one, share) for one in refills),
         empty_s=ends[-1][0],
         hidden=hidden,
@@ -143,19 +150,13 @@ class _Books:
         """Return when the last of a burst was through, what had waited in buffers included."""
         at = int(self.seen.index[self.seen.ends[burst] - 1])
         trace = self.seen.trace
-        ends = float(trace.start_s[at] + trace.on_s[at])
-        while at + 1 < len(trace) and self._drains(at + 1):
-            at += 1
-            lasts = float(trace.end_s[at] - trace.start_s[at])
-            took = float(trace.bits[at]) / self.low if self.low > 0 else lasts
-            ends = float(trace.start_s[at]) + min(lasts, took)
-        return ends, float(self.seen.sent[at + 1])
-
-    def _drains(self, at: int) -> bool:
-        """Whether in an interval, which follows a burst, something came through after its end."""
-        trace = self.seen.trace
-        lasts = float(trace.end_s[at] - trace.start_s[at])
-        return bool(trace.on_s[at] < PARTLY * lasts and trace.bits[at] > 0)
+        drained = drained_at(trace, at, self.low)
+        if drained == at:
+            return float(trace.start_s[at] + trace.on_s[at]), float(self.seen.sent[at + 1])
+        lasts = float(trace.end_s[drained] - trace.start_s[drained])
+        took = float(trace.bits[drained]) / self.low if self.low > 0 else lasts
+        ends = float(trace.start_s[drained]) + min(lasts, took)
+        return ends, float(self.seen.sent[drained + 1])
 
     def stretch(self, begin: _Moment, end: _Moment, rest: float | None) -> Stretch | None:
         """Return what lies between two moments; None where too much of it is not known."""
@@ -226,12 +227,15 @@ def _no_worse(one: Stretch, share: float) -> Stretch:
 
 
 def _settled(seen: Observed, those: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Leave out the interval of each burst, where TCP was still opening up."""
+    """Leave out the first interval of each burst where it is another rate's.
+
+    TCP is still opening up then, or an emulator has gathered more than it should have.
+    """
     later = those.copy()
     later[seen.starts] = False
     first = those & ~later
     if later.sum() >= _SOME and first.any():
         usual = float(np.median(seen.rate[later]))
-        if float(np.median(seen.rate[first])) < _OPENING * usual:
+        if abs(float(np.median(seen.rate[first])) / usual - 1) > _OPENING:
             return later
     return those

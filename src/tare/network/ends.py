@@ -133,6 +133,8 @@ class Ends:
             self._channel.close()
             raise
         self.connected = first
+        #: Round trips a second beside the data; None: as many as come.
+        self.pings = asked.pings
 
     def __enter__(self) -> Self:
         return self

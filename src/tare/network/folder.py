@@ -16,10 +16,12 @@ from tare.network.placing import Reader
 from tare.network.starved import Lack
 from tare.network.writing import Asked
 from tare.record import Connected, Direction, Ended, Interval
-from tare.shaping.trace import Trace
+from tare.shaping.trace import Floats, Trace
 
 #: Ethernet, IP of version 4, TCP with its time stamps: what the wire has beside a segment.
 _HEADERS, _IP6_MORE = 14 + 20 + 20 + 12, 20
+#: Payload of a round trip beside the data, in each direction.
+_PING_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def intervals(folder: Path) -> Iterator[tuple[float, float, Interval]]:
 
 
 def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
-    """Return how much a network carried, interval by interval, in payload bits acknowledged.
+    """Return how much a network carried, interval by interval, in payload bits: data, round trips.
 
     Parameters
     ----------
@@ -155,12 +157,14 @@ def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
     course = chosen(measured, direction)
     ip6 = measured.asked.host.count(":") > 1
     segments = course.segment_bytes[course.segment_bytes > 0]
+    wire = wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6)
+    beside = ping_bits(measured.asked.pings, course.end_s - course.start_s, ip6=ip6)
     return Trace(
         start_s=course.start_s,
         end_s=course.end_s,
-        bits=8 * course.acked_bytes,
+        bits=8 * course.acked_bytes + beside / wire,
         on_s=np.where(course.sends, course.on_s, 0.0),
-        wire=wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6),
+        wire=wire,
         starved=starved.starved(starved.of_course(course, measured.asked.streams)).either,
     )
 
@@ -175,6 +179,16 @@ def wire_bits(segment_bytes: float, *, ip6: bool) -> float:
     """Return the bits on the wire for each bit of payload in segments of a size; 0: not known."""
     headers = _HEADERS + (_IP6_MORE if ip6 else 0)
     return (segment_bytes + headers) / segment_bytes if segment_bytes else 1.0
+
+
+def ping_bits(pings: int | None, seconds: Floats, *, ip6: bool) -> Floats:
+    """Return the bits on the wire of round trips beside the data, so many a second, in some times.
+
+    A link of 10 Mbit/s gives one per cent of what it carries to a hundred of them a second. None:
+    as many as come, which are none beside data.
+    """
+    size = _PING_BYTES + _HEADERS + (_IP6_MORE if ip6 else 0)
+    return 8.0 * size * (pings or 0) * seconds
 
 
 def chosen(measured: Measured, direction: Direction | None = None) -> Course:

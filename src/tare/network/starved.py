@@ -139,7 +139,8 @@ def starved(work: Work) -> Starved:
     sender, receiver = waits
     dry = (work.dry > _DRY) & (sender >= _EXPLAINS * work.dry)
     shut = (work.limited > _DRY) & (receiver >= _EXPLAINS * work.limited)
-    off = np.abs(work.rate_bps / _level(work, dry | shut) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        off = np.abs(work.rate_bps / _level(work, dry | shut) - 1)
     late = (off > _RATE) & (np.fmax(sender, receiver) >= _EXPLAINS * off)
     late &= np.isfinite(off) if n else False
     return Starved(dry | (late & (sender >= receiver)), shut | (late & (receiver > sender)))

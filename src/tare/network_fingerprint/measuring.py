@@ -236,7 +236,7 @@ def _fresh(
 def _phase(
     wanted: Wanted, ends: Ends, seconds: float, on_s: float | None = None, **more: int
 ) -> Course:
-    course = Course(wanted.direction, wanted.streams)
+    course = Course(wanted.direction, wanted.streams, ends.pings)
     for happening in ends.phase(seconds, on_s, **more):
         course.add(happening)
     return course

@@ -19,7 +19,7 @@ from tare.identification import Next, identify, next_phase
 from tare.identification.document import Identification
 from tare.network import starved
 from tare.network.ends import WRITE_BYTES, Ends
-from tare.network.folder import wire_bits
+from tare.network.folder import ping_bits, wire_bits
 from tare.network.lines import Happening
 from tare.network.starved import Lack
 from tare.record import Gap, Interval, Sending
@@ -96,6 +96,8 @@ class Course:
 
     direction: str = "out"
     streams: int = 1
+    #: Round trips a second beside the data.
+    pings: int | None = None
     intervals: list[Interval] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     _acked_bytes: int = 0
@@ -129,7 +131,7 @@ class Course:
 
     def trace(self) -> Trace:
         """Return what was carried so far; seconds count from the first interval."""
-        return trace_of(self.intervals, self.wire, self.streams)
+        return trace_of(self.intervals, self.wire, self.streams, self.pings)
 
 
 def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...]:
@@ -138,13 +140,18 @@ def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...
     return starved.lacks(work, starved.starved(work))
 
 
-def trace_of(intervals: Sequence[Interval], wire: float, streams: int = 1) -> Trace:
+def trace_of(
+    intervals: Sequence[Interval], wire: float, streams: int = 1, pings: int | None = None
+) -> Trace:
     """Return intervals as a trace of what was on the wire, as a bucket counts it."""
     origin_ns = intervals[0].start_ns if intervals else 0
+    start = np.array([(one.start_ns - origin_ns) / 1e9 for one in intervals])
+    end = np.array([(one.end_ns - origin_ns) / 1e9 for one in intervals])
+    data = np.array([8.0 * wire * one.acked_bytes for one in intervals])
     return Trace(
-        start_s=np.array([(one.start_ns - origin_ns) / 1e9 for one in intervals]),
-        end_s=np.array([(one.end_ns - origin_ns) / 1e9 for one in intervals]),
-        bits=np.array([8.0 * wire * one.acked_bytes for one in intervals]),
+        start_s=start,
+        end_s=end,
+        bits=data + ping_bits(pings, end - start, ip6=False),
         on_s=np.array([one.on_ns / 1e9 for one in intervals]),
         starved=starved.starved(starved.of_intervals(intervals, streams)).either,
     )
@@ -184,7 +191,7 @@ def search(
     Found
         Also where it was interrupted, or the other end was lost.
     """
-    one = _Search(ends, bounds, teller, Course(direction, streams), keeper, clock)
+    one = _Search(ends, bounds, teller, Course(direction, streams, ends.pings), keeper, clock)
     cut_short = False
     try:
         ended = one.run()
