@@ -122,8 +122,77 @@ def test_what_is_left_and_how_long_to_rest() -> None:
     assert left.max() <= 1e9 * found.budget_gbit.value  # type: ignore[union-attr]
 
 
+#: Bits on the wire of what receivers acknowledge at once.
+PIECE = 8 * 65_160 * 1514 / 1448
+
+
+def in_pieces(trace: Trace) -> Trace:
+    pieces = np.floor(np.cumsum(trace.bits) / PIECE)
+    return replace(trace, bits=PIECE * np.diff(pieces, prepend=0.0))
+
+
+@pytest.mark.parametrize("low", [0.01, 0.025, 0.1])
+@pytest.mark.parametrize("interval_s", [0.02, 0.1])
+def test_low_rates_are_told_from_pieces_of_64_kib(low: float, interval_s: float) -> None:
+    budget = 0.3
+    rest = 0.3 * budget / low
+    phases: list[Phase] = [
+        (True, 6.0), (False, rest), (True, 6.0), (False, 2 * rest), (True, 6.0)
+    ]  # fmt: skip
+    found = identify(in_pieces(carried(bucket(0.3, low, budget), phases, interval_s)), {})
+    assert found.kind == "bucket", said(found)
+    for figure, truth in ((found.high_gbps, 0.3), (found.low_gbps, low)):
+        assert figure is not None
+        assert figure.ci[0] <= truth <= figure.ci[1]
+        assert figure.value == pytest.approx(truth, rel=0.015)
+    assert near(found.budget_gbit, budget, 0.02)
+    assert near(found.refill_gbps, low, 0.02)
+
+
 def one_step(n: int = 900, at: int = 300) -> np.ndarray:
     return np.where(np.arange(n) < at, 10.0, 5.0)
+
+
+#: Sends of 300 s, rests of 100 and 250 s.
+AT = np.arange(1250)
+UNEQUAL = (AT < 300) | ((AT >= 400) & (AT < 700)) | (AT >= 950)
+
+
+def test_what_gathers_no_tokens_is_refuted_by_unequal_rests() -> None:
+    since = np.where(AT < 300, AT, np.where(AT < 700, AT - 400, AT - 950))
+    boost = noisy(flat(np.where(since < 40, 10.0, 4.0), UNEQUAL))
+    found = identify(boost, {})
+    assert found.kind == "boost", said(found)
+    assert found.budget_gbit is None
+    assert found.next_rest_s is not None
+    # After so short a rest no bucket that fills at the low rate would hold as much.
+    short = AT < 620
+    sent = short & ((AT < 300) | (AT >= 320))
+    since = np.where(AT < 300, AT, AT - 320)
+    told = identify(noisy(flat(np.where(since < 40, 10.0, 4.0)[short], sent[short])), {})
+    assert told.kind == "boost", said(told)
+    assert told.next_rest_s is None
+    # Fast again for as long as it has cooled: more after a longer rest, but not in proportion.
+    warm = np.where(AT < 300, AT < 150, np.where(AT < 700, AT < 400 + 95, AT < 950 + 135))
+    cooled = identify(noisy(flat(np.where(warm, 10.0, 7.0), UNEQUAL)), {})
+    assert cooled.kind == "hysteresis", said(cooled)
+
+
+def test_what_has_no_one_rate_has_a_name_of_its_own() -> None:
+    heat = np.zeros(len(AT))
+    for at in AT[1:]:
+        heat[at] = heat[at - 1] + (float(UNEQUAL[at]) - heat[at - 1]) / 100
+    rng = np.random.default_rng(1)
+    some = {
+        "drifting": flat(10 * (1 - 0.4 * AT / len(AT)), UNEQUAL),
+        "declining": flat(10 - 6 * heat, UNEQUAL),
+        "contention": flat(np.where(rng.random(len(AT)) < 0.4, 10.0, 5.0)),
+    }
+    for kind, trace in some.items():
+        found = identify(noisy(trace), {})
+        assert found.kind == kind, said(found)
+        assert found.high_gbps is None
+        assert found.reasons
 
 
 @pytest.mark.parametrize("sd", [0.03, 0.1])

@@ -115,7 +115,7 @@ def test_summary_of_a_bucket(tmp_path: Path) -> None:
     assert full.bandwidth_bps["p50"] == pytest.approx(1e9, rel=1e-6)
     assert full.largest_change == pytest.approx(0.9, rel=1e-6)
     assert by_pattern["10-30"].coefficient_of_variation == pytest.approx(0, abs=1e-6)
-    assert full.base_rtt_ns == 90_000
+    assert full.min_rtt_ns == 90_000
     # The name of the same in every interval of the trace.
     assert msgspec.to_builtins(full)["min_rtt_ns"] == 90_000
     assert full.idle is not None

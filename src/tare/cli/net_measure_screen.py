@@ -111,7 +111,7 @@ def _latency(some: Sequence[Summary]) -> tuple[str, Table]:
         return text
 
     columns = _names(some) | {
-        "min": lambda one: ABSENT if one.base_rtt_ns is None else quantity(one.base_rtt_ns, "ns"),
+        "min RTT": lambda one: ABSENT if one.min_rtt_ns is None else quantity(one.min_rtt_ns, "ns"),
         "idle": of("idle", "p50"),
         "p50": of("loaded", "p50"),
         "p90": of("loaded", "p90"),
@@ -119,7 +119,7 @@ def _latency(some: Sequence[Summary]) -> tuple[str, Table]:
         "max": of("loaded", "max"),
         "CPUs": _cpus,
     }
-    title = "Round trips: TCP's minimum, median idle, under load; CPUs here and there"
+    title = "Latency: TCP's min RTT, idle (p50), loaded; CPUs here and there"
     return title, _table(columns, some)
 
 

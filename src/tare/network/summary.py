@@ -57,7 +57,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     #: Of all segments; of segments that the payload makes where the kernel does not count them.
     retransmit_share: float | None
     #: Smallest round trip of the data streams themselves that the kernel saw.
-    base_rtt_ns: float | None = msgspec.field(name="min_rtt_ns")
+    min_rtt_ns: float | None = msgspec.field(name="min_rtt_ns")
     #: Of small messages beside the data, while data was sent, and while none was.
     loaded: Latency | None
     idle: Latency | None
@@ -155,7 +155,7 @@ def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Sum
         largest_change=largest_change(rates, course.start_s[used], course.end_s[used]),
         retransmits=int(course.retransmits[mine].sum()),
         retransmit_share=_retransmit_share(course, mine),
-        base_rtt_ns=_least(course.min_rtt_ns[mine]),
+        min_rtt_ns=_least(course.min_rtt_ns[mine]),
         loaded=_latency(course.round_trips, ids),
         # Rests of any phase are as idle as those of the pattern.
         idle=_latency(course.idle, list(course.idle)),

@@ -126,7 +126,7 @@ def latency(groups: Sequence[Group]) -> Laid:
     rows = []
     for one in groups:
         s = one.summary
-        row: dict[str, Any] = {"name": one.name, "min_rtt": s.base_rtt_ns}
+        row: dict[str, Any] = {"name": one.name, "min_rtt": s.min_rtt_ns}
         row["idle"] = None if s.idle is None else s.idle.p50_ns
         for key in ("p50", "p90", "p99", "max"):
             row[key] = None if s.loaded is None else getattr(s.loaded, f"{key}_ns")

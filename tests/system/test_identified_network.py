@@ -1,0 +1,88 @@
+"""A bucket of the kernel's own, on a real link: is it named, with its rates?"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tare import peering
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(240)]
+
+_TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+_HERE, _THERE = "tare-test-id1", "tare-test-id2"
+#: Low and high rate, and the bucket: its first burst lasts a third of a second.
+_LOW, _HIGH, _BYTES = 25e6, 300e6, 10_000_000
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"this machine has no network namespaces: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def link() -> Iterator[tuple[str, ...]]:
+    """Give what runs a command behind the bucket; the other end is 10.95.0.2."""
+    if os.geteuid() != 0:
+        pytest.skip("network namespaces are made by root")
+    try:
+        for name in (_HERE, _THERE):
+            _ip("netns", "add", name)
+            _ip("-n", name, "link", "set", "lo", "up")
+        _ip("-n", _HERE, "link", "add", "v1", "type", "veth", "peer", "name", "v2", "netns", _THERE)
+        for number, (name, device) in enumerate(((_HERE, "v1"), (_THERE, "v2")), 1):
+            _ip("-n", name, "addr", "add", f"10.95.0.{number}/24", "dev", device)
+            _ip("-n", name, "link", "set", device, "up")
+        inside = ("ip", "netns", "exec", _HERE)
+        shaped = subprocess.run(
+            [*inside, "tc", "qdisc", "replace", "dev", "v1", "root", "tbf", "latency", "50ms",
+             "rate", f"{_LOW:.0f}bit", "burst", str(_BYTES), "peakrate", f"{_HIGH:.0f}bit",
+             "mtu", "65536"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if shaped.returncode != 0:
+            pytest.skip(f"this kernel has no tbf: {shaped.stderr.strip()}")
+        yield inside
+    finally:
+        for name in (_HERE, _THERE):
+            with suppress(OSError):
+                subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def test_the_kernels_own_bucket_is_found(tmp_path: Path, link: tuple[str, ...]) -> None:
+    key, told = tmp_path / "key", tmp_path / "told.json"
+    peering.make_key(key)
+    words = ["net", "serve", "--bind", "10.95.0.2", "--key", str(key)]
+    serve = subprocess.Popen(["ip", "netns", "exec", _THERE, *_TARE, *words])
+    try:
+        time.sleep(2)
+        done = subprocess.run(
+            [*link, *_TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify", "--for",
+             "60s", "--json", str(told)],
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    finally:
+        serve.terminate()
+        serve.wait(timeout=10)
+    assert told.exists(), done.stderr
+    document = json.loads(told.read_text())
+    (found,) = document["series"]
+    if document["lacks"] and found["kind"] == "drop":
+        pytest.skip("the ends had no CPU for so long that the bucket is not confirmed")
+    assert found["kind"] == "bucket", found["reasons"]
+    for name, truth, within in (
+        ("low_gbps", _LOW, 0.01), ("budget_gbit", 8 * _BYTES, 0.02), ("refill_gbps", _LOW, 0.03),
+    ):  # fmt: skip
+        figure = found[name]
+        low, high = figure["ci"]
+        near = abs(figure["value"] * 1e9 / truth - 1) <= within
+        assert near or low <= truth / 1e9 <= high, (name, figure)
