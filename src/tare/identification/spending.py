@@ -88,7 +88,9 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     dry = np.flatnonzero(levels.dry)
     moments = [books.empties(int(b)) for b in dry]
     ends = [books.over(int(b)) for b in dry]
-    begin = float(seen.trace.start_s[seen.index[0]])
+    # Also where nothing is known of the rate yet, as without a CPU, tokens were spent.
+    begun_at = int(np.flatnonzero(seen.trace.on_s > 0)[0])
+    begin = float(seen.trace.start_s[begun_at])
     refills: list[Stretch] = []
     meanwhile: list[float] = []
     for k in range(1, len(dry)):
@@ -100,7 +102,7 @@ def spending(seen: Observed, levels: Levels) -> Spending:
             refills.append(stretch)
             begun = float(seen.sent[seen.index[seen.starts[b]]])
             meanwhile.append(begun - ends[k - 1][1] if b == before + 1 else 0.0)
-    first = books.stretch((begin, float(seen.sent[seen.index[0]])), moments[0], None)
+    first = books.stretch((begin, float(seen.sent[begun_at])), moments[0], None)
     share = _scatter(refills, low_bps)
     return Spending(
         high=high,
