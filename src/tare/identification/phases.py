@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from tare.identification.document import Estimate, Identification
+from tare.identification.estimates import of_level
 from tare.identification.identifying import identify
 from tare.identification.observed import Observed, drained_at, observe
 from tare.identification.spending import Spending, spending
@@ -73,7 +74,9 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
         return _more(seen, sent_s, most_s, "The first seconds say what the rate is.")
     found = identify(trace, {})
     levels = two_levels(np.log(seen.rate), seen.starts)
-    if levels is None or levels.returns or found.kind not in _FALLS:
+    # Of one burst alone it is not to be told whether steps in it are noise: a rest tells more.
+    rested = len(seen.starts) > 1
+    if levels is None or levels.returns or (rested and found.kind not in _FALLS):
         return _not_fallen(seen, found, sent_s, most_s)
     spent = spending(seen, levels)
     if _resting(trace):
@@ -99,7 +102,7 @@ def _after_low(seen: Observed, spent: Spending, found: Identification, precision
         return _send(seen, "Sending on shows the low rate by itself.")
     rests = len(spent.refills)
     few = len(spent.low) < _LOW or float(spent.low.bits.sum()) < _PIECES * QUANTUM_BITS
-    if few or (not rests and _loose(found.low_gbps, precision)):
+    if few or (not rests and _loose(of_level(spent.low), precision)):
         return _send(seen, "A little longer at the low rate makes it known.")
     if (why := _enough(found, rests, precision)) is not None:
         return _done(why)

@@ -33,7 +33,7 @@ _TURNS = 2
 _TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
 #: Share of the distance of the levels by which plateaus may lose height, and standard errors; and
 #: of how many intervals half of one must be to say so.
-_SLOPE, _CLEAR, _HALF = 0.1, 4.0, 4
+_SLOPE, _CLEAR, _HALF = 0.1, 4.0, 6
 #: SD beside a line, as a multiple of that beside steps, up to which it is no worse.
 _ABOUT = 1.2
 #: Share of what the interface can do up to which one rate is a cap.
