@@ -195,6 +195,17 @@ def test_what_has_no_one_rate_has_a_name_of_its_own() -> None:
         assert found.reasons
 
 
+def test_ends_without_cpu_blame_no_network() -> None:
+    rate = one_step()[::-1].copy()
+    trace = noisy(flat(rate))
+    assert identify(trace, {}).kind == "stepped"
+    spoiled = replace(trace, starved=np.arange(len(rate)) % 5 == 0)
+    found = identify(spoiled, {})
+    assert found.kind == "starved"
+    assert "no CPU" in said(found)
+    assert found.high_gbps is None
+
+
 @pytest.mark.parametrize("sd", [0.03, 0.1])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_no_bucket_is_not_called_one(sd: float, seed: int) -> None:

@@ -74,7 +74,7 @@ def test_a_measurement_is_kept_and_told(
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
     assert "median" in answer.stdout
-    assert "TCP's minimum" in answer.stdout
+    assert "TCP's min RTT" in answer.stdout
     assert "congestion control cubic, MTU 1500, TSO on, GRO on, qdisc fq_codel" in answer.stdout
     assert (out / "report.html").stat().st_size > 100_000
     assert peering.read_key(key) not in (out / writing.ASKED).read_text()

@@ -61,7 +61,7 @@ def test_search_stops_at_its_bytes() -> None:
     found = measured(network, searching.Bounds(seconds=600, bits=2e9))
     assert found.searched is not None
     assert 2e9 <= found.searched.bits <= 2.1e9
-    assert "2 Gbit were sent" in found.searched.ended
+    assert "limit of 2 Gbit was reached" in found.searched.ended
 
 
 def test_lost_end_keeps_what_was_measured() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tare.cli import output
-from tare.errors import AgentError, InterruptError, UsageError
+from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
 
 if TYPE_CHECKING:
     from tare.network.writing import Asked
@@ -55,8 +55,10 @@ def identify(options: Options) -> None:
     """
     from tare import peering
     from tare.cli.net_fingerprint_progress import Bar
+    from tare.network.ended import EndedError
     from tare.network.ends import PINGS, Ends, connection
     from tare.network_fingerprint.searching import INTERVAL_S, search
+    from tare.record import BeyondLimit
 
     bounds = _check(options)
     host, key = str(options.host), Path(str(options.key))
@@ -86,9 +88,12 @@ def identify(options: Options) -> None:
     if options.json != "-":
         _show(found, options.out)
     if found.cut_short:
-        if found.ended == "it was interrupted":
+        failure = found.failure
+        if failure is None:
             raise InterruptError("interrupted; what was found is told above")
-        raise AgentError(found.ended)
+        if isinstance(failure, EndedError) and isinstance(failure.ended, BeyondLimit):
+            raise IncompleteError(f"not complete: {failure.message}", failure.hint)
+        raise failure
 
 
 def _check(options: Options) -> Bounds:
@@ -180,6 +185,7 @@ def _document(found: Found) -> dict[str, Any]:
 
 
 def _show(found: Found, out: Path | None) -> None:
+    from tare.identification.telling import WORDS
     from tare.network.starved import no_cpu
     from tare.network_fingerprint.telling import account, bucket_told, estimates
     from tare.shaping.rates import format_amount
@@ -191,7 +197,7 @@ def _show(found: Found, out: Path | None) -> None:
         return
     for lack in found.lacks:
         say.print(f"Note    {no_cpu(lack)}.", style="bold yellow", soft_wrap=True)
-    told = bucket_told(shaping) if shaping.kind in ("bucket", "drop") else shaping.kind
+    told = bucket_told(shaping) if shaping.kind in ("bucket", "drop") else WORDS[shaping.kind]
     say.print(f"{told[:1].upper()}{told[1:]}.", style="bold", soft_wrap=True)
     for name, value in estimates(shaping):
         say.print(f"{name:<16}{value}", soft_wrap=True)

@@ -14,7 +14,8 @@ from tare.network.starved import Lack
 #: slowly while it sends, ``hysteresis``: what rests bring back fits no bucket, both as machines
 #: that grow hot; ``drifting``: a slow change; ``stepped``: from one rate to another, once or a few
 #: times; ``contention``: up and down between rates all the time; ``capped``: one fixed rate from
-#: the start, below what the interface can do; ``interrupted``: outages, and no change of rate.
+#: the start, below what the interface can do; ``interrupted``: outages, and no change of rate;
+#: ``starved``: the ends had no CPU to tell by.
 Shape = Literal[
     "constant",
     "noisy",
@@ -28,6 +29,7 @@ Shape = Literal[
     "hysteresis",
     "capped",
     "interrupted",
+    "starved",
 ]
 
 

@@ -17,9 +17,13 @@ from tare.identification.steady import steady, told_outages
 from tare.identification.tokens import Tokens, tokens_of
 from tare.shaping.trace import Trace
 from tare.statistics.levels import two_levels
+from tare.statistics.telling import percent
 
 #: Intervals below which nothing is said.
 _FEWEST = 6
+#: Kinds that blame a network, and the share of the time of sending without CPU above which none is.
+_BLAMED = ("stepped", "contention", "drifting", "declining", "hysteresis", "boost")
+_SPOILED = 0.1
 
 
 def identify(
@@ -46,6 +50,12 @@ def identify(
     document = _Document(trace, seen, key)
     if len(seen.index) < _FEWEST:
         return document.too_short()
+    found = _found(seen, document, interface_bps)
+    share = starved_share(trace)
+    return document.starved(share) if found.kind in _BLAMED and share > _SPOILED else found
+
+
+def _found(seen: Observed, document: _Document, interface_bps: float | None) -> Identification:
     levels = two_levels(np.log(seen.rate), seen.starts)
     if levels is not None and not levels.returns:
         spent = spending(seen, levels)
@@ -61,6 +71,13 @@ def identify(
 def on_the_wire(trace: Trace) -> Trace:
     """Return a trace whose bits count headers, where it is known what these add."""
     return trace if trace.wire == 1 else replace(trace, bits=trace.bits * trace.wire, wire=1.0)
+
+
+def starved_share(trace: Trace) -> float:
+    """Return the share of the time of sending in which an end had no CPU."""
+    if trace.starved is None or not trace.on_s.any():
+        return 0.0
+    return float(trace.on_s[trace.starved].sum() / trace.on_s.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +138,14 @@ class _Document:
             seconds=self.seen.seconds,
             outages=len(self.seen.outages),
         )
+
+    def starved(self, share: float) -> Identification:
+        """Say that the ends had no CPU to tell by."""
+        reason = (
+            f"An end had no CPU in {percent(share)} of the time of sending, and what is left says "
+            "too little of the network: free CPUs on both ends, and measure again."
+        )
+        return self.of("starved", (reason, *told_outages(self.seen)))
 
     def too_short(self) -> Identification:
         seen = self.seen

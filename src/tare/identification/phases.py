@@ -74,6 +74,8 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
         return _more(seen, sent_s, most_s, "The first seconds say what the rate is.")
     found = identify(trace, {})
     levels = two_levels(np.log(seen.rate), seen.starts)
+    if found.kind == "starved" and sent_s < most_s:
+        return _send(seen, "An end had no CPU: only more of it tells what the network does.")
     # Of one burst alone it is not to be told whether steps in it are noise: a rest tells more.
     rested = len(seen.starts) > 1
     if levels is None or levels.returns or (rested and found.kind not in _FALLS):

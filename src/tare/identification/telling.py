@@ -18,6 +18,7 @@ WORDS = {
     "hysteresis": "hysteresis: rests bring the rate back, but not as a bucket would",
     "capped": "capped: held at one rate from the start",
     "interrupted": "interrupted: outages, and no other change of rate",
+    "starved": "not known: an end had no CPU",
 }
 
 

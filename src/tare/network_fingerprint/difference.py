@@ -47,7 +47,7 @@ DECIDING = (
     "instance_type", "mtu", "congestion", "tso", "gso", "gro", "qdisc", "interface_speed",
 )  # fmt: skip
 #: Kinds that look alike as long as no bucket is emptied.
-_UNSHAPED = frozenset({"constant", "noisy", "interrupted", "capped"})
+_UNSHAPED = frozenset({"constant", "noisy", "interrupted", "capped", "starved"})
 
 
 #: An end that had no CPU; ``either``: round trips waited, at whichever end.

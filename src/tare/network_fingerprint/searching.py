@@ -18,6 +18,7 @@ from tare.errors import AgentError
 from tare.identification import Next, identify, next_phase
 from tare.identification.document import Identification
 from tare.network import starved
+from tare.network.ended import EndedError
 from tare.network.ends import WRITE_BYTES, Ends
 from tare.network.folder import ping_bits, wire_bits
 from tare.network.lines import Happening
@@ -34,7 +35,6 @@ PRECISION = 0.05
 _LOOK_S = 5.0
 #: A phase that would be shorter than this says nothing.
 _LEAST_S = 0.2
-_STARVED = "An end had no CPU meanwhile: only more of it says whether the network changes."
 
 
 class Teller(Protocol):
@@ -86,6 +86,8 @@ class Found:
     intervals: tuple[Interval, ...]
     #: Whether somebody pressed Ctrl-C, or the other end was lost, so that this is not all.
     cut_short: bool = False
+    #: What cut it short, where it was not Ctrl-C.
+    failure: AgentError | None = None
     #: Ends that had no CPU.
     lacks: tuple[Lack, ...] = ()
 
@@ -193,6 +195,7 @@ def search(
     """
     one = _Search(ends, bounds, teller, Course(direction, streams, ends.pings), keeper, clock)
     cut_short = False
+    failure: AgentError | None = None
     try:
         ended = one.run()
     except KeyboardInterrupt:
@@ -200,7 +203,12 @@ def search(
     except AgentError as error:
         if not one.course.intervals:
             raise
-        ended, cut_short = f"the other end was lost: {error.message}", True
+        ended = (
+            error.message
+            if isinstance(error, EndedError)
+            else f"the other end was lost: {error.message}"
+        )
+        cut_short, failure = True, error
     course = one.course
     shaping, why = _identified(course, key)
     return Found(
@@ -213,6 +221,7 @@ def search(
         ended=ended,
         intervals=tuple(course.intervals),
         cut_short=cut_short,
+        failure=failure,
         lacks=course.lacks(),
     )
 
@@ -251,7 +260,7 @@ class _Search:
         while True:
             left_s = self._bounds.seconds - self.elapsed_s
             if left_s < _LEAST_S:
-                return f"its {self._bounds.seconds:g} s were over"
+                return f"the limit of {self._bounds.seconds:g} s was reached"
             what = what or self._next()
             if what.action == "done":
                 return what.why
@@ -265,23 +274,14 @@ class _Search:
             else:
                 what = self._send(what, _whole(left_s))
             if self._spent:
-                return f"{format_amount(self._bounds.bits or 0)} were sent, as many as it may"
+                return f"the limit of {format_amount(self._bounds.bits or 0)} was reached"
 
     @property
     def _spent(self) -> bool:
         return self._bounds.bits is not None and self.course.spent_bits >= self._bounds.bits
 
     def _next(self) -> Next:
-        trace, bounds = self.course.trace(), self._bounds
-        what = next_phase(trace, bounds.seconds, bounds.precision)
-        if what.action == "done" and self._is_blurred(trace):
-            # What looks like others on the network may be the load on this machine.
-            return Next(action="send", seconds=_LOOK_S, why=_STARVED)
-        return what
-
-    def _is_blurred(self, trace: Trace) -> bool:
-        """Whether the rate changes, and an end had no CPU."""
-        return bool(self.course.lacks()) and identify(trace, {}).kind == "stepped"
+        return next_phase(self.course.trace(), self._bounds.seconds, self._bounds.precision)
 
     def _send(self, what: Next, most_s: float) -> Next | None:
         """Send until something else is to be done, which is returned, without any pause.
