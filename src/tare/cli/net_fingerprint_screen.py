@@ -39,7 +39,7 @@ def show(found: NetworkFingerprint) -> None:
             out.print(f"        {reason}", soft_wrap=True)
     if found.searched is not None:
         out.print(
-            f"        The search ended since {_sentence(found.searched.ended)}", soft_wrap=True
+            f"        The search stopped: {_sentence(found.searched.ended)}", soft_wrap=True
         )
     out.print()
     _lines([("figure", "value [95 %]"), *_figures(found)])
