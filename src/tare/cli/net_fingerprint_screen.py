@@ -38,9 +38,7 @@ def show(found: NetworkFingerprint) -> None:
         for reason in found.shaping.reasons:
             out.print(f"        {reason}", soft_wrap=True)
     if found.searched is not None:
-        out.print(
-            f"        The search stopped: {_sentence(found.searched.ended)}", soft_wrap=True
-        )
+        out.print(f"        The search stopped: {_sentence(found.searched.ended)}", soft_wrap=True)
     out.print()
     _lines([("figure", "value [95 %]"), *_figures(found)])
     if found.writes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -61,25 +61,33 @@ class _Returns:
 
     Attributes
     ----------
-    rest, sent, error : array, shape (n,)
-        Seconds in which nothing was sent; bits that were sent then beyond the low rate, and their
-        standard error.
+    rest, fast : array, shape (n,)
+        Seconds in which nothing was sent, and then at the high rate.
+    total, sent, error : array, shape (n,)
+        Bits that were sent then, those of them beyond the low rate, and their standard error.
     """
 
     rest: FloatArray
+    fast: FloatArray
+    total: FloatArray
     sent: FloatArray
     error: FloatArray
 
     def __len__(self) -> int:
         return len(self.rest)
 
-    def allowed(self, predicted: FloatArray, share: float = _MATCH) -> FloatArray:
+    def allowed(self, predicted: FloatArray) -> FloatArray:
         """Return by how much each may be off what is predicted."""
-        return np.asarray(share * predicted + _ERRORS * self.error)
+        return np.asarray(_MATCH * predicted + _ERRORS * self.error)
 
-    def match(self, predicted: FloatArray, share: float = _MATCH) -> FloatArray:
-        """Whether each is what is predicted."""
-        return np.asarray(np.abs(self.sent - predicted) <= self.allowed(predicted, share))
+    def match(self, predicted: FloatArray) -> FloatArray:
+        """Whether each is what is predicted to be sent beyond the low rate."""
+        return np.asarray(np.abs(self.sent - predicted) <= self.allowed(predicted))
+
+    def balance(self, rate: float, gathered: FloatArray) -> FloatArray:
+        """Whether each is what was gathered in the rest, and what still came back while it sent."""
+        apart = np.abs(self.total - gathered - rate * self.fast)
+        return np.asarray(apart <= self.allowed(gathered))
 
 
 def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
@@ -171,14 +179,26 @@ def _returns(spent: Spending) -> _Returns:
     sent = np.array([one.sent for one in spent.refills])
     seconds = np.array([one.seconds for one in spent.refills])
     return _Returns(
-        rest, sent - spent.low_bps * (seconds - rest), np.array([r.error for r in spent.refills])
+        rest,
+        seconds - rest,
+        sent,
+        sent - spent.low_bps * (seconds - rest),
+        np.array([one.error for one in spent.refills]),
     )
+
+
+def _rested(spent: Spending) -> np.ndarray:
+    """Which returns came after a rest at all."""
+    return np.asarray(_returns(spent).rest > 0)
 
 
 def _brought_back(spent: Spending, fell: str) -> Verdict:
     """Judge what rests brought back."""
     back = _returns(spent)
-    if not np.any(back.sent - np.array(spent.meanwhile) > _SEEN * back.error):
+    back = _only(back, _rested(spent))
+    if len(back) == 0:
+        return Verdict("drop", (f"{fell}: consistent with a bucket, not confirmed.",))
+    if not np.any(back.sent - np.array(spent.meanwhile)[_rested(spent)] > _SEEN * back.error):
         return _nothing_back(spent, back, fell)
     found = _as_bucket(spent, back, fell)
     if found is not None:
@@ -197,11 +217,13 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     capacity = math.inf if filling.capacity is None else filling.capacity
     own = np.minimum(capacity, filling.rate * back.rest)
     partly = own < 0.95 * capacity
-    if not partly.any() or float(back.match(own).mean()) < _MOSTLY:
+    if not partly.any() or float(back.balance(filling.rate, own).mean()) < _MOSTLY:
         return None
     some = _only(back, partly)
     # A match that nothing could have missed confirms nothing.
-    errors = np.array([one.error for one in spent.agreed])[partly] / (low * some.rest)
+    errors = np.array([one.error for one in spent.agreed])[_rested(spent)][partly] / (
+        low * some.rest
+    )
     error = float(np.median(errors)) / math.sqrt(len(some))
     if _MATCH + _ERRORS * error > _SHARP:
         rest = 2 * float(back.rest.max())
@@ -224,22 +246,25 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     several = several and abs(mean - 1) <= _CLOSE + _ERRORS * error
     if fitted or (at_low and (varied or several)):
         return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
-    if not at_low:
+    if not at_low and not varied:
         return None
     rest = _another(spent, some)
+    rate = "the low rate" if at_low else format_rate(filling.rate)
     return Verdict(
         "drop",
         (
-            f"{fell}, and {_rests(some)} brought back what a bucket refilling at the low rate "
-            f"would have gathered: probably a bucket. A rest of another length, {span(rest)}, "
-            "would confirm it.",
+            f"{fell}, and {_rests(some)} brought back what a bucket refilling at {rate} would have "
+            f"gathered: probably a bucket. A rest of another length, {span(rest)}, would confirm "
+            "it.",
         ),
         next_rest_s=rest,
     )
 
 
 def _only(back: _Returns, those: np.ndarray) -> _Returns:
-    return replace(back, rest=back.rest[those], sent=back.sent[those], error=back.error[those])
+    return _Returns(
+        back.rest[those], back.fast[those], back.total[those], back.sent[those], back.error[those]
+    )
 
 
 def _varied(rests: FloatArray) -> bool:
@@ -310,7 +335,8 @@ def _error(spent: Spending) -> float:
 def _otherwise(spent: Spending, back: _Returns, fell: str) -> Verdict:
     """Judge what fits neither a bucket nor a boost."""
     low = spent.low_bps
-    shares = back.sent / np.maximum(low * back.rest, 1e-9)
+    rested = back.rest > 0
+    shares = back.sent[rested] / (low * back.rest[rested]) if rested.any() else np.ones(1)
     no_more = bool(np.all(back.sent <= low * back.rest + back.allowed(low * back.rest)))
     if no_more and not _varied(back.rest):
         rest = 0.5 * float(back.rest.min())
@@ -377,7 +403,7 @@ def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: 
     rests = f"{len(back)} rests of {span(shortest)}"
     if _varied(back.rest):
         rests += f" to {span(longest)}"
-    apart = np.abs(back.sent / np.maximum(predicted, 1e-9) - 1)
+    apart = np.abs((back.total - filling.rate * back.fast) / np.maximum(predicted, 1e-9) - 1)
     off = percent(max(0.001, float(np.median(apart))))
     return (
         f"{fell}, and after {rests} it was back for as long as a bucket refilling at "

@@ -169,7 +169,11 @@ def _starts(
     others[index] = False
     apart = np.diff(np.cumsum(others)[index]) > 0
     apart |= gaps[index[1:]] > 0
-    apart |= resting[index[1:]] | resting[index[:-1]]
+    # The sending of a partial interval is where the sending beside it is.
+    before = np.append(False, trace.on_s[:-1] > 0)
+    after = np.append(trace.on_s[1:] > 0, False)
+    apart |= resting[index[1:]] & (after[index[1:]] | ~before[index[1:]])
+    apart |= resting[index[:-1]] & (before[index[:-1]] | ~after[index[:-1]])
     return np.flatnonzero(np.append(True, apart))
 
 

@@ -76,10 +76,12 @@ class Course:
     @property
     def sends(self) -> NDArray[np.bool_]:
         """Intervals in which data was to be sent for long enough to say something."""
-        phases, place = np.unique(self.phase, return_inverse=True)
-        most_s = np.zeros(len(phases))
-        np.maximum.at(most_s, place, self.on_s)
-        return sends(self.on_s, most_s[place], self.min_rtt_ns / 1e9)
+        usual_s = np.zeros(len(self))
+        for phase in np.unique(self.phase):
+            of_it = self.phase == phase
+            some = self.on_s[of_it & (self.on_s > 0)]
+            usual_s[of_it] = np.median(some) if len(some) else 0.0
+        return sends(self.on_s, usual_s, self.min_rtt_ns / 1e9)
 
     @property
     def rate_bps(self) -> Floats:
@@ -88,7 +90,7 @@ class Course:
             return np.where(self.on_s > 0, 8 * self.acked_bytes / self.on_s, np.nan)
 
 
-def sends(on_s: Floats, most_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
+def sends(on_s: Floats, usual_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
     """Say which intervals sent for long enough; the others are rests.
 
     An interval of a rest may begin, or end, with a moment of sending, since both ends turn on their
@@ -96,14 +98,15 @@ def sends(on_s: Floats, most_s: Floats, round_trip_s: Floats) -> NDArray[np.bool
 
     Parameters
     ----------
-    on_s, most_s : ndarray
-        For how long data was to be sent, and the most of that in any interval of its phase.
+    on_s, usual_s : ndarray
+        For how long data was to be sent, and for how long it usually was in the same phase. A longer
+        one is only late.
     round_trip_s : ndarray
         The least of the network; NaN: not known.
     """
-    least_s = np.fmax(_LEAST_ON * most_s, _ROUND_TRIPS * round_trip_s)
+    least_s = np.fmax(_LEAST_ON * usual_s, _ROUND_TRIPS * round_trip_s)
     # Where all are that short, they are all that there is.
-    return np.asarray((on_s > 0) & (on_s >= np.minimum(least_s, _PARTLY * most_s)))
+    return np.asarray((on_s > 0) & (on_s >= np.minimum(least_s, _PARTLY * usual_s)))
 
 
 #: Numbers of an interval that are columns by themselves; absent is NaN.
