@@ -149,6 +149,18 @@ def test_low_rates_are_told_from_pieces_of_64_kib(low: float, interval_s: float)
     assert near(found.refill_gbps, low, 0.02)
 
 
+@pytest.mark.parametrize("refill", [1.0, 0.6])
+def test_bursts_may_begin_and_end_within_intervals(refill: float) -> None:
+    phases: list[Phase] = [
+        (True, 119.3), (False, 200.4), (True, 90.35), (False, 80.6), (True, 60.45), (False, 140.7),
+        (True, 60.2),
+    ]  # fmt: skip
+    found = identify(noisy(carried(bucket(refill=refill), phases, 1.0), 0.01), {})
+    assert found.kind == "bucket", said(found)
+    assert near(found.refill_gbps, refill, 0.03)
+    assert near(found.budget_gbit, 500, 0.03)
+
+
 def one_step(n: int = 900, at: int = 300) -> np.ndarray:
     return np.where(np.arange(n) < at, 10.0, 5.0)
 

@@ -133,10 +133,13 @@ def drained_at(trace: Trace, at: int, low_bps: float) -> int:
     What waits in buffers goes through while a rest begins, at the low rate. Less than that is
     other traffic, such as round trips that are measured.
     """
-    last = at
+    first = last = at
     lasts = trace.end_s - trace.start_s
     while at + 1 < len(trace) and trace.on_s[at + 1] < PARTLY * lasts[at + 1]:
         at += 1
+        if trace.on_s[at] > 0 and at > first + 1:
+            # There the next burst begins.
+            break
         if trace.bits[at] >= max(_PIECE * QUANTUM_BITS, _DRAINS * low_bps * float(lasts[at])):
             last = at
     return last

@@ -95,7 +95,9 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     meanwhile: list[float] = []
     for k in range(1, len(dry)):
         before, b = int(dry[k - 1]), int(dry[k])
-        starts = float(seen.trace.start_s[seen.index[seen.starts[b]]])
+        at = seen.index[seen.starts[b]]
+        # Of a partial interval the end sent.
+        starts = float(seen.trace.end_s[at] - seen.trace.on_s[at])
         rest = starts - ends[k - 1][0] if b == before + 1 else None
         stretch = books.stretch(ends[k - 1], moments[k], rest)
         if stretch is not None:

@@ -99,8 +99,8 @@ def sends(on_s: Floats, usual_s: Floats, round_trip_s: Floats) -> NDArray[np.boo
     Parameters
     ----------
     on_s, usual_s : ndarray
-        For how long data was to be sent, and for how long it usually was in the same phase. A longer
-        one is only late.
+        For how long data was to be sent, and for how long it usually was in the same phase: a
+        longer one is only late.
     round_trip_s : ndarray
         The least of the network; NaN: not known.
     """
