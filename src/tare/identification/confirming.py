@@ -236,11 +236,13 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             ),
             next_rest_s=rest,
         )
-    varied, several = _varied(some.rest), len(some) >= _SEVERAL
+    # What was sent over several rests together grows with time whatever shapes it.
+    single = np.array([one.rest_s is not None for one in spent.refills])[_rested(spent)][partly]
+    varied, several = _varied(some.rest[single]), len(some) >= _SEVERAL
     # Where the low rate is what comes back, nothing was fitted; any other rate that is fitted takes
     # one rest more to be refuted.
     at_low = float(some.match(low * some.rest).mean()) >= _MOSTLY
-    fitted = varied and several and filling.rate <= (1 + _MATCH) * low
+    fitted = varied and int(single.sum()) >= _SEVERAL and filling.rate <= (1 + _MATCH) * low
     # A boost that happens to be as large refutes itself only by a rest of another length.
     mean = float(np.mean(some.sent / (low * some.rest)))
     several = several and abs(mean - 1) <= _CLOSE + _ERRORS * error

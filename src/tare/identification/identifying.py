@@ -13,7 +13,7 @@ from tare.identification.document import Estimate, Identification, Shape
 from tare.identification.estimates import estimate, of_level
 from tare.identification.observed import Observed, observe
 from tare.identification.spending import Spending, spending
-from tare.identification.steady import steady, told_outages
+from tare.identification.steady import BACK, comes_back, contended, steady, told_outages
 from tare.identification.tokens import Tokens, tokens_of
 from tare.shaping.trace import Trace
 from tare.statistics.levels import two_levels
@@ -56,6 +56,9 @@ def identify(
 
 
 def _found(seen: Observed, document: _Document, interface_bps: float | None) -> Identification:
+    back = comes_back(seen)
+    if back >= BACK:
+        return document.of(*contended(seen, back).told)
     levels = two_levels(np.log(seen.rate), seen.starts)
     if levels is not None and not levels.returns:
         spent = spending(seen, levels)

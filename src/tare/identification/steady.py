@@ -36,6 +36,10 @@ _TWO_FEWEST, _TWO_SHARE, _TWO_APART, _TWO_BETWEEN = 20, 0.1, 5.0, 0.05
 _SLOPE, _CLEAR, _HALF = 0.1, 4.0, 6
 #: SD beside a line, as a multiple of that beside steps, up to which it is no worse.
 _ABOUT = 1.2
+#: Intervals that a rate stays after a jump; how large jumps are, of its logarithm, and in SDs of
+#: neighbours; and how often it comes back while it sends where others share the network.
+_STAYS, _JUMP, _JUMP_SDS = 3, math.log(1.25), 6.0
+BACK = 2
 #: Share of what the interface can do up to which one rate is a cap.
 _CAPPED = 0.9
 
@@ -55,6 +59,11 @@ class Steady:
     kind: Shape
     reasons: tuple[str, ...]
     one: bool
+
+    @property
+    def told(self) -> tuple[Shape, tuple[str, ...]]:
+        """The kind and its reasons."""
+        return self.kind, self.reasons
 
 
 def steady(seen: Observed, interface_bps: float | None) -> Steady:
@@ -172,6 +181,45 @@ def changing(seen: Observed, fall: int) -> bool:
     # What lies next to the fall may be a mixture of both levels.
     parts = (_apart(seen, 0, max(0, fall - 1)), _apart(seen, fall + 2, len(seen.index)))
     return any(_off(len(one), changes(one, precision=_STEP)) > _LASTS for one, _ in parts)
+
+
+def comes_back(seen: Observed) -> int:
+    """Count how often the rate falls and comes back, each time to stay, while data is being sent.
+
+    No bucket does that, and nothing that only rests bring back.
+    """
+    bursts = [
+        np.log(_apart(seen, int(a), int(b))[0]) for a, b in zip(seen.starts, seen.ends, strict=True)
+    ]
+    bursts = [one for one in bursts if len(one) >= 2 * _STAYS + 1]
+    if not bursts:
+        return 0
+    apart = np.concatenate([np.abs(np.diff(one)) for one in bursts])
+    least = max(_JUMP, _JUMP_SDS * 1.4826 * float(np.median(apart)) / math.sqrt(2))
+    count = 0
+    for one in bursts:
+        middles = np.median(np.lib.stride_tricks.sliding_window_view(one, _STAYS), axis=1)
+        steps = middles[_STAYS:] - middles[:-_STAYS]
+        signs = np.sign(steps) * (np.abs(steps) > least)
+        turns = signs[np.flatnonzero(np.diff(signs, prepend=0.0))]
+        turns = turns[turns != 0]
+        count += int(((turns[1:] > 0) & (turns[:-1] < 0)).sum())
+    return count
+
+
+def contended(seen: Observed, count: int) -> Steady:
+    """Say that the rate goes up and down while data is being sent."""
+    rates = np.quantile(seen.rate, [0.95, 0.05])
+    return Steady(
+        "contention",
+        (
+            f"While it sends, the rate falls and comes back {count} times, between "
+            f"{format_rate(float(rates[0]))} and {format_rate(float(rates[1]))}: others share the "
+            "network.",
+            *told_outages(seen),
+        ),
+        False,
+    )
 
 
 def falls_within(
