@@ -10,7 +10,7 @@ import typer
 
 from tare.cli import output
 from tare.cli.failed import Group
-from tare.errors import InterruptError, StoreError, TrialError, UsageError
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
 
 if TYPE_CHECKING:
     from tare.network_fingerprint.document import NetworkFingerprint
@@ -201,17 +201,19 @@ def _take(wanted: Wanted, json: str | None, report: Path | None, *, remember: bo
             f"Searches for a bucket at full speed for up to {longest} (skip with --brief)."
         )
     with Bar() as bar:
-        found, interrupted = measuring.take(wanted, bar)
-    unwritten = _keep(found, json, remember=remember and not interrupted)
+        found, cut = measuring.take(wanted, bar)
+    unwritten = _keep(found, json, remember=remember and cut is None)
     if json != "-":
         show(found)
     written = _report(found, report)
     out = None if json == "-" else json
     if unwritten is not None:
         raise unwritten
-    if interrupted:
+    if cut is not None:
         kept = "" if out is None else f"; what was measured is in {out}"
-        raise InterruptError(f"interrupted{kept}")
+        if isinstance(cut, InterruptError):
+            raise InterruptError(f"interrupted{kept}")
+        raise IncompleteError(f"not complete: {cut.message}{kept}", cut.hint)
     if not found.figures:
         raise TrialError("nothing could be measured", "tare net measure HOST --key FILE")
     if json != "-":

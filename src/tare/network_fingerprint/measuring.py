@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 import tare
 from tare import agent
-from tare.errors import AgentError
+from tare.errors import AgentError, InterruptError, TareError
 from tare.identification import identify
 from tare.kernel_files import KernelFiles
 from tare.network.ends import Ends, connection
@@ -109,7 +109,7 @@ def take(
     *,
     opening: Opening = Ends,
     clock: Callable[[], float] = time.monotonic,
-) -> tuple[NetworkFingerprint, bool]:
+) -> tuple[NetworkFingerprint, TareError | None]:
     """Take a fingerprint of the network between here and another end.
 
     Parameters
@@ -123,8 +123,8 @@ def take(
 
     Returns
     -------
-    (NetworkFingerprint, bool)
-        What could be measured; and whether somebody pressed Ctrl-C before it was all.
+    (NetworkFingerprint, TareError or None)
+        What could be measured; and what cut it short, Ctrl-C or the other end.
 
     Raises
     ------
@@ -133,23 +133,24 @@ def take(
     """
     began, started = clock(), datetime.now(UTC)
     taken = _Taken()
-    interrupted = False
+    cut: TareError | None = None
     try:
         _idle(wanted, taken, progress, opening)
         _loaded(wanted, taken, progress, opening, clock)
     except KeyboardInterrupt:
-        interrupted = True
+        cut = InterruptError("interrupted")
     except AgentError as error:
         if not taken.figures:
             raise
         # What was measured before is kept.
         taken.problems.append(Problem(what="the rest", why=error.message))
-    interrupted = interrupted or (taken.found is not None and taken.found.ended == _INTERRUPTED)
-    return _document(wanted, taken, started, clock() - began), interrupted
+        cut = error
+    if taken.found is not None and taken.found.cut_short:
+        cut = taken.found.failure or InterruptError("interrupted")
+    return _document(wanted, taken, started, clock() - began), cut
 
 
 _AGAIN = ", again: an end had no CPU"
-_INTERRUPTED = "it was interrupted"
 
 
 def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -> None:
@@ -202,7 +203,7 @@ def _loaded(
         taken.figures |= stages.of_search(found, fresh)
         _note_ends(ends, taken)
         if found.cut_short:
-            if found.ended != _INTERRUPTED:
+            if found.failure is not None:
                 taken.problems.append(Problem(what="sizes of writes", why=found.ended))
             return
         _writes(wanted, taken, ends, progress, clock)
