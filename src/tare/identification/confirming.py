@@ -300,8 +300,8 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             "boost",
             (
                 f"Every burst begins at {format_rate(spent.high_bps)} and falls to "
-                f"{format_rate(low)} after {format_amount(each)} more than that rate, also after a "
-                f"rest of {span(shortest)}, in which no bucket fills so far: a boost of each "
+                f"{format_rate(low)} after {format_amount(each)} sent beyond that rate, also after "
+                f"a rest of {span(shortest)}, in which no bucket fills so far: a boost of each "
                 "burst.",
             ),
         )
@@ -312,8 +312,8 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             "boost",
             (
                 f"Every burst begins at {format_rate(spent.high_bps)} and falls to "
-                f"{format_rate(low)} after {format_amount(each)} more than that rate, however long "
-                f"it rested: a boost of each burst, or a bucket that every rest has filled. "
+                f"{format_rate(low)} after {format_amount(each)} sent beyond that rate, however "
+                f"long it rested: a boost of each burst, or a bucket that every rest has filled. "
                 f"{would}",
             ),
             next_rest_s=rest,
@@ -409,5 +409,5 @@ def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: 
     off = percent(max(0.001, float(np.median(apart))))
     return (
         f"{fell}, and after {rests} it was back for as long as a bucket refilling at "
-        f"{format_rate(filling.rate)} predicts, within {off} in the middle: a token bucket."
+        f"{format_rate(filling.rate)} predicts (median error {off}): a token bucket."
     )

@@ -137,8 +137,8 @@ def _capacity(
         return (f"It holds {format_amount(budget)}: longer rests brought back no more than that.",)
     if start is not None and budget == start:
         return (
-            f"It held {format_amount(budget)} when the trace began, which is all that it holds if "
-            "it was full then: no rest was long enough to show that.",
+            f"It held {format_amount(budget)} at the start: all that it holds if it was full then. "
+            "No rest was long enough to show more.",
         )
     return (
         f"It was not full when the trace began, and no rest was long enough to fill it: it holds "

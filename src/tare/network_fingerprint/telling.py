@@ -140,5 +140,5 @@ def account(shaping: Identification) -> list[str]:
         told.append(f"Full after a rest of {value:.0f} s [{low:.0f}, {high:.0f}].")
     if shaping.refill_gbps is not None:
         rate = format_rate(1e9 * wire * shaping.refill_gbps.value)
-        told.append(f"It comes back at {rate} while less than that is sent.")
+        told.append(f"The bucket fills at {rate} while you send less.")
     return told
