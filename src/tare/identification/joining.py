@@ -11,6 +11,8 @@ from tare.statistics.bucket import QUANTUM_BITS
 _PIECES = 8
 #: More intervals than these say nothing more of a trace.
 _MOST = 20_000
+#: Share of an interval by which sending may be shorter: files round.
+WHOLE = 1e-3
 #: Share of the usual rate, and for how long, that is an outage: that is not joined to what follows.
 NOTHING, OUTAGE_S = 3e-4, 1.0
 #: Share of its time in which an end had no CPU from which on an interval says nothing.
@@ -23,7 +25,7 @@ def joined(trace: Trace) -> Trace:
     Only neighbours in which data was to be sent all the time are joined, and no more of them than
     it takes, so that a change of rate stays where it was.
     """
-    on = np.isfinite(trace.bits) & (trace.on_s >= (1 - 1e-6) * (trace.end_s - trace.start_s))
+    on = np.isfinite(trace.bits) & (trace.on_s >= (1 - WHOLE) * (trace.end_s - trace.start_s))
     if not on.any():
         return trace
     least_s = float(trace.on_s[on].sum()) / _MOST

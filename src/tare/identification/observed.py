@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.identification.joining import NOTHING, OUTAGE_S, joined
+from tare.identification.joining import NOTHING, OUTAGE_S, WHOLE, joined
 from tare.shaping.trace import Floats, Trace
 from tare.statistics.bucket import QUANTUM_BITS
 
@@ -166,7 +166,7 @@ def _starts(
 ) -> NDArray[np.int64]:
     if len(index) == 0:
         return np.empty(0, dtype=np.int64)
-    resting = trace.on_s < (1 - 1e-6) * (trace.end_s - trace.start_s)
+    resting = trace.on_s < (1 - WHOLE) * (trace.end_s - trace.start_s)
     # Data was sent in starved intervals, too.
     others = ~spoiled
     others[index] = False
