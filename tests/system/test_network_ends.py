@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hmac
 import itertools
+import json
 import os
 import re
 import secrets
 import signal
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -375,6 +378,124 @@ class TestLog:
         assert host in first
         assert all("10.79.1.2:8273" in line for line in rest[:2])
         assert "every address" in rest[2]
+
+
+class Guest:
+    """Who has the key and speaks as it likes; `agent/src/peer/wire.rs` says what is due."""
+
+    MEASURE, JOIN, DATAGRAMS = 5, 6, 3
+
+    def __init__(self, end: End) -> None:
+        host, port = end.address.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=5)
+        theirs = self._take(41)
+        both, version = theirs[9:] + secrets.token_bytes(32), theirs[8:9]
+
+        def secret(key: bytes, what: bytes) -> bytes:
+            return hmac.digest(key, bytes([len(what)]) + what + version + both, "sha256")
+
+        key = bytes.fromhex(peering.read_key(end.key))
+        self.socket.sendall(both[32:] + secret(key, b"probe"))
+        assert self._take(32) == secret(key, b"end")
+        self._session = secret(key, b"session")
+        self._framing = hmac.digest(self._session, b"frames of probe", "sha256")
+        self.token = hmac.digest(self._session, b"datagrams", "sha256")[:16]
+        self._frames = 0
+
+    def _take(self, size: int) -> bytes:
+        got = b""
+        while len(got) < size:
+            more = self.socket.recv(size - len(got))
+            if not more:
+                raise EOFError
+            got += more
+        return got
+
+    def ask(self, task: int, size: int, count: int) -> int:
+        """Return the port of the answer."""
+        plain = struct.pack(">BIQ", task, size, count)
+        self.socket.sendall(plain + hmac.digest(self._session, bytes(8) + plain, "sha256"))
+        refused, port = struct.unpack(">BH", self._take(3))
+        assert not refused
+        return int(port)
+
+    def frame(self, tell: str, **more: Any) -> bytes:
+        plain = json.dumps({"tell": tell} | more).encode()
+        number, self._frames = struct.pack(">Q", self._frames), self._frames + 1
+        seal = hmac.digest(self._framing, number + plain, "sha256")
+        return struct.pack(">I", len(plain)) + plain + seal
+
+    def send(self) -> bytes:
+        times = {"duration_ns": 10**11, "on_ns": 10**11, "off_ns": 0}
+        sending = {"id": 1, "write_bytes": 131072} | times
+        return self.frame("send", sending=sending, since_ns=0)
+
+    def begin(self, direction: str) -> int:
+        """Return the number to join by."""
+        self.ask(self.MEASURE, 0, 0)
+        begin = {"streams": 1, "congestion": None, "lasts_ns": None, "most_bytes": None}
+        times = {"interval_ns": 100 * MS, "sample_ns": 2**63}
+        self.socket.sendall(self.frame("begin", direction=direction, **begin, **times))
+        ready = json.loads(self._take(struct.unpack(">I", self._take(4))[0]))
+        self._take(32)
+        assert ready["tell"] == "ready"
+        return int(ready["number"])
+
+
+class TestHostileGuest:
+    #: Loopback carries so much until limits are looked at again; without them there is no end.
+    MOST = 400 << 20
+
+    def test_bytes_are_counted_whatever_the_order(self, key: Path, tmp_path: Path) -> None:
+        log = tmp_path / "serve.log"
+        end = End(key, "127.0.0.1:0", "--bytes", "1000000", "--log", str(log))
+        for how in ("push", "ping", "late", "flood"):
+            guest, stream = Guest(end), Guest(end)
+            number = guest.begin("out" if how == "push" else "in")
+            if how == "late":
+                guest.socket.sendall(guest.send())
+            stream.ask(Guest.JOIN, int(how != "ping"), number)
+            if how == "flood":
+                orders = b"".join(guest.send() for _ in range(5000))
+                with contextlib.suppress(OSError):
+                    guest.socket.sendall(orders)
+            moved = 0
+            with contextlib.suppress(OSError):
+                while moved < self.MOST:
+                    if how in ("push", "ping"):
+                        moved += stream.socket.send(bytes(1 << 14))
+                    if how != "push":
+                        got = len(stream.socket.recv(1 << 20))
+                        moved += got
+                        if not got:
+                            break
+            assert moved < self.MOST, how
+            for one in (guest, stream):
+                one.socket.close()
+        end.close()
+        cut = re.findall(
+            r"was cut: .* 1000000 bytes .*; \S+ s, (\d+) bytes received, (\d+) sent, (\d+) of",
+            log.read_text(),
+        )
+        assert [[int(one) > 1000000 for one in told] for told in cut] == [
+            [True, False, False],
+            [False, False, True],
+            [False, True, False],
+            [False, True, False],
+        ]
+
+    def test_no_datagram_longer_than_was_ordered_comes_back(self, end: End) -> None:
+        guest = Guest(end)
+        port = guest.ask(Guest.DATAGRAMS, 100, 10)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+            datagrams.connect(("127.0.0.1", port))
+            datagrams.settimeout(5)
+            for sent in (guest.token, b"x" * 101, b"x" * 65000, b"y" * 100):
+                datagrams.send(sent)
+            assert datagrams.recv(65536) == guest.token
+            assert datagrams.recv(65536) == b"y" * 100
+            datagrams.send(b"")
+        guest.socket.close()
 
 
 class TestLoss:

@@ -162,6 +162,22 @@ def test_times_that_go_back_are_left_out(tmp_path: Path) -> None:
     assert "2 intervals had times or counts that cannot be" in read.notes[0]
 
 
+@pytest.mark.parametrize("count", ["acked_bytes", "received_bytes"])
+def test_what_no_network_carries_is_left_out(tmp_path: Path, count: str) -> None:
+    measure(tmp_path / "m", ScriptedEnds(), sending(0, 30))
+    path = tmp_path / "m" / writing.TRACE
+    last = [line for line in path.read_bytes().splitlines() if b'"interval"' in line][-1]
+    told = json.loads(last)
+    most = (told["end_ns"] - told["start_ns"]) * 10**5 // 8
+    for bytes_, left in ((most, 3), (most + 1, 2), (2**64 - 1, 2)):
+        changed = json.dumps(told | {count: bytes_}).encode()
+        path.write_bytes(path.read_bytes().replace(last, changed))
+        last = changed
+        read = folder.read(tmp_path / "m")
+        assert len(read.courses["out"]) == left
+        assert any("counts that cannot be" in note for note in read.notes) == (left == 2)
+
+
 @pytest.mark.parametrize("what", ["nothing", "garbage", "version", "trace", "binary"])
 def test_what_is_no_measurement(tmp_path: Path, what: str) -> None:
     if what != "nothing":

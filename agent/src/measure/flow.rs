@@ -15,21 +15,28 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Of one read.
 const READ: usize = 256 << 10;
 
-/// Sends whenever the gate is open, until it is over.
-pub fn send(mut stream: &TcpStream, gate: &Gate) -> io::Result<()> {
+/// Sends whenever the gate is open, until it is over. `sent`: bytes that were written.
+pub fn send(mut stream: &TcpStream, gate: &Gate, sent: &AtomicU64) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let buffer = vec![0x5a; MESSAGE_LIMIT as usize];
+    let mut total = 0;
     while let Some(write_bytes) = gate.wait() {
         let message = &buffer[..(write_bytes as usize).min(buffer.len())];
         // What a write left over is written before the next.
         let mut left = message;
         while gate.is_open_for(write_bytes) {
-            match stream.write(left) {
-                Ok(written) if written == left.len() => left = message,
-                Ok(written) => left = &left[written..],
-                Err(error) if is_delay(&error) => {}
+            let written = match stream.write(left) {
+                Ok(written) => written,
+                Err(error) if is_delay(&error) => continue,
                 Err(error) => return Err(error),
-            }
+            };
+            total += written as u64;
+            // Nobody else writes it.
+            sent.store(total, Relaxed);
+            left = match &left[written..] {
+                [] => message,
+                rest => rest,
+            };
         }
     }
     Ok(())

@@ -9,6 +9,15 @@ use crate::record::network::{Direction, Histogram, Interval};
 /// As the number of the boundary at which the last interval of a phase ends.
 pub const LAST: u64 = u64::MAX;
 
+/// No network carries more.
+const MOST_BPS: u128 = 100_000_000_000_000;
+/// Of less time, counts say nothing of a rate.
+const MOMENT_NS: u64 = 100_000;
+/// Both ends divide a phase alike; what one is ahead of the other is that its clock is fast, or that
+/// the other's machine stood still, for less than it takes until the connection is lost.
+const AHEAD_NS: u64 = 60_000_000_000;
+const AHEAD_PART: u64 = 1000;
+
 /// One end's. Both divide a phase at the same times, counted from when each began it: the other
 /// end is late by as long as the order takes to it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -53,6 +62,19 @@ pub struct Sent {
 }
 
 impl Half {
+    /// Whether the other end's half can be of the same interval as ours, and of a network.
+    pub fn can_be_beside(&self, ours: &Self) -> bool {
+        let ahead_ns = (ours.end_ns / AHEAD_PART).saturating_add(AHEAD_NS);
+        if self.start_ns > self.end_ns || self.end_ns > ours.end_ns.saturating_add(ahead_ns) {
+            return false;
+        }
+        let lasts_ns = (self.end_ns - self.start_ns).saturating_add(self.early_ns);
+        let most = MOST_BPS * u128::from(lasts_ns.max(MOMENT_NS)) / 8 / 1_000_000_000;
+        let acked = self.sent.as_ref().map(|sent| sent.acked_bytes);
+        let mut counts = [acked, self.received_bytes].into_iter().flatten();
+        self.on_ns <= lasts_ns && counts.all(|bytes| u128::from(bytes) <= most)
+    }
+
     /// Becomes the half of a longer interval: with the one after it.
     pub fn absorb(&mut self, next: Self) {
         self.boundary = next.boundary;
@@ -165,4 +187,40 @@ pub fn intervals(here: Half, there: Option<Half>, began_ns: u64) -> Vec<Interval
         });
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_network_does_cannot_be() {
+        let second = |acked_bytes| Half {
+            end_ns: 1_000_000_000,
+            on_ns: 1_000_000_000,
+            received_bytes: Some(0),
+            sent: Some(Sent {
+                acked_bytes,
+                ..Sent::default()
+            }),
+            ..Half::default()
+        };
+        let ours = second(1);
+        let most = 12_500_000_000_000;
+        assert!(second(most).can_be_beside(&ours));
+        assert!(!second(most + 1).can_be_beside(&ours));
+        type Change = fn(&mut Half);
+        let changes: [Change; 5] = [
+            |half| half.received_bytes = Some(u64::MAX),
+            |half| half.on_ns += 1,
+            |half| (half.start_ns, half.end_ns) = (2, 1),
+            |half| half.end_ns = 100_000_000_000,
+            |half| half.end_ns = u64::MAX,
+        ];
+        for change in changes {
+            let mut theirs = second(1);
+            change(&mut theirs);
+            assert!(!theirs.can_be_beside(&ours), "{theirs:?}");
+        }
+    }
 }

@@ -105,7 +105,7 @@ impl Line {
         now: i64,
     ) -> Result<(), Ended> {
         match &mut self.state {
-            State::Up(link) => match hear(link, telling, now) {
+            State::Up(link) => match hear(link, self.connect.streams, telling, now) {
                 Ok(None) => {}
                 Ok(Some(why)) => return Err(why),
                 Err(error) => self.lose(&error, phase, telling, now),
@@ -210,10 +210,19 @@ impl AsRawFd for Line {
 }
 
 /// Some: why the other end will not go on.
-fn hear(link: &mut Link, telling: &mut Telling, now: i64) -> io::Result<Option<Ended>> {
+fn hear(
+    link: &mut Link,
+    streams: u32,
+    telling: &mut Telling,
+    now: i64,
+) -> io::Result<Option<Ended>> {
     while let Some(told) = link.frames.hear()? {
         match told {
-            Told::Half(half) => telling.theirs(*half),
+            Told::Half(mut half) => {
+                // One that ends now may have begun in any interval of the phase.
+                half.waited = half.waited.within(half.end_ns, streams);
+                telling.theirs(*half);
+            }
             Told::Over { why } => return Ok(Some(why)),
             Told::Ready { .. } | Told::Alive => {}
         }

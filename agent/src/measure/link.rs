@@ -148,7 +148,8 @@ impl Link {
             let (gate, roles) = (Arc::clone(&gate), Arc::clone(&roles));
             threads.push(std::thread::spawn(move || {
                 roles.sending.join();
-                flow::send(&stream, &gate)
+                // Only the other end has limits to hold.
+                flow::send(&stream, &gate, &AtomicU64::default())
             }));
         }
         let mut incoming = Vec::new();

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock;
@@ -119,12 +120,13 @@ fn count(times: &Mutex<Counter>, time_ns: i64) {
     counter.count(u64::try_from(time_ns).unwrap_or(0));
 }
 
-/// Sends every message back.
-pub fn echo(mut stream: &TcpStream) -> io::Result<()> {
+/// Sends every message back. `echoed`: bytes there and back.
+pub fn echo(mut stream: &TcpStream, echoed: &AtomicU64) -> io::Result<()> {
     stream.set_read_timeout(None)?;
     let mut message = [0; MESSAGE];
     loop {
         stream.read_exact(&mut message)?;
+        echoed.fetch_add(2 * MESSAGE as u64, Relaxed);
         stream.write_all(&message)?;
     }
 }

@@ -181,13 +181,8 @@ impl Sampler {
         Some(half)
     }
 
-    /// Bytes that this end has sent, acknowledged.
-    pub fn acked(&self) -> u64 {
-        self.outgoing.iter().map(|sent| sent.acked).sum()
-    }
-
     /// Bytes that have come.
-    pub fn received(&self) -> u64 {
+    fn received(&self) -> u64 {
         self.incoming
             .iter()
             .map(|stream| stream.load(Relaxed))

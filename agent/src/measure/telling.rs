@@ -16,6 +16,7 @@ const WAY_NS: u64 = 10_000_000;
 
 /// So many halves of the other end's are kept for ours; no honest one is so far ahead.
 const THEIRS_MOST: usize = 4096;
+const IMPOSSIBLE: &str = "the other end told times or counts that cannot be";
 
 pub struct Telling {
     began_ns: i64,
@@ -93,6 +94,18 @@ impl Telling {
                         self.waiting
                             .push_front(Item::Half(ours, began_ns, until_ns));
                         return;
+                    }
+                    if theirs
+                        .as_ref()
+                        .is_some_and(|half| !half.can_be_beside(&ours))
+                    {
+                        let [start_ns, end_ns] = [ours.start_ns, ours.end_ns];
+                        self.ready(&MeasureRecord::Gap {
+                            start_ns: began_ns.saturating_add(start_ns),
+                            end_ns: began_ns.saturating_add(end_ns),
+                            why: IMPOSSIBLE.to_string(),
+                        });
+                        continue;
                     }
                     for mut interval in half::intervals(*ours, theirs, began_ns) {
                         self.place(&mut interval);
@@ -267,6 +280,17 @@ mod tests {
         telling.ours(ours(2, 2, 3, 9), 20, 0);
         telling.give_up();
         assert_eq!(told(&mut telling), [(23, 29, 6, None)]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_a_gap() {
+        let mut telling = Telling::new(0);
+        telling.ours(ours(1, 1, 0, 10), 500, 0);
+        telling.theirs(theirs(1, 1, u64::MAX));
+        telling.settle(0);
+        let text = String::from_utf8(std::mem::take(&mut telling.ready)).unwrap();
+        let gap = r#""record":"gap","start_ns":500,"end_ns":510"#;
+        assert!(text.contains(gap) && text.lines().count() == 1, "{text}");
     }
 
     #[test]

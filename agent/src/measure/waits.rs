@@ -94,6 +94,16 @@ impl Waited {
         self.with(next, u64::saturating_add)
     }
 
+    /// Without what is longer than so many threads can have waited in such a time.
+    pub fn within(self, time_ns: u64, threads: u32) -> Self {
+        let most = |threads: u32| time_ns.saturating_mul(threads.into());
+        Self {
+            sending_ns: self.sending_ns.filter(|ns| *ns <= most(threads)),
+            receiving_ns: self.receiving_ns.filter(|ns| *ns <= most(threads)),
+            pinging_ns: self.pinging_ns.filter(|ns| *ns <= most(1)),
+        }
+    }
+
     fn with(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| Some(of(a?, b?));
         Self {
@@ -131,6 +141,18 @@ mod tests {
         thread.join().unwrap();
         assert_eq!(roles.waited().sending_ns, None);
         assert_eq!(roles.waited().receiving_ns, Some(0));
+    }
+
+    #[test]
+    fn a_wait_longer_than_all_the_time_is_absent() {
+        let waited = Waited {
+            sending_ns: Some(20),
+            receiving_ns: Some(21),
+            pinging_ns: Some(11),
+        };
+        let within = waited.within(10, 2);
+        assert_eq!(within.sending_ns, Some(20));
+        assert_eq!((within.receiving_ns, within.pinging_ns), (None, None));
     }
 
     #[test]

@@ -29,6 +29,11 @@ pub const INTERVAL_LEAST_NS: u64 = 1_000_000;
 const SPARE_NS: i64 = 10_000_000_000;
 const SPARE_PART: i64 = 20;
 
+/// How often limits are looked at, whatever a measurement asks for.
+const LOOK_NS: i64 = 10_000_000;
+/// No more frames are followed before limits are looked at again.
+const FRAMES_A_TURN: usize = 16;
+
 /// What one end bears, as it was told when it was started.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -130,10 +135,13 @@ impl Table {
             .and_then(|()| measurement.attend(&mut frames, limits, &self.bytes, &mut done));
         self.all().remove(&number);
         measurement.end();
+        // Not seen before it was over.
+        measurement.count(&self.bytes, &mut done);
         let seconds = (clock::monotonic() - began_ns) as f64 / 1e9;
         let Done {
             sent,
             received,
+            echoed,
             cut,
         } = done;
         let how = match (&served, cut) {
@@ -142,7 +150,8 @@ impl Table {
             (Err(error), None) => format!("ended: {error}"),
         };
         say(&format!(
-            "{how}; {seconds:.1} s, {received} bytes received, {sent} sent"
+            "{how}; {seconds:.1} s, {received} bytes received, {sent} sent, \
+             {echoed} of round trips"
         ));
         served
     }
@@ -188,7 +197,15 @@ impl Table {
 struct Done {
     sent: u64,
     received: u64,
+    /// Of round trips, there and back.
+    echoed: u64,
     cut: Option<Ended>,
+}
+
+impl Done {
+    fn bytes(&self) -> u64 {
+        self.sent + self.received + self.echoed
+    }
 }
 
 /// A measurement in words that are ours alone.
@@ -243,14 +260,17 @@ struct Joined {
     places: HashSet<u32>,
     outgoing: Vec<TcpStream>,
     incoming: Vec<Arc<AtomicU64>>,
+    /// What the streams themselves count from the moment they join, asked to send or not.
+    written: Vec<Arc<AtomicU64>>,
+    echoed: Arc<AtomicU64>,
     all: Vec<TcpStream>,
     is_over: bool,
 }
 
-/// What a connection that has joined does.
+/// What a connection that has joined does, and where it counts its bytes.
 pub enum Part {
-    Echo,
-    Send,
+    Echo(Arc<AtomicU64>),
+    Send(Arc<AtomicU64>),
     Receive(Arc<AtomicU64>),
 }
 
@@ -279,13 +299,15 @@ impl Measurement {
         tcp::give_up_in_silence(stream)?;
         joined.all.push(stream.try_clone()?);
         if place == 0 {
-            return Ok(Some(Part::Echo));
+            return Ok(Some(Part::Echo(Arc::clone(&joined.echoed))));
         }
         tcp::control_congestion(stream, self.begin.congestion.as_deref())?;
         stream.set_nodelay(false)?;
         if place > receives {
             joined.outgoing.push(stream.try_clone()?);
-            return Ok(Some(Part::Send));
+            let written = Arc::<AtomicU64>::default();
+            joined.written.push(Arc::clone(&written));
+            return Ok(Some(Part::Send(written)));
         }
         let received = Arc::<AtomicU64>::default();
         joined.incoming.push(Arc::clone(&received));
@@ -295,13 +317,13 @@ impl Measurement {
     /// Does a part until the measurement is over.
     pub fn play(&self, part: &Part, stream: &TcpStream) -> io::Result<()> {
         match part {
-            Part::Echo => self.roles.pinging.join(),
-            Part::Send => self.roles.sending.join(),
+            Part::Echo(_) => self.roles.pinging.join(),
+            Part::Send(_) => self.roles.sending.join(),
             Part::Receive(_) => self.roles.receiving.join(),
         }
         match part {
-            Part::Echo => pings::echo(stream),
-            Part::Send => flow::send(stream, &self.gate),
+            Part::Echo(echoed) => pings::echo(stream, echoed),
+            Part::Send(written) => flow::send(stream, &self.gate, written),
             Part::Receive(received) => flow::receive(stream, &self.gate, received),
         }
     }
@@ -315,6 +337,17 @@ impl Measurement {
         Ok(Sampler::new(gate, outgoing?, incoming, None, roles))
     }
 
+    /// Looks at what the streams have counted until now; returns what there was in all.
+    fn count(&self, total: &AtomicU64, done: &mut Done) -> u64 {
+        let before = done.bytes();
+        let joined = self.joined();
+        let sum = |all: &[Arc<AtomicU64>]| all.iter().map(|one| one.load(Relaxed)).sum();
+        (done.sent, done.received) = (sum(&joined.written), sum(&joined.incoming));
+        done.echoed = joined.echoed.load(Relaxed);
+        let more = done.bytes() - before;
+        total.fetch_add(more, Relaxed).saturating_add(more)
+    }
+
     fn attend(
         &self,
         frames: &mut Frames,
@@ -326,26 +359,30 @@ impl Measurement {
         let mut sampler: Option<Sampler> = None;
         loop {
             let now = clock::monotonic();
-            while let Some(asked) = frames.hear()? {
+            let mut followed = 0;
+            while followed < FRAMES_A_TURN {
+                let Some(asked) = frames.hear()? else { break };
                 self.follow(asked, &mut sampler, frames)?;
+                followed += 1;
             }
             if let Some(half) = sampler.as_mut().and_then(|sampler| sampler.step(now)) {
                 frames.tell(&Told::Half(Box::new(half)))?;
             }
-            let before = done.sent + done.received;
-            if let Some(sampler) = &sampler {
-                (done.sent, done.received) = (sampler.acked(), sampler.received());
-            }
-            let bytes = done.sent + done.received;
-            let more = bytes.saturating_sub(before);
-            let all = total.fetch_add(more, Relaxed).saturating_add(more);
-            if let Some(why) = beyond(limits, bytes, all, now >= over_ns) {
+            let all = self.count(total, done);
+            if let Some(why) = beyond(limits, done.bytes(), all, now >= over_ns) {
                 done.cut = Some(why.clone());
                 return frames.tell(&Told::Over { why });
             }
             frames.look_after(&Told::Alive, now)?;
             let next = sampler.as_ref().and_then(|sampler| sampler.next_ns(now));
             let next = next.unwrap_or(i64::MAX).min(frames.next_ns()).min(over_ns);
+            // More frames may have come already, of which no connection tells.
+            let look_ns = if followed == FRAMES_A_TURN {
+                0
+            } else {
+                LOOK_NS
+            };
+            let next = next.min(now + look_ns);
             watch::poll([frames.as_raw_fd()], Some(next))?;
         }
     }

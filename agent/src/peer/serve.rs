@@ -248,10 +248,13 @@ impl End {
         let mut order = first;
         for number in 1.. {
             done.orders += 1;
-            let bytes = match order.task {
+            let each = match order.task {
                 Task::Connects => 0,
-                _ => order.count.saturating_mul(order.bytes.into()),
+                // As long as the token at least, which may be shown instead.
+                Task::Datagrams => u64::from(order.bytes).max(wire::TOKEN as u64),
+                _ => order.bytes.into(),
             };
+            let bytes = order.count.saturating_mul(each);
             if order.is_bounded() && self.table.takes(bytes, self.limits) {
                 done.bytes += bytes;
                 self.perform(stream, secrets, order, &mut buffer, deadline_ns)?;
@@ -316,7 +319,8 @@ impl End {
                 };
                 socket.set_read_timeout(Some(DATAGRAM_IDLE))?;
                 answer(stream, Ok(here.port()))?;
-                tasks::return_datagrams(&socket, secrets.token(), order.count, deadline_ns)
+                let bounds = [order.bytes.into(), order.count];
+                tasks::return_datagrams(&socket, secrets.token(), bounds, deadline_ns)
             }
             Task::Connects => {
                 self.door.expect(stream.peer_addr()?.ip(), order.count);

@@ -31,11 +31,12 @@ pub fn take(stream: &mut TcpStream, buffer: &mut [u8], bytes: u64) -> io::Result
 }
 
 /// Sends datagrams back to whoever has shown the token, and to nobody else. An empty one of theirs
-/// ends it, or the time, or that none comes for as long as the socket waits.
+/// ends it, or the time, or that none comes for as long as the socket waits. None longer than `most`
+/// is sent back, or than the token, which is shown again where it was lost.
 pub fn return_datagrams(
     socket: &UdpSocket,
     token: &[u8; TOKEN],
-    count: u64,
+    [most, count]: [u64; 2],
     deadline_ns: i64,
 ) -> io::Result<()> {
     let mut buffer = [0; 65536];
@@ -58,7 +59,9 @@ pub fn return_datagrams(
             if length == 0 {
                 return Ok(());
             }
-            socket.send(&buffer[..length])?;
+            if length as u64 <= most.max(TOKEN as u64) {
+                socket.send(&buffer[..length])?;
+            }
         }
     }
     Ok(())

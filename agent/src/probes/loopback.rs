@@ -53,7 +53,7 @@ pub fn datagrams() -> io::Result<(UdpSocket, Partner)> {
     theirs.connect(ours.local_addr()?)?;
     let token = [0; wire::TOKEN];
     let partner = Partner::start(move || {
-        let _ = tasks::return_datagrams(&theirs, &token, u64::MAX, i64::MAX);
+        let _ = tasks::return_datagrams(&theirs, &token, [u64::MAX; 2], i64::MAX);
     })?;
     ours.send(&token)?;
     ours.recv(&mut [0; wire::TOKEN])?;

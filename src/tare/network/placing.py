@@ -25,6 +25,9 @@ _MOST_PHASES = 2_000
 #: A clock that is this much off from the other has been set.
 _STEPPED_NS = 1_000_000_000
 _BEYOND_NS = 1 << 62
+#: No network carries more; of less time than a moment, counts say nothing of a rate.
+_MOST_BPS = 10**14
+_MOMENT_NS = 100_000
 
 
 @dataclass
@@ -212,6 +215,9 @@ class Reader:
         if end_ns <= start_ns or start_ns < self._ends_ns.get(line.direction, 0):
             return False
         if not 0 <= line.on_ns <= end_ns - start_ns or min(line.acked_bytes, line.retransmits) < 0:
+            return False
+        most_bytes = _MOST_BPS * max(end_ns - start_ns, _MOMENT_NS) // (8 * 10**9)
+        if max(line.acked_bytes, line.received_bytes or 0) > most_bytes:
             return False
         self._ends_ns[line.direction] = end_ns
         return True

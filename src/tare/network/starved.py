@@ -187,8 +187,7 @@ def lacks(work: Work, found: Starved, among: Mask | None = None) -> tuple[Lack, 
         share = float(mask[sends].mean())
         if share >= _REPORTED:
             known = sends & np.isfinite(waits)
-            waited = float(np.average(waits[known], weights=work.on_s[known]))
-            some.append(Lack(end=end, waited=waited, intervals=share))
+            some.append(Lack(end=end, waited=_mean(waits, work, known), intervals=share))
     return tuple(sorted(some, key=lambda one: -one.intervals))
 
 
@@ -202,10 +201,15 @@ def waited(work: Work) -> dict[End, float]:
     for end, waits in ends.items():
         known = np.isfinite(waits) & (work.on_s > 0)
         if known.any():
-            share = float(np.average(waits[known], weights=work.on_s[known]))
+            share = _mean(waits, work, known)
             if share >= _WAITED:
                 found[end] = share
     return found
+
+
+def _mean(waits: Floats, work: Work, known: Mask) -> float:
+    """Return the share of all their time; no thread waits for longer, whatever a peer has told."""
+    return min(1.0, float(np.average(waits[known], weights=work.on_s[known])))
 
 
 def late_share(waited_ns: float, round_trips_ns: float, n: int) -> float | None:

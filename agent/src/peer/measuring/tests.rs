@@ -25,9 +25,9 @@ fn every_place_is_taken_once_and_none_when_it_is_over() {
     let measurement = Measurement::new(begin(Direction::Both, 2));
     let [stream, _other] = connection();
     let join = |place| measurement.join(place, &stream).unwrap();
-    assert!(matches!(join(0), Some(Part::Echo)));
+    assert!(matches!(join(0), Some(Part::Echo(_))));
     assert!(matches!(join(2), Some(Part::Receive(_))));
-    assert!(matches!(join(3), Some(Part::Send)));
+    assert!(matches!(join(3), Some(Part::Send(_))));
     assert!(join(3).is_none() && join(5).is_none() && join(u32::MAX).is_none());
     measurement.end();
     assert!(join(1).is_none());
