@@ -198,7 +198,9 @@ def _brought_back(spent: Spending, fell: str) -> Verdict:
     back = _only(back, _rested(spent))
     if len(back) == 0:
         return Verdict("drop", (f"{fell}: consistent with a bucket, not confirmed.",))
-    if not np.any(back.sent - np.array(spent.meanwhile)[_rested(spent)] > _SEEN * back.error):
+    rested = _rested(spent)
+    error = np.array([one.error for one in spent.agreed])[rested]
+    if not np.any(back.sent - np.array(spent.meanwhile)[rested] > _SEEN * error):
         return _nothing_back(spent, back, fell)
     found = _as_bucket(spent, back, fell)
     if found is not None:

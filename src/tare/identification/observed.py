@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from tare.statistics.bucket import QUANTUM_BITS
 PARTLY = 0.5
 #: Share of a piece, and of what the low rate carries, above which it is a burst that drains.
 _PIECE, _DRAINS = 0.125, 0.3
+#: Share of the usual interval below which a rest within a burst is none.
+_MOMENT = 0.1
 #: Share of an interval by which the next may begin late without a gap.
 _LATE = 0.5
 
@@ -101,7 +104,7 @@ class Observed:
 def observe(trace: Trace) -> Observed:
     """Take a trace apart."""
     usual_s = _median(trace.on_s[trace.on_s > 0])
-    trace = joined(trace)
+    trace = joined(_without_moments(trace, usual_s))
     on = trace.on_s > 0
     rate = trace.rate_bps
     spoiled = np.zeros(len(trace), dtype=bool) if trace.starved is None else trace.starved
@@ -114,12 +117,13 @@ def observe(trace: Trace) -> Observed:
     tells = trace.on_s >= PARTLY * np.maximum(usual_s, trace.end_s - trace.start_s)
     index = np.flatnonzero(through & tells)
     gaps = _gaps(trace, usual_s)
+    outages = _outages(trace, known & ~through & tells)
     return Observed(
         trace=trace,
         index=index,
         rate=rate[index],
-        starts=_starts(trace, index, gaps, spoiled),
-        outages=_outages(trace, known & ~through & tells),
+        starts=_starts(trace, index, gaps, outages),
+        outages=outages,
         # What had been waiting in buffers still goes through while a rest begins.
         sent=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0)),
         squares=_before(np.where(np.isfinite(trace.bits), trace.bits, 0.0) ** 2),
@@ -145,6 +149,27 @@ def drained_at(trace: Trace, at: int, low_bps: float) -> int:
     return last
 
 
+def _without_moments(trace: Trace, usual_s: float) -> Trace:
+    """Leave out intervals of a rest that are over at once, within a burst: those are no rests.
+
+    An end that had no CPU may look twice at the same moment.
+    """
+    lasts = trace.end_s - trace.start_s
+    sends = trace.on_s > 0
+    within = np.append(False, sends[:-1]) & np.append(sends[1:], False)
+    kept = ~(within & ~sends & (lasts < _MOMENT * usual_s))
+    if kept.all():
+        return trace
+    # Their time is the next one's.
+    start = np.where(
+        np.append(False, ~kept[:-1]), np.append(0.0, trace.start_s[:-1]), trace.start_s
+    )
+    on = trace.on_s + np.where(sends, trace.start_s - start, 0.0)
+    starved = None if trace.starved is None else trace.starved[kept]
+    bits = trace.bits + np.where(np.append(False, ~kept[:-1]), np.append(0.0, trace.bits[:-1]), 0.0)
+    return Trace(start[kept], trace.end_s[kept], bits[kept], on[kept], trace.wire, starved)
+
+
 def _median(values: Floats) -> float:
     return float(np.median(values)) if len(values) else 0.0
 
@@ -162,16 +187,18 @@ def _gaps(trace: Trace, usual_s: float) -> Floats:
 
 
 def _starts(
-    trace: Trace, index: NDArray[np.int64], gaps: Floats, spoiled: NDArray[np.bool_]
+    trace: Trace, index: NDArray[np.int64], gaps: Floats, outages: Sequence[tuple[float, float]]
 ) -> NDArray[np.int64]:
     if len(index) == 0:
         return np.empty(0, dtype=np.int64)
     resting = trace.on_s < (1 - WHOLE) * (trace.end_s - trace.start_s)
-    # Data was sent in starved intervals, too.
-    others = ~spoiled
-    others[index] = False
-    apart = np.diff(np.cumsum(others)[index]) > 0
-    apart |= gaps[index[1:]] > 0
+    # Data was sent without CPU, too, and while nothing came back for a moment.
+    lasts = trace.end_s - trace.start_s
+    breaks = (trace.on_s < PARTLY * lasts) | ~np.isfinite(trace.bits) | (gaps > 0)
+    for first, last in outages:
+        breaks |= (trace.start_s >= first) & (trace.end_s <= last)
+    breaks[index] = gaps[index] > 0
+    apart = np.diff(np.cumsum(breaks)[index]) > 0
     # The sending of a partial interval is where the sending beside it is.
     before = np.append(False, trace.on_s[:-1] > 0)
     after = np.append(trace.on_s[1:] > 0, False)

@@ -95,15 +95,14 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     meanwhile: list[float] = []
     for k in range(1, len(dry)):
         before, b = int(dry[k - 1]), int(dry[k])
-        at = seen.index[seen.starts[b]]
+        at = books.begins(b)
         # Of a partial interval the end sent.
         starts = float(seen.trace.end_s[at] - seen.trace.on_s[at])
         rest = starts - ends[k - 1][0] if b == before + 1 else None
         stretch = books.stretch(ends[k - 1], moments[k], rest)
         if stretch is not None:
             refills.append(stretch)
-            begun = float(seen.sent[seen.index[seen.starts[b]]])
-            meanwhile.append(begun - ends[k - 1][1] if b == before + 1 else 0.0)
+            meanwhile.append(float(seen.sent[at]) - ends[k - 1][1] if b == before + 1 else 0.0)
     first = books.stretch((begin, float(seen.sent[begun_at])), moments[0], None)
     share = _scatter(refills, low_bps)
     return Spending(
@@ -149,6 +148,14 @@ class _Books:
         share = (self.seen.rate[self.levels.fall[burst]] - self.low) / (self.high - self.low)
         fast = float(np.clip(share, 0.0, 1.0)) * float(trace.on_s[at])
         return float(trace.start_s[at]) + fast, float(self.seen.sent[at]) + self.high * fast
+
+    def begins(self, burst: int) -> int:
+        """Return the interval in which a burst began, which may say nothing of its rate."""
+        at = int(self.seen.index[self.seen.starts[burst]])
+        before = int(self.seen.index[self.seen.ends[burst - 1] - 1]) if burst else -1
+        while at - 1 > before and self.seen.trace.on_s[at - 1] > 0:
+            at -= 1
+        return at
 
     def over(self, burst: int) -> _Moment:
         """Return when the last of a burst was through, what had waited in buffers included."""
