@@ -88,8 +88,11 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     dry = np.flatnonzero(levels.dry)
     moments = [books.empties(int(b)) for b in dry]
     ends = [books.over(int(b)) for b in dry]
-    # Also where nothing is known of the rate yet, as without a CPU, tokens were spent.
-    begun_at = int(np.flatnonzero(seen.trace.on_s > 0)[0])
+    # Also where nothing is known of the rate yet, as without a CPU, tokens were spent; but none
+    # while TCP opens up, slower than they come back to a full bucket.
+    sends = np.flatnonzero(seen.trace.on_s > 0)
+    spends = seen.trace.bits[sends] >= low_bps * seen.trace.on_s[sends]
+    begun_at = int(sends[np.argmax(spends)])
     begin = float(seen.trace.start_s[begun_at])
     refills: list[Stretch] = []
     meanwhile: list[float] = []
@@ -238,15 +241,21 @@ def _no_worse(one: Stretch, share: float) -> Stretch:
 
 
 def _settled(seen: Observed, those: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Leave out the first interval of each burst where it is another rate's.
+    """Leave out the first intervals of bursts where they have another rate than the others.
 
     TCP is still opening up then, or an emulator has gathered more than it should have.
     """
     later = those.copy()
     later[seen.starts] = False
     first = those & ~later
-    if later.sum() >= _SOME and first.any():
-        usual = float(np.median(seen.rate[later]))
-        if abs(float(np.median(seen.rate[first])) / usual - 1) > _OPENING:
-            return later
-    return those
+    if later.sum() < _SOME or not first.any():
+        return those
+    usual = float(np.median(seen.rate[later]))
+    spread = 1.4826 * float(np.median(np.abs(seen.rate[later] - usual)))
+    opening = usual - max(_OPENING * usual, 3 * spread)
+    kept = later if abs(float(np.median(seen.rate[first])) / usual - 1) > _OPENING else those.copy()
+    for start, end in zip(seen.starts, seen.ends, strict=True):
+        below = seen.rate[start:end] < opening
+        slow = len(below) if below.all() else int(np.argmin(below))
+        kept[start : start + slow] = False
+    return kept if kept.sum() >= _SOME else those
