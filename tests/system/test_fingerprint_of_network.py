@@ -16,6 +16,7 @@ from tare.network_fingerprint import file
 pytestmark = pytest.mark.system
 
 _TARE = (sys.executable, "-c", "from tare.cli import main; main()")
+_TRIES = 3
 _BUCKET = "bucket high=600Mbit low=200Mbit budget=400Mbit refill=200Mbit"
 
 
@@ -40,9 +41,15 @@ def _fingerprint(folder: Path) -> Path:
 
 
 def test_bucket_is_seen_as_it_was_asked_for(tmp_path: Path) -> None:
-    found = file.read(_fingerprint(tmp_path))
+    for number in range(_TRIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = file.read(_fingerprint(folder))
+        assert found.shaping is not None
+        # Ends without CPU may leave it open, and say so.
+        if found.shaping.kind != "starved":
+            break
     known = found.figures
-    assert found.shaping is not None
     # A second epoch confirms it where the machine left time for one.
     assert found.shaping.kind in ("bucket", "drop")
     assert known["bucket.high"].value == pytest.approx(600e6, rel=0.15)
@@ -53,4 +60,4 @@ def test_bucket_is_seen_as_it_was_asked_for(tmp_path: Path) -> None:
     assert known["latency.loaded.p50"].value > known["latency.unpaced.p50"].value
     assert len(found.writes) == 4
     assert found.here["congestion"] == "cubic"
-    assert (tmp_path / "network.html").stat().st_size > 10_000
+    assert (folder / "network.html").stat().st_size > 10_000

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,7 @@ _TARE = (sys.executable, "-c", "from tare.cli import main; main()")
 _HERE, _THERE = "tare-test-id1", "tare-test-id2"
 #: Low and high rate, and the bucket: its first burst lasts a third of a second.
 _LOW, _HIGH, _BYTES = 25e6, 300e6, 10_000_000
+_TRIES = 4
 
 
 def _ip(*words: str) -> None:
@@ -58,26 +60,34 @@ def link() -> Iterator[tuple[str, ...]]:
                 subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 
-def test_the_kernels_own_bucket_is_found(tmp_path: Path, link: tuple[str, ...]) -> None:
-    key, told = tmp_path / "key", tmp_path / "told.json"
-    peering.make_key(key)
+def _search(key: Path, told: Path, link: tuple[str, ...]) -> dict[str, Any]:
     words = ["net", "serve", "--bind", "10.95.0.2", "--key", str(key)]
     serve = subprocess.Popen(["ip", "netns", "exec", _THERE, *_TARE, *words])
     try:
         time.sleep(2)
         done = subprocess.run(
             [*link, *_TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify", "--for",
-             "60s", "--json", str(told)],
+             "40s", "--json", str(told)],
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
     finally:
         serve.terminate()
         serve.wait(timeout=10)
     assert told.exists(), done.stderr
-    document = json.loads(told.read_text())
-    (found,) = document["series"]
-    if document["lacks"] and found["kind"] == "drop":
-        pytest.skip("the ends had no CPU for so long that the bucket is not confirmed")
+    document: dict[str, Any] = json.loads(told.read_text())
+    return document
+
+
+def test_the_kernels_own_bucket_is_found(tmp_path: Path, link: tuple[str, ...]) -> None:
+    key = tmp_path / "key"
+    peering.make_key(key)
+    for number in range(_TRIES):
+        document = _search(key, tmp_path / f"told-{number}.json", link)
+        (found,) = document["series"]
+        # Ends without CPU may leave it open, and say so.
+        if found["kind"] == "bucket" or not document["lacks"]:
+            break
+        assert found["kind"] in ("starved", "drop"), found["reasons"]
     assert found["kind"] == "bucket", found["reasons"]
     for name, truth, within in (
         ("low_gbps", _LOW, 0.01), ("budget_gbit", 8 * _BYTES, 0.02), ("refill_gbps", _LOW, 0.03),
