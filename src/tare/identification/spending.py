@@ -49,7 +49,7 @@ class Spending:
     refills : tuple of Stretch
         From each time it was low to the next time that it fell, what was sent and passed.
     meanwhile : tuple of float
-        Bits that went through in the rest of each of them, such as round trips that are measured.
+        Bits that went through in the rests of each of them, such as round trips that are measured.
     agreed : tuple of Stretch
         The same, with errors no larger than rests differ from each other.
     empty_s : float
@@ -96,6 +96,7 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     begin = float(seen.trace.start_s[begun_at])
     refills: list[Stretch] = []
     meanwhile: list[float] = []
+    resting = np.where(seen.trace.on_s == 0, np.nan_to_num(seen.trace.bits), 0.0)
     for k in range(1, len(dry)):
         before, b = int(dry[k - 1]), int(dry[k])
         at = books.begins(b)
@@ -105,7 +106,8 @@ def spending(seen: Observed, levels: Levels) -> Spending:
         stretch = books.stretch(ends[k - 1], moments[k], rest)
         if stretch is not None:
             refills.append(stretch)
-            meanwhile.append(float(seen.sent[at]) - ends[k - 1][1] if b == before + 1 else 0.0)
+            since = int(np.searchsorted(seen.trace.start_s, ends[k - 1][0]))
+            meanwhile.append(float(resting[since:at].sum()))
     first = books.stretch((begin, float(seen.sent[begun_at])), moments[0], None)
     share = _scatter(refills, low_bps)
     return Spending(
