@@ -31,8 +31,9 @@ _MOSTLY = 0.8
 UNEQUAL = 1.5
 #: Rests that must be matched by the low rate where none differs in length, and by any other rate.
 _SEVERAL = 3
-#: Standard errors above which something came back at all.
-_SEEN = 4.0
+#: Standard errors above which something came back at all, and share of what the low rate would have
+#: carried: less is other traffic, such as round trips that are measured.
+_SEEN, _TRACE = 4.0, 0.002
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,8 @@ def _brought_back(spent: Spending, fell: str) -> Verdict:
         return Verdict("drop", (f"{fell}: consistent with a bucket, not confirmed.",))
     rested = _rested(spent)
     error = np.array([one.error for one in spent.agreed])[rested]
-    if not np.any(back.sent - np.array(spent.meanwhile)[rested] > _SEEN * error):
+    least = np.maximum(_SEEN * error, _TRACE * spent.low_bps * back.rest)
+    if not np.any(back.sent - np.array(spent.meanwhile)[rested] > least):
         return _nothing_back(spent, back, fell)
     found = _as_bucket(spent, back, fell)
     if found is not None:
