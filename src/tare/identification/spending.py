@@ -100,8 +100,7 @@ def spending(seen: Observed, levels: Levels) -> Spending:
     for k in range(1, len(dry)):
         before, b = int(dry[k - 1]), int(dry[k])
         at = books.begins(b)
-        # Of a partial interval the end sent.
-        starts = float(seen.trace.end_s[at] - seen.trace.on_s[at])
+        starts = books.sends_from(at)
         rest = starts - ends[k - 1][0] if b == before + 1 else None
         stretch = books.stretch(ends[k - 1], moments[k], rest)
         if stretch is not None:
@@ -152,7 +151,13 @@ class _Books:
         trace = self.seen.trace
         share = (self.seen.rate[self.levels.fall[burst]] - self.low) / (self.high - self.low)
         fast = float(np.clip(share, 0.0, 1.0)) * float(trace.on_s[at])
-        return float(trace.start_s[at]) + fast, float(self.seen.sent[at]) + self.high * fast
+        return self.sends_from(at) + fast, float(self.seen.sent[at]) + self.high * fast
+
+    def sends_from(self, at: int) -> float:
+        """Return when an interval began to send: after a rest, a partial one sends at its end."""
+        trace = self.seen.trace
+        rested = at > 0 and trace.on_s[at - 1] == 0
+        return float(trace.end_s[at] - trace.on_s[at] if rested else trace.start_s[at])
 
     def begins(self, burst: int) -> int:
         """Return the interval in which a burst began, which may say nothing of its rate."""
@@ -168,7 +173,7 @@ class _Books:
         trace = self.seen.trace
         drained = drained_at(trace, at, self.low)
         if drained == at:
-            return float(trace.start_s[at] + trace.on_s[at]), float(self.seen.sent[at + 1])
+            return self.sends_from(at) + float(trace.on_s[at]), float(self.seen.sent[at + 1])
         lasts = float(trace.end_s[drained] - trace.start_s[drained])
         took = float(trace.bits[drained]) / self.low if self.low > 0 else lasts
         ends = float(trace.start_s[drained]) + min(lasts, took)
