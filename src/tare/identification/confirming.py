@@ -13,7 +13,7 @@ from tare.identification.spending import Spending
 from tare.identification.steady import changing, falls_within
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_amount, format_rate
-from tare.statistics.bucket import Refilling, refilling
+from tare.statistics.bucket import QUANTUM_BITS, Refilling, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
@@ -79,7 +79,8 @@ class _Returns:
 
     def allowed(self, predicted: FloatArray) -> FloatArray:
         """Return by how much each may be off what is predicted."""
-        return np.asarray(_MATCH * predicted + _ERRORS * self.error)
+        # A piece may be hidden, and a shaper lets about one through before it shapes.
+        return np.asarray(_MATCH * predicted + _ERRORS * self.error + QUANTUM_BITS)
 
     def match(self, predicted: FloatArray) -> FloatArray:
         """Whether each is what is predicted to be sent beyond the low rate."""
