@@ -19,6 +19,7 @@ from tare.statistics.course import sample
 from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.statistics.quantiles import quantiles
+from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.trust import Trust, Verdict, trust
 
@@ -141,7 +142,7 @@ class SeriesAudit:
         middle = self.median.estimate
         if self.n < 2 or middle <= 0:
             return None
-        return 1.4826 * float(np.median(np.abs(self.part - middle))) / middle
+        return robust_sd(self.part, middle) / middle
 
     @cached_property
     def part(self) -> FloatArray:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.identification.document import Shape
 from tare.identification.observed import Observed
@@ -66,6 +67,12 @@ class _Returns:
         Seconds in which nothing was sent, and then at the high rate.
     total, sent, error : array, shape (n,)
         Bits that were sent then, those of them beyond the low rate, and their standard error.
+    agreed : array, shape (n,)
+        The standard error as far as rests agree with each other.
+    meanwhile : array, shape (n,)
+        Bits that went through in the rest.
+    single : bool array, shape (n,)
+        Whether the rest was in one piece.
     """
 
     rest: FloatArray
@@ -73,9 +80,16 @@ class _Returns:
     total: FloatArray
     sent: FloatArray
     error: FloatArray
+    agreed: FloatArray
+    meanwhile: FloatArray
+    single: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rest)
+
+    def only(self, those: NDArray[np.bool_]) -> _Returns:
+        """Return some of them."""
+        return _Returns(*(getattr(self, field.name)[those] for field in fields(self)))
 
     def allowed(self, predicted: FloatArray) -> FloatArray:
         """Return by how much each may be off what is predicted."""
@@ -167,11 +181,11 @@ def _half_full(spent: Spending) -> float | None:
     """Return a rest that would fill half of it, if it is a bucket."""
     if spent.first is None or spent.low_bps <= 0:
         return None
-    held = spent.first.sent - spent.low_bps * spent.first.seconds
-    return max(0.0, 0.5 * held / spent.low_bps) or None
+    return max(0.0, 0.5 * spent.first.beyond(spent.low_bps) / spent.low_bps) or None
 
 
 def _returns(spent: Spending) -> _Returns:
+    """Return what came back where there was a rest at all."""
     rest = np.array(
         [
             max(0.0, one.seconds - one.sent / spent.high_bps) if one.rest_s is None else one.rest_s
@@ -180,30 +194,26 @@ def _returns(spent: Spending) -> _Returns:
     )
     sent = np.array([one.sent for one in spent.refills])
     seconds = np.array([one.seconds for one in spent.refills])
+    fast = seconds - rest
     return _Returns(
-        rest,
-        seconds - rest,
-        sent,
-        sent - spent.low_bps * (seconds - rest),
-        np.array([one.error for one in spent.refills]),
-    )
-
-
-def _rested(spent: Spending) -> np.ndarray:
-    """Which returns came after a rest at all."""
-    return np.asarray(_returns(spent).rest > 0)
+        rest=rest,
+        fast=fast,
+        total=sent,
+        sent=sent - spent.low_bps * fast,
+        error=np.array([one.error for one in spent.refills]),
+        agreed=np.array([one.error for one in spent.agreed]),
+        meanwhile=np.array(spent.meanwhile),
+        single=np.array([one.rest_s is not None for one in spent.refills]),
+    ).only(rest > 0)
 
 
 def _brought_back(spent: Spending, fell: str) -> Verdict:
     """Judge what rests brought back."""
     back = _returns(spent)
-    back = _only(back, _rested(spent))
     if len(back) == 0:
         return Verdict("drop", (f"{fell}: consistent with a bucket, not confirmed.",))
-    rested = _rested(spent)
-    error = np.array([one.error for one in spent.agreed])[rested]
-    least = np.maximum(_SEEN * error, _TRACE * spent.low_bps * back.rest)
-    if not np.any(back.sent - np.array(spent.meanwhile)[rested] > least):
+    least = np.maximum(_SEEN * back.agreed, _TRACE * spent.low_bps * back.rest)
+    if not np.any(back.sent - back.meanwhile > least):
         return _nothing_back(spent, back, fell)
     found = _as_bucket(spent, back, fell)
     if found is not None:
@@ -224,12 +234,9 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     partly = own < 0.95 * capacity
     if not partly.any() or float(back.balance(filling.rate, own).mean()) < _MOSTLY:
         return None
-    some = _only(back, partly)
+    some = back.only(partly)
     # A match that nothing could have missed confirms nothing.
-    errors = np.array([one.error for one in spent.agreed])[_rested(spent)][partly] / (
-        low * some.rest
-    )
-    error = float(np.median(errors)) / math.sqrt(len(some))
+    error = float(np.median(some.agreed / (low * some.rest))) / math.sqrt(len(some))
     if _MATCH + _ERRORS * error > _SHARP:
         rest = 2 * float(back.rest.max())
         return Verdict(
@@ -242,12 +249,11 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             next_rest_s=rest,
         )
     # What was sent over several rests together grows with time whatever shapes it.
-    single = np.array([one.rest_s is not None for one in spent.refills])[_rested(spent)][partly]
-    varied, several = _varied(some.rest[single]), len(some) >= _SEVERAL
+    varied, several = _varied(some.rest[some.single]), len(some) >= _SEVERAL
     # Where the low rate is what comes back, nothing was fitted; any other rate that is fitted takes
     # one rest more to be refuted.
     at_low = float(some.match(low * some.rest).mean()) >= _MOSTLY
-    fitted = varied and int(single.sum()) >= _SEVERAL and filling.rate <= (1 + _MATCH) * low
+    fitted = varied and int(some.single.sum()) >= _SEVERAL and filling.rate <= (1 + _MATCH) * low
     # A boost that happens to be as large refutes itself only by a rest of another length.
     mean = float(np.mean(some.sent / (low * some.rest)))
     several = several and abs(mean - 1) <= _CLOSE + _ERRORS * error
@@ -265,12 +271,6 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             "it.",
         ),
         next_rest_s=rest,
-    )
-
-
-def _only(back: _Returns, those: np.ndarray) -> _Returns:
-    return _Returns(
-        back.rest[those], back.fast[those], back.total[those], back.sent[those], back.error[those]
     )
 
 
@@ -294,7 +294,7 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     low, shortest = spent.low_bps, float(back.rest.min())
     held = None
     if spent.first is not None:
-        held = spent.first.sent - low * spent.first.seconds
+        held = spent.first.beyond(low)
     like_first = held is not None and abs(held - each) <= (
         _MATCH * each + _ERRORS * math.hypot(float(np.median(back.error)), _error(spent))
     )
@@ -342,8 +342,7 @@ def _error(spent: Spending) -> float:
 def _otherwise(spent: Spending, back: _Returns, fell: str) -> Verdict:
     """Judge what fits neither a bucket nor a boost."""
     low = spent.low_bps
-    rested = back.rest > 0
-    shares = back.sent[rested] / (low * back.rest[rested]) if rested.any() else np.ones(1)
+    shares = back.sent / (low * back.rest)
     no_more = bool(np.all(back.sent <= low * back.rest + back.allowed(low * back.rest)))
     if no_more and not _varied(back.rest):
         rest = 0.5 * float(back.rest.min())

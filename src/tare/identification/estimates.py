@@ -12,6 +12,7 @@ from tare.identification.document import Estimate
 from tare.identification.observed import Plateau
 from tare.statistics.bucket import QUANTUM_BITS
 from tare.statistics.dependence import lag1
+from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 
 GIGA = 1e9
@@ -72,7 +73,7 @@ def level(plateau: Plateau) -> Level:
     total = float(seconds.sum())
     middle = float(np.median(rates))
     piece = QUANTUM_BITS / float(np.median(seconds))
-    far = _FAR * max(1.4826 * float(np.median(np.abs(rates - middle))), min(piece, middle / 2))
+    far = _FAR * max(robust_sd(rates, middle), min(piece, middle / 2))
     drawn = np.clip(rates, middle - far, middle + far)
     value = float(drawn @ seconds) / total
     quantised = QUANTUM_BITS * math.sqrt(plateau.runs) / total

@@ -58,7 +58,8 @@ def identify(
 def _found(seen: Observed, document: _Document, interface_bps: float | None) -> Identification:
     back = comes_back(seen)
     if back >= BACK:
-        return document.of(*contended(seen, back).told)
+        found = contended(seen, back)
+        return document.of(found.kind, found.reasons)
     levels = two_levels(np.log(seen.rate), seen.starts)
     if levels is not None and not levels.returns:
         spent = spending(seen, levels)

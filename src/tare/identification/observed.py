@@ -191,9 +191,9 @@ def _starts(
 ) -> NDArray[np.int64]:
     if len(index) == 0:
         return np.empty(0, dtype=np.int64)
-    resting = trace.on_s < (1 - WHOLE) * (trace.end_s - trace.start_s)
-    # Data was sent without CPU, too, and while nothing came back for a moment.
     lasts = trace.end_s - trace.start_s
+    resting = trace.on_s < (1 - WHOLE) * lasts
+    # Data was sent without CPU, too, and while nothing came back for a moment.
     breaks = (trace.on_s < PARTLY * lasts) | ~np.isfinite(trace.bits) | (gaps > 0)
     for first, last in outages:
         breaks |= (trace.start_s >= first) & (trace.end_s <= last)

@@ -136,7 +136,7 @@ def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: f
     wanted = max(count * seen.interval_s * (high - low) / low, _BURST_PIECES * QUANTUM_BITS / low)
     held = math.inf
     if spent.first is not None:
-        held = max(0.0, spent.first.sent - low * spent.first.seconds) / low
+        held = max(0.0, spent.first.beyond(low)) / low
     first = min(wanted, _PART * held)
     seconds = min(_FACTORS[len(spent.refills) % len(_FACTORS)] * first, _MOST_PART * held)
     if found.next_rest_s is not None and spent.refills:

@@ -14,6 +14,7 @@ from tare.identification.estimates import level
 from tare.identification.observed import Observed, Plateau, drained_at
 from tare.statistics.bucket import QUANTUM_BITS, Stretch
 from tare.statistics.levels import Levels, fall_between
+from tare.statistics.robust import robust_sd
 
 #: Intervals at the low rate alone, from which on that is known.
 _FEWEST = 3
@@ -232,7 +233,7 @@ def _scatter(refills: Sequence[Stretch], low_bps: float) -> float:
     if len(rested) < 2:
         return math.inf
     rest = np.array([one.rest_s for one in rested])
-    sent = np.array([one.sent - low_bps * (one.seconds - (one.rest_s or 0.0)) for one in rested])
+    sent = np.array([one.beyond(low_bps) for one in rested]) + low_bps * rest
     rates = sent / rest
     middle = float(np.mean(rates))
     if middle <= 0:
@@ -258,7 +259,7 @@ def _settled(seen: Observed, those: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if later.sum() < _SOME or not first.any():
         return those
     usual = float(np.median(seen.rate[later]))
-    spread = 1.4826 * float(np.median(np.abs(seen.rate[later] - usual)))
+    spread = robust_sd(seen.rate[later], usual)
     opening = usual - max(_OPENING * usual, 3 * spread)
     kept = later if abs(float(np.median(seen.rate[first])) / usual - 1) > _OPENING else those.copy()
     for start, end in zip(seen.starts, seen.ends, strict=True):

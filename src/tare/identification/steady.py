@@ -15,6 +15,7 @@ from tare.identification.observed import Observed
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_rate
 from tare.statistics.changes import Changes, changes, short_dependence
+from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent
 
@@ -60,11 +61,6 @@ class Steady:
     reasons: tuple[str, ...]
     one: bool
 
-    @property
-    def told(self) -> tuple[Shape, tuple[str, ...]]:
-        """The kind and its reasons."""
-        return self.kind, self.reasons
-
 
 def steady(seen: Observed, interface_bps: float | None) -> Steady:
     """Say what a trace without a bucket's fall is."""
@@ -96,7 +92,7 @@ def _one_rate(
 ) -> Steady:
     """Say how steady one rate is."""
     sd = float(np.clip(rate, 0.5 * middle, 1.5 * middle).std()) / middle
-    usual = 1.4826 * float(np.median(np.abs(rate / middle - 1)))
+    usual = robust_sd(rate, middle) / middle
     dips = int((rate < (1 - _STEP) * middle).sum())
     if dips >= _DIPS and 4 * usual < _STEP:
         lasted = span(dips * max(seen.interval_s, SHARED_S))
@@ -195,7 +191,7 @@ def comes_back(seen: Observed) -> int:
     if not bursts:
         return 0
     apart = np.concatenate([np.abs(np.diff(one)) for one in bursts])
-    least = max(_JUMP, _JUMP_SDS * 1.4826 * float(np.median(apart)) / math.sqrt(2))
+    least = max(_JUMP, _JUMP_SDS * robust_sd(apart, 0.0) / math.sqrt(2))
     count = 0
     for one in bursts:
         middles = np.median(np.lib.stride_tricks.sliding_window_view(one, _STAYS), axis=1)
@@ -315,7 +311,7 @@ def _two_rates(rate: FloatArray) -> tuple[float, float, float] | None:
     at = int(np.argmax(first * (n - first) * (before - after) ** 2)) + 1
     low, high = x[:at], x[at:]
     apart = float(np.median(high) - np.median(low))
-    within = max(_robust(low), _robust(high))
+    within = max(robust_sd(low), robust_sd(high))
     few = min(at, n - at) / n
     if few < _TWO_SHARE or apart < _STEP or apart < _TWO_APART * within:
         return None
@@ -324,10 +320,6 @@ def _two_rates(rate: FloatArray) -> tuple[float, float, float] | None:
     if float(between.mean()) > _TWO_BETWEEN:
         return None
     return float(np.exp(np.median(low))), float(np.exp(np.median(high))), at / n
-
-
-def _robust(values: FloatArray) -> float:
-    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 def _between(low: float, high: float, share: float) -> str:

@@ -47,14 +47,14 @@ def _conditional(spent: Spending) -> tuple[str, ...]:
         if not rates:
             return ("Budget and refill are not identifiable from this pattern.",)
         rate = float(np.mean(rates))
-        held = first.sent - rate * first.seconds
+        held = first.beyond(rate)
         return (
             "Budget and refill are not identifiable from this pattern, since a lower rate would "
             f"look the same; if it is a bucket whose low rate is its refill, {format_rate(rate)} "
             f"came back and it held {format_amount(held)}.",
         )
     low = spent.low_bps
-    held = first.sent - low * first.seconds
+    held = first.beyond(low)
     return (
         f"Budget and refill are not identifiable from one drop: {format_amount(first.sent)} had "
         f"been sent by then. If what comes back is the low rate, as CLOUDNET found on "
@@ -94,7 +94,7 @@ def _start(
     if first is None:
         return None, np.zeros(DRAWS)
     sent = normal(first.sent, first.error, 1)
-    return first.sent - filling.rate * first.seconds, sent - rate * first.seconds
+    return first.beyond(filling.rate), sent - rate * first.seconds
 
 
 def _most(

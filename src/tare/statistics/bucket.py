@@ -44,6 +44,10 @@ class Stretch:
     seconds: float
     rest_s: float | None
 
+    def beyond(self, rate: float) -> float:
+        """Return the bits that were sent beyond what came in at a rate, bit/s."""
+        return self.sent - rate * self.seconds
+
     @property
     def rate(self) -> float:
         """What came back a second, if the bucket was never full in between."""

@@ -12,6 +12,7 @@ import ruptures
 from tare.registry import Description, Parameter
 from tare.statistics.course import beside, fences, sample
 from tare.statistics.order import Order, order_of
+from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.telling import chosen, percent
 
@@ -212,10 +213,10 @@ def remaining(order: Order, found: Changes) -> Order:
 
 def _draw_in(values: FloatArray) -> FloatArray:
     middle = float(np.median(values))
-    robust_sd = 1.4826 * float(np.median(np.abs(values - middle)))
-    if robust_sd == 0:
+    sd = robust_sd(values, middle)
+    if sd == 0:
         return np.asarray(values, dtype=float)
-    return np.clip(values, middle - 3 * robust_sd, middle + 3 * robust_sd)
+    return np.clip(values, middle - 3 * sd, middle + 3 * sd)
 
 
 def _line(x: FloatArray) -> float:

@@ -22,6 +22,7 @@ from tare.statistics.levels_path import (
     regime,
     returns_within,
 )
+from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Least ratio of two levels that are told apart, as a logarithm: 15 %.
@@ -113,7 +114,7 @@ def _noise(x: FloatArray, starts: Ints) -> float:
     within = np.ones(len(apart), dtype=bool)
     within[starts[1:] - 1] = False
     kept = apart[within] if within.sum() >= len(apart) / 4 else apart
-    return 1.4826 * float(np.median(np.abs(kept))) / math.sqrt(2)
+    return robust_sd(kept, 0.0) / math.sqrt(2)
 
 
 def _candidates(x: FloatArray) -> list[tuple[float, float]]:
@@ -153,7 +154,7 @@ def _settled(
             return None
         high, low = float(np.median(x[at_high])), float(np.median(x[at_low]))
         beside = np.concatenate([x[at_high] - high, x[at_low] - low])
-        noise = 1.4826 * float(np.median(np.abs(beside)))
+        noise = robust_sd(beside, 0.0)
         if np.array_equal(before, fall):
             break
     beside = np.clip(beside, -4 * sd, 4 * sd)

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from tare.registry import Description
+from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray, Statistic
 
 #: Factors between the units of a quantity: SI and binary prefixes, and minutes beside seconds.
@@ -90,7 +91,7 @@ def _units(lower: FloatArray, upper: FloatArray, n: int) -> MixedUnits | None:
     left = [group - np.median(group) for group in (lower, upper) if len(group) >= _FEWEST]
     if not left or upper[0] - lower[-1] < math.log(_GAP * factor):
         return None
-    spread = 1.4826 * float(np.median(np.abs(np.concatenate(left))))
+    spread = robust_sd(np.concatenate(left), 0.0)
     error = spread * math.sqrt(math.pi / 2 * (1 / sizes[0] + 1 / sizes[1]))
     most_off = _MOST_OFF_MINUTE if factor == _MINUTE else _MOST_OFF
     off = abs(ratio - math.log(factor))

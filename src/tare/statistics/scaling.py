@@ -13,6 +13,7 @@ from scipy import special
 from tare.registry import Description
 from tare.statistics import scaling_words as words
 from tare.statistics.regression import Line, line
+from tare.statistics.robust import robust_sd
 from tare.statistics.segments import FINEST, Model, Pieces
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.steps import Steps, gather
@@ -230,9 +231,9 @@ def _scatter(straight: _Fit, at: Steps) -> float:
     """Relative scatter of steps about the line; robust, since few may hold a bend."""
     n = len(at.x)
     with np.errstate(all="ignore"):
-        off = np.abs((at.y - straight.pieces.values(straight.model)) / at.level)
+        off = (at.y - straight.pieces.values(straight.model)) / at.level
     off = off[np.isfinite(off)]
-    return 1.4826 * float(np.median(off)) * math.sqrt(n / (n - 2)) if len(off) else math.inf
+    return robust_sd(off, 0.0) * math.sqrt(n / (n - 2)) if len(off) else math.inf
 
 
 def _would_see(scatter: float, n: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from tare.statistics.robust import SD_OF_MEDIAN
 from tare.statistics.statistic import FloatArray
 
 #: Robust SDs from the median of its step at which a value is left out.
@@ -18,7 +19,7 @@ SEVERAL = 3
 #: Steps on either side of which the median is how large y is.
 _BESIDE = 2
 #: SD of normal values over the median distance of two of them.
-_PAIRS = 1.4826 / 2**0.5
+_PAIRS = SD_OF_MEDIAN / 2**0.5
 #: Share of a step's width by which x must follow it.
 _FOLLOWS = 0.5
 
