@@ -229,9 +229,14 @@ class TestTelling:
         intervals = run.intervals()
         # Where sending begins and ends, an interval does: it is on as a whole, or not at all.
         assert all(told.on_ns in (0, told.end_ns - told.start_ns) for told in intervals)
-        sent = [told.on_ns > 0 for told in intervals]
-        assert [is_on for is_on, _ in itertools.groupby(sent)] == [True, False, True, False]
-        assert sum(interval.on_ns for interval in intervals) >= 200 * MS
+        turns = [
+            (is_on, next(some).start_ns)
+            for is_on, some in itertools.groupby(intervals, key=lambda told: told.on_ns > 0)
+        ]
+        assert [is_on for is_on, _ in turns] == [True, False, True, False]
+        # Each turn is when it was seen to be, never before its time.
+        due = (0, 100 * MS, 300 * MS, 400 * MS)
+        assert all(at <= start < at + 100 * MS for at, (_, start) in zip(due, turns, strict=True))
         # What was sent is what the bursts hold, up to what was buffered when they ended.
         quiet = [told for told in intervals if told.on_ns == 0]
         assert quiet

@@ -16,7 +16,7 @@ from tare.network_fingerprint import figures, file, remembered, searching
 from tare.network_fingerprint.difference import all_figures, compare, margin
 from tare.network_fingerprint.document import Figure, Write
 from tare.network_fingerprint.measuring import Wanted, take
-from tare.network_fingerprint.telling import figure_told, name_told, shaping_told
+from tare.network_fingerprint.telling import doubts, figure_told, name_told, shaping_told
 from tare.record import Connect
 from tare.report.network_fingerprint_page import fastest_told
 
@@ -54,6 +54,15 @@ def test_search_finds_the_bucket_and_rests_before_writes() -> None:
     # Each size of writes met a bucket that held enough.
     for one in found.writes:
         assert one.bandwidth.value == pytest.approx(400e6 / WIRE, rel=0.1)
+
+
+def test_writes_that_met_an_empty_bucket_are_marked_and_not_compared() -> None:
+    slow = measured(Network(), searching.Bounds(seconds=60), rest_s=0.0)
+    assert any(one.throttled for one in slow.writes)
+    assert any("part of them met an empty one" in told for told in doubts(slow))
+    found = compare(measured(Network(), searching.Bounds(seconds=60)), slow)
+    assert found.throttled
+    assert not any(one.figure.startswith(f"write.{found.throttled[0]}.") for one in found.changes)
 
 
 def test_search_stops_at_its_bytes() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from simulated_network import Network, measured
 
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import Cell, WorkloadSpec
-from tare.network_fingerprint import rests, spending
+from tare.network_fingerprint import rests, searching, spending
 from tare.network_fingerprint.rests import Bucket, Spending
 
 #: As CLOUDNET found it on c5.xlarge, with a round budget.
@@ -77,6 +78,20 @@ def test_trial_lasts_as_the_bucket_lets_it() -> None:
     slow = rests.plan(BUCKET, spends(9000, seconds=None), n=2)
     assert slow.trials[0].seconds is not None
     assert slow.trials[0].seconds > 900
+
+
+def test_one_drop_is_planned_with_as_if_it_was_a_bucket() -> None:
+    # Longer than a rest would be waited for: one fall is all that is seen.
+    network = Network(high=400e6, low=100e6, capacity=3000e6)
+    found = measured(network, searching.Bounds(seconds=12))
+    assert found.shaping is not None
+    assert found.shaping.kind == "drop"
+    bucket = rests.bucket_of(found)
+    assert bucket is not None
+    assert bucket.budget_bits == pytest.approx(3000e6, rel=0.05)
+    assert bucket.refill_bps == pytest.approx(100e6, rel=0.05)
+    assert any("budget is not identified" in one for one in bucket.doubts)
+    assert rests.plan(bucket, spends(0.5), n=10, seen_bits=1e9).verdict == "rests"
 
 
 def cells(*names: str) -> list[Cell]:

@@ -44,7 +44,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 
 
 def _show(found: Difference) -> None:
-    from tare.network_fingerprint.telling import name_told
+    from tare.network_fingerprint.telling import name_told, size_told
 
     out = output.out
     out.print(headline(found), style="bold")
@@ -66,6 +66,9 @@ def _show(found: Difference) -> None:
         out.print(f"{word:<8} {name}: {_fact(was)} → {_fact(now)}")
     if len(found.facts) > _MOST:
         out.print(f"… and {len(found.facts) - _MOST} more facts that differ (--json - has all)")
+    if found.throttled:
+        sizes = ", ".join(size_told(size) for size in found.throttled)
+        out.print(f"Without  writes of {sizes}: they met an empty bucket in one of the two")
     for what, names in (("first", found.only_before), ("second", found.only_after)):
         if names:
             told = [name_told(name) for name in names[:_MOST]]

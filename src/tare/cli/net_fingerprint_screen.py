@@ -10,6 +10,7 @@ from tare.cli import output
 from tare.cli.calibrate_screen import aligned
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import (
+    doubts,
     figure_told,
     name_told,
     shaping_told,
@@ -49,6 +50,8 @@ def show(found: NetworkFingerprint) -> None:
         out.print(line, soft_wrap=True)
     for problem in found.problems:
         out.print(f"Missing {problem.what}: {problem.why}", style="yellow", soft_wrap=True)
+    for doubt in doubts(found):
+        out.print(f"Doubt   {doubt}", style="yellow", soft_wrap=True)
     took = output.seconds(found.seconds)
     out.print(f"Took    {took}, and {format_amount(found.spent_bits)} on the wire.")
 
@@ -69,7 +72,7 @@ def _writes(found: NetworkFingerprint) -> list[tuple[str, ...]]:
     rows = [("writes of", "bandwidth [95 %]", "round trip", "retransmitted")]
     rows += [
         (
-            size_told(one.write_bytes),
+            f"{size_told(one.write_bytes)}{', throttled' if one.throttled else ''}",
             figure_told(one.bandwidth),
             value(one.round_trip),
             value(one.retransmitted),

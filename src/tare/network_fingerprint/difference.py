@@ -8,7 +8,7 @@ the same only where all of it is within.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 import msgspec
@@ -88,6 +88,8 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     only_after: tuple[str, ...] = ()
     #: By figure, or how figures begin: ends that had no CPU in either of the two.
     starved: dict[str, tuple[Lacking, ...]] = {}
+    #: Sizes of writes that met an empty bucket in either of the two: they are not compared.
+    throttled: tuple[int, ...] = ()
 
     @property
     def differing(self) -> tuple[Change, ...]:
@@ -115,7 +117,10 @@ def compare(before: NetworkFingerprint, after: NetworkFingerprint) -> Difference
     ----------
     before, after : NetworkFingerprint
     """
-    a, b = all_figures(before), all_figures(after)
+    throttled = sorted(
+        {one.write_bytes for found in (before, after) for one in found.writes if one.throttled}
+    )
+    a, b = (all_figures(found, without=throttled) for found in (before, after))
     facts = _facts(before, after)
     deciding = decisive(facts)
     shaping, known = _shaping(before, after)
@@ -125,7 +130,8 @@ def compare(before: NetworkFingerprint, after: NetworkFingerprint) -> Difference
         known = known and "shaping" not in starved
         deciding = ("shaping", *deciding) if known else deciding
     open_end = shaping is not None and not known
-    return between(a, b, facts, deciding, open_end=open_end, starved=starved)
+    made = between(a, b, facts, deciding, open_end=open_end, starved=starved)
+    return msgspec.structs.replace(made, throttled=tuple(throttled))
 
 
 def starved_of(*some: NetworkFingerprint) -> dict[str, tuple[Lacking, ...]]:
@@ -204,10 +210,17 @@ def _spared(one: Change, ends: tuple[Lacking, ...]) -> Change:
     return msgspec.structs.replace(one, verdict="undecided", starved=ends)
 
 
-def all_figures(found: NetworkFingerprint) -> dict[str, Figure]:
-    """Return every figure by name, those of writes as well: ``write.1024.bandwidth``."""
+def all_figures(found: NetworkFingerprint, without: Collection[int] = ()) -> dict[str, Figure]:
+    """Return every figure by name, those of writes as well: ``write.1024.bandwidth``.
+
+    Parameters
+    ----------
+    found : NetworkFingerprint
+    without : collection of int
+        Sizes of writes that are left out.
+    """
     figures = dict(found.figures)
-    for write in found.writes:
+    for write in (one for one in found.writes if one.write_bytes not in without):
         named = {
             "bandwidth": write.bandwidth,
             "round_trip": write.round_trip,

@@ -44,6 +44,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     round_trip: Figure | None
     #: Of the segments, those sent again; None: segments were not told.
     retransmitted: Figure | None
+    #: Whether the bucket held less than they needed, so that part of them met an empty one.
+    throttled: bool = False
 
 
 class Searched(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

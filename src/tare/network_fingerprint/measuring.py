@@ -277,7 +277,7 @@ def _writes(
 ) -> None:
     shaping = None if taken.found is None else taken.found.shaping
     bucket = stages.Tokens.of(shaping, clock)
-    may_rest_s, throttled = wanted.rest_s, []
+    may_rest_s, throttled = wanted.rest_s, set[int]()
 
     def measure(size: int, again: str, to_come: float) -> list[Interval]:
         nonlocal may_rest_s
@@ -290,8 +290,8 @@ def _writes(
                 for _ in ends.phase(rest_s, 0.0):
                     pass
                 may_rest_s -= rest_s
-            elif rest_s > 0 and size not in throttled:
-                throttled.append(size)
+            elif rest_s > 0:
+                throttled.add(size)
         progress.stage(f"writes of {size >> 10} KiB{again}")
         progress.left(to_come)
         course = _phase(wanted, ends, seconds, write_bytes=size)
@@ -314,13 +314,10 @@ def _writes(
         to_come = (len(wanted.sizes) - number) * wanted.write_s
         intervals, starved = sized(size, to_come)
         taken.starved += starved
-        _add_write(size, intervals, taken)
-    if throttled:
-        taken.problems.append(stages.throttled(throttled, wanted.rest_s))
+        _add_write(stages.of_writes(size, intervals, throttled=size in throttled), size, taken)
 
 
-def _add_write(size: int, intervals: Sequence[Interval], taken: _Taken) -> None:
-    one = stages.of_writes(size, intervals)
+def _add_write(one: Write | None, size: int, taken: _Taken) -> None:
     if one is None:
         taken.problems.append(Problem(what=f"writes of {size} bytes", why="nothing was sent"))
     else:
@@ -358,6 +355,6 @@ def _document(
         here=taken.here,
         there=taken.there,
         starved=tuple(taken.starved),
-        problems=(*taken.problems, *starving.problems(taken.starved))[:_MOST_PROBLEMS],
+        problems=tuple(taken.problems[:_MOST_PROBLEMS]),
         spent_bits=taken.spent_bits,
     )

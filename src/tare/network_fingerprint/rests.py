@@ -102,17 +102,26 @@ class RestPlan(msgspec.Struct, frozen=True, kw_only=True):
 def bucket_of(found: NetworkFingerprint) -> Bucket | None:
     """Return the bucket of a fingerprint, by the careful end of each interval; None: none is known.
 
-    Where refill was not seen, it is taken to be the low rate, as CLOUDNET found it.
+    Where refill was not seen, it is taken to be the low rate, as CLOUDNET found it; where only one
+    drop was, what had been sent beyond that rate by then is taken to be the budget.
     """
     known = found.figures
     high, low, budget, refill = (
         known.get(f"bucket.{name}") for name in ("high", "low", "budget", "refill")
     )
-    if high is None or budget is None or (refill is None and low is None):
+    if high is None or (refill is None and low is None):
+        return None
+    budget_bits = _before_a_drop(found) if budget is None else _low(budget)
+    if budget_bits is None:
         return None
     doubts = []
     if found.shaping is not None and found.shaping.kind == "drop":
         doubts.append("One drop was seen and no refilled burst: it may be no bucket at all.")
+    if budget is None:
+        doubts.append(
+            "Its budget is not identified; it is taken to be what was sent before the drop beyond "
+            "the low rate."
+        )
     if found.shaping is not None and found.shaping.capacity_shown is False:
         doubts.append("The bucket may hold more than the budget that was seen.")
     comes = refill or low
@@ -123,10 +132,22 @@ def bucket_of(found: NetworkFingerprint) -> Bucket | None:
     return Bucket(
         high_bps=_high(high),
         low_bps=_low(low or comes),
-        budget_bits=_low(budget),
+        budget_bits=budget_bits,
         refill_bps=_low(comes),
         doubts=tuple(doubts),
     )
+
+
+def _before_a_drop(found: NetworkFingerprint) -> float | None:
+    """Return the bits that a bucket would have held at least, if a drop was its end."""
+    shaping = found.shaping
+    if shaping is None or shaping.kind != "drop" or shaping.time_to_empty_s is None:
+        return None
+    high, low = shaping.high_gbps, shaping.low_gbps
+    if high is None or low is None:
+        return None
+    beyond = 1e9 * shaping.wire * (high.ci[0] - low.ci[1])
+    return max(0.0, beyond * shaping.time_to_empty_s.ci[0]) or None
 
 
 def _low(figure: Figure) -> float:

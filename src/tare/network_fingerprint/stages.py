@@ -12,9 +12,8 @@ from typing import Self
 from tare.identification.document import Estimate, Identification
 from tare.kernel_files import KernelFiles
 from tare.network_fingerprint import figures
-from tare.network_fingerprint.document import Figure, Moment, Problem, Unit, Write
+from tare.network_fingerprint.document import Figure, Moment, Unit, Write
 from tare.network_fingerprint.searching import Found
-from tare.network_fingerprint.telling import size_told
 from tare.record import Interval
 
 #: In which a stream finds its speed: no part of any figure.
@@ -123,7 +122,7 @@ def _bucket(shaping: Identification) -> dict[str, Figure | None]:
     }
 
 
-def of_writes(size: int, intervals: Sequence[Interval]) -> Write | None:
+def of_writes(size: int, intervals: Sequence[Interval], *, throttled: bool = False) -> Write | None:
     """Return what writes of one size brought; None: nothing was sent."""
     sent = [one for one in intervals if one.on_ns > 0]
     # The stream is fast already, but for its first moment.
@@ -137,6 +136,7 @@ def of_writes(size: int, intervals: Sequence[Interval]) -> Write | None:
         bandwidth=bandwidth,
         round_trip=trips.get("p50"),
         retransmitted=figures.retransmitted(settled),
+        throttled=throttled,
     )
 
 
@@ -231,15 +231,6 @@ def shuffled(sizes: Sequence[int]) -> list[int]:
     order = list(sizes)
     random.Random(len(order)).shuffle(order)
     return order
-
-
-def throttled(sizes: Sequence[int], rest_s: float) -> Problem:
-    """Say which sizes met a bucket that did not hold enough for them."""
-    return Problem(
-        what=f"writes of {', '.join(size_told(size) for size in sizes)}",
-        why=f"the bucket did not hold enough for them, and more than {rest_s:g} s of rest would "
-        "have been needed: their bandwidth is that of an empty one in part",
-    )
 
 
 def instance_type(files: KernelFiles) -> dict[str, str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tare.network.starved import Lack, late_share, of_intervals, waited
-from tare.network_fingerprint.document import Problem, Starved
+from tare.network_fingerprint.document import Starved
 from tare.network_fingerprint.searching import lacks_of
-from tare.network_fingerprint.telling import starved_told
 from tare.record import Interval
 
 #: How often a phase is measured at most.
@@ -93,11 +92,6 @@ def of_lacks(lacks: Sequence[Lack], figures: tuple[str, ...]) -> Disturbances:
         )
         for lack in lacks
     )
-
-
-def problems(some: Sequence[Starved]) -> list[Problem]:
-    """Return the same as what could not be measured."""
-    return [Problem(what=", ".join(one.figures), why=starved_told(one)) for one in some]
 
 
 def _severity(some: Disturbances) -> float:

@@ -39,6 +39,21 @@ def starved_told(one: Starved) -> str:
     return f"the {one.end} had no CPU for {100 * one.waited:.0f} % of the time{share}{tries}"
 
 
+def doubts(found: NetworkFingerprint) -> list[str]:
+    """Say what was measured, but not as it should be."""
+    told = [
+        f"{', '.join(name_told(name) for name in one.figures)}: {starved_told(one)}"
+        for one in found.starved
+    ]
+    sizes = [size_told(one.write_bytes) for one in found.writes if one.throttled]
+    if sizes:
+        told.append(
+            f"writes of {', '.join(sizes)}: the bucket held less than they needed and fills too "
+            "slowly to wait for, so that part of them met an empty one"
+        )
+    return told
+
+
 def name_told(name: str) -> str:
     """Name a figure as a person does: "loaded latency, p99"."""
     if name in _SUBJECTS:

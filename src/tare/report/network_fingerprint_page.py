@@ -11,6 +11,7 @@ from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
     PACING,
+    doubts,
     figure_told,
     name_told,
     shaping_told,
@@ -74,7 +75,10 @@ def make(found: NetworkFingerprint, command: str) -> Page:
         sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
         overview=(),
         stops=None,
-        doubts=tuple(f"{p.what}: {p.why}.".replace("..", ".") for p in found.problems),
+        doubts=tuple(
+            f"{told.removesuffix('.')}."
+            for told in (*(f"{p.what}: {p.why}" for p in found.problems), *doubts(found))
+        ),
         machine=(_ends(found),),
         origin=Origin(
             file=None,
@@ -173,7 +177,7 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
 
     rows = tuple(
         (
-            size_told(one.write_bytes),
+            f"{size_told(one.write_bytes)}{', throttled' if one.throttled else ''}",
             figure_told(one.bandwidth),
             value(one.round_trip),
             value(one.retransmitted),
@@ -203,6 +207,7 @@ def fastest_told(writes: Sequence[Write]) -> str:
     writes : sequence of Write
         At least one.
     """
+    writes = [one for one in writes if not one.throttled] or writes
     best = max(writes, key=lambda one: one.bandwidth.value)
     slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
     alike = [one for one in writes if one not in slower]
