@@ -20,6 +20,7 @@ from tare.network.summary import summaries
 from tare.network_fingerprint import difference, file, searching, starving, telling
 from tare.network_fingerprint.searching import trace_of
 from tare.record import Interval
+from tare.statistics.bucket import QUANTUM_BITS
 
 N = 60
 MS = 1_000_000
@@ -77,6 +78,22 @@ def test_a_dip_is_the_ends_where_their_wait_explains_it() -> None:
     deep = some(i30=interval(30, 0.1e9), i31=interval(31, receiver_waited=20))
     assert ends(deep) == ([], [])
     assert ends(some(i30=interval(30, 0.8e9))) == ([], [])
+
+
+def test_a_piece_more_or_less_is_nobodys_wait() -> None:
+    """What is left out must not be what carried more: the mean is then another."""
+    # 500 Mbit/s in intervals of 20 ms, acknowledged in pieces of 64 KiB, threads that wait a bit.
+    edges = np.floor(np.arange(N + 1) * 500e6 * 0.02 / QUANTUM_BITS) * QUANTUM_BITS
+    work = starved.Work(
+        on_s=np.full(N, 0.02),
+        rate_bps=np.diff(edges) / 0.02,
+        dry=np.zeros(N),
+        limited=np.zeros(N),
+        sender=np.full(N, 0.05),
+        receiver=np.full(N, 0.05),
+    )
+    assert len(np.unique(work.rate_bps)) == 2
+    assert not starved.starved(work).either.any()
 
 
 def test_a_fall_that_lasts_is_the_networks() -> None:

@@ -9,6 +9,7 @@ from tare.cli.lines import HYPERFINE
 #: By command and option.
 _GONE = {
     ("net emulate", "--replay"): "tare net emulate replay:DIR   (or replay:FILE.csv)",
+    ("net measure", "--replay"): "tare net emulate replay:DIR   (sends nothing itself: it shapes)",
     ("net emulate", "--clouds"): "distribution 1%=100Mbit 50%=600Mbit 99%=900Mbit every=5s",
     ("net fingerprint", "--out"): "--json FILE   (keeps the fingerprint)",
     ("net fingerprint", "-o"): "--json FILE   (keeps the fingerprint)",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tare.network.course import Course
 from tare.network.histogram import Floats
 from tare.record import Interval
+from tare.statistics.bucket import QUANTUM_BITS
 
 End = Literal["sender", "receiver"]
 Mask = NDArray[np.bool_]
@@ -139,9 +140,12 @@ def starved(work: Work) -> Starved:
     sender, receiver = waits
     dry = (work.dry > _DRY) & (sender >= _EXPLAINS * work.dry)
     shut = (work.limited > _DRY) & (receiver >= _EXPLAINS * work.limited)
+    level = _level(work, dry | shut)
     with np.errstate(divide="ignore", invalid="ignore"):
-        off = np.abs(work.rate_bps / _level(work, dry | shut) - 1)
-    late = (off > _RATE) & (np.fmax(sender, receiver) >= _EXPLAINS * off)
+        off = np.abs(work.rate_bps / level - 1)
+        # One piece more or less is how the kernel counts, and those with more are no slower.
+        piece = QUANTUM_BITS / (level * work.on_s)
+    late = (off > _RATE + piece) & (np.fmax(sender, receiver) >= _EXPLAINS * off)
     late &= np.isfinite(off) if n else False
     return Starved(dry | (late & (sender >= receiver)), shut | (late & (receiver > sender)))
 
