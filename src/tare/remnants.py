@@ -128,7 +128,9 @@ def _remove(
     _remove_each([one for one in chosen(others()) if one.what not in failed], removed, failed)
     if failed:
         told = "; ".join(f"{what}: {error}" for what, error in failed.items())
-        raise PlatformError(f"could not be removed: {told}", "sudo tare cleanup")
+        hints = (getattr(error, "hint", None) for error in failed.values())
+        hint = next((one for one in hints if one is not None), "sudo tare cleanup")
+        raise PlatformError(f"could not be removed: {told}", hint)
     return removed
 
 

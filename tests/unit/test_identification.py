@@ -13,6 +13,7 @@ from tare.identification.document import Estimate, Identification
 from tare.identification.tokens_left import tokens_left
 from tare.report.network_charts import identified
 from tare.shaping.carried import Phase, carried, pattern
+from tare.shaping.rates import format_rate
 from tare.shaping.specification import Bucket
 from tare.shaping.trace import Trace
 
@@ -205,6 +206,34 @@ def test_what_has_no_one_rate_has_a_name_of_its_own() -> None:
         assert found.kind == kind, said(found)
         assert found.high_gbps is None
         assert found.reasons
+
+
+def test_what_spends_less_than_comes_in_empties_no_bucket() -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        cuts = np.sort(rng.choice(np.arange(60, 1190), 3, replace=False))
+        rates = np.repeat(rng.uniform(1, 10, 4), np.diff([0, *cuts, len(AT)]))
+        found = identify(noisy(flat(rates, UNEQUAL), 0.03, seed), {})
+        assert "held -" not in said(found), said(found)
+        assert "−" not in said(found), said(found)
+
+
+def test_only_what_was_seen_is_told_to_be_constant() -> None:
+    rates = noisy(flat(np.full(60, 5.0)), 0.01)
+    later = np.where(np.arange(60) < 30, 0.0, 600_000.0)
+    apart = replace(rates, start_s=rates.start_s + later, end_s=rates.end_s + later)
+    found = identify(apart, {})
+    assert found.kind == "constant"
+    assert found.seconds == pytest.approx(60)
+    assert "in 60" in said(found), said(found)
+
+
+def test_a_figure_and_its_reason_tell_one_rate() -> None:
+    rng = np.random.default_rng(3)
+    found = identify(flat(10 * np.minimum(1.0, np.exp(0.5 * rng.standard_normal(900)))), {})
+    assert found.kind == "noisy"
+    assert found.high_gbps is not None
+    assert format_rate(1e9 * found.high_gbps.value) in said(found)
 
 
 def test_ends_without_cpu_blame_no_network() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -63,6 +64,12 @@ def test_writes_that_met_an_empty_bucket_are_marked_and_not_compared() -> None:
     found = compare(measured(Network(), searching.Bounds(seconds=60)), slow)
     assert found.throttled
     assert not any(one.figure.startswith(f"write.{found.throttled[0]}.") for one in found.changes)
+
+
+def test_a_pipe_is_no_fingerprint_and_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="no plain file"):
+        file.read(tmp_path / "pipe")
 
 
 def test_search_stops_at_its_bytes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from pathlib import Path
@@ -176,6 +177,15 @@ def test_what_no_network_carries_is_left_out(tmp_path: Path, count: str) -> None
         read = folder.read(tmp_path / "m")
         assert len(read.courses["out"]) == left
         assert any("counts that cannot be" in note for note in read.notes) == (left == 2)
+
+
+@pytest.mark.parametrize("name", [writing.ASKED, writing.TRACE])
+def test_a_pipe_in_a_folder_holds_nobody_up(tmp_path: Path, name: str) -> None:
+    measure(tmp_path, ScriptedEnds(), sending(0, 30))
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(StoreError, match="no plain file"):
+        folder.read(tmp_path)
 
 
 @pytest.mark.parametrize("what", ["nothing", "garbage", "version", "trace", "binary"])

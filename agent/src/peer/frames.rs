@@ -173,7 +173,9 @@ impl Frames {
             if let Some(plain) = self.open()? {
                 self.heard_ns = clock::monotonic();
                 let message = serde_json::from_slice(&plain);
-                return message.map(Some).map_err(io::Error::other);
+                return message
+                    .map(Some)
+                    .map_err(|why| lost(&format!("the other end says what no tare says: {why}")));
             }
             let mut chunk = [0; 16384];
             match self.stream.read(&mut chunk) {

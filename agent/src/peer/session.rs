@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::peer::dial;
 use crate::peer::wire::{self, Key, Order, Refusal, Secrets, Side, Task};
@@ -92,7 +92,7 @@ impl Session {
         self.orders += 1;
         let mut answer = [0; 3];
         self.stream.write_all(&sealed).map_err(told)?;
-        self.stream.read_exact(&mut answer).map_err(told)?;
+        read_all(&mut self.stream, &mut answer, PATIENCE).map_err(told)?;
         match answer {
             [0, high, low] => Ok(u16::from_be_bytes([high, low])),
             [code, ..] if code == Refusal::Full as u8 => Err(Ended::EndFull),
@@ -154,7 +154,7 @@ fn shake_hands(
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut hello = [0; wire::HELLO];
     let mute = |_| Failure::passing(Ended::EndMute { end: end() });
-    stream.read_exact(&mut hello).map_err(mute)?;
+    read_all(stream, &mut hello, PATIENCE).map_err(mute)?;
     let (greeting, rest) = hello.split_at(wire::GREETING.len());
     if greeting != wire::GREETING {
         return Err(Failure::lasting(Ended::NotTare { end: end() }));
@@ -174,7 +174,7 @@ fn shake_hands(
     first.extend(secrets.proof(Side::Probe));
     stream.write_all(&first)?;
     let mut proof = [0; wire::PROOF];
-    (stream.read_exact(&mut proof))
+    read_all(stream, &mut proof, PATIENCE)
         .map_err(|_| Failure::lasting(Ended::OtherKey { end: end() }))?;
     if !secrets.proves(Side::End, &proof) {
         return Err(Failure::lasting(Ended::KeyNotProved { end: end() }));
@@ -182,11 +182,61 @@ fn shake_hands(
     Ok(secrets)
 }
 
+/// Reads all of it within a time, however slowly it drips.
+fn read_all(stream: &mut TcpStream, mut into: &mut [u8], patience: Duration) -> io::Result<()> {
+    let until = Instant::now() + patience;
+    let end = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    while !into.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(into) {
+            Ok(0) => return Err(end()),
+            Ok(read) => into = &mut into[read..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    stream.set_read_timeout(Some(patience))
+}
+
 fn told(error: io::Error) -> String {
     match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the other end closed the connection".to_string(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
             "the other end does not answer any more".to_string()
         }
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_drips_is_not_waited_for_byte_by_byte() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut there, _) = listener.accept().unwrap();
+        let drips = thread::spawn(move || {
+            while there.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let patience = Duration::from_millis(200);
+        let error = read_all(&mut here, &mut [0; 1000], patience).unwrap_err();
+        assert!(matches!(
+            error.kind(),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock
+        ));
+        assert!(read_all(&mut here, &mut [0; 2], patience).is_ok());
+        drop(here);
+        drips.join().unwrap();
     }
 }

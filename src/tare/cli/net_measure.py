@@ -186,6 +186,8 @@ def _measure(
         from tare.network.ended import advise, describe
 
         raise IncompleteError(f"not complete: {describe(ended)}", advise(ended))
+    if not document["summaries"]:
+        raise IncompleteError("nothing was measured: in no interval was any data sent")
 
 
 def _carry_out(

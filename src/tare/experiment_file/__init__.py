@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from tare import whole_file
 from tare.errors import ExperimentError
 from tare.experiment import TOPOLOGY, Experiment
 from tare.experiment_file import factors, keys, networks, sections, substitution, windows
@@ -34,7 +35,7 @@ def read(path: Path) -> str:
         If it cannot be read, is too large, or is no text.
     """
     try:
-        with path.open("rb") as file:
+        with whole_file.open_plain(path, links=True) as file:
             data = file.read(SIZE_LIMIT + 1)
     except OSError as error:
         raise ExperimentError(

@@ -111,6 +111,9 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
     fell = _fell(spent)
     if len(seen.starts) == 1 and changing(seen, int(levels.fall[0])):
         return Verdict("stepped", ())
+    if spent.first is not None and spent.first.beyond(spent.low_bps) < -_ERRORS * spent.first.error:
+        # Less was sent than a bucket would have been given meanwhile.
+        return Verdict("stepped", ())
     if (lost := _lost_height(seen, levels, spent)) is not None:
         return Verdict(
             "declining",
@@ -135,7 +138,9 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
 
 
 def _fell(spent: Spending) -> str:
-    after = stamp(spent.falls_s - spent.begin_s)
+    if spent.falls_s <= spent.begin_s and not spent.hidden:
+        return f"The rate begins at {format_rate(spent.low_bps)}, as if nothing was left"
+    after = stamp(max(0.0, spent.falls_s - spent.begin_s))
     rates = f"from {format_rate(spent.high_bps)}"
     if not spent.hidden:
         rates += f" to {format_rate(spent.low_bps)}"
@@ -407,11 +412,12 @@ def _rests(back: _Returns) -> str:
 def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: str) -> str:
     shortest, longest = float(back.rest.min()), float(back.rest.max())
     rests = f"{len(back)} rests of {span(shortest)}"
-    if _varied(back.rest):
+    if varied := _varied(back.rest):
         rests += f" to {span(longest)}"
     apart = np.abs((back.total - filling.rate * back.fast) / np.maximum(predicted, 1e-9) - 1)
     off = percent(max(0.001, float(np.median(apart))))
     return (
         f"{fell}, and after {rests} it was back for as long as a bucket refilling at "
         f"{format_rate(filling.rate)} predicts (median error {off}): a token bucket."
+        + ("" if varied else " A boost of just as much would look the same after rests so alike.")
     )

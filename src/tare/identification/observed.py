@@ -97,8 +97,8 @@ class Observed:
 
     @property
     def seconds(self) -> float:
-        """From the beginning of the trace to its end."""
-        return float(self.trace.end_s[-1] - self.trace.start_s[0]) if len(self.trace) else 0.0
+        """Length of all intervals together; what lies in gaps was not seen."""
+        return float((self.trace.end_s - self.trace.start_s).sum())
 
 
 def observe(trace: Trace) -> Observed:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.identification.document import Shape
-from tare.identification.estimates import SHARED_S
+from tare.identification.estimates import SHARED_S, level
 from tare.identification.observed import Observed
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_rate
@@ -97,7 +97,10 @@ def _one_rate(
     if dips >= _DIPS and 4 * usual < _STEP:
         lasted = span(dips * max(seen.interval_s, SHARED_S))
         reasons.append(f"For {lasted} in all it is more than {percent(_STEP)} slower.")
-    spread = f"It stays at {format_rate(middle)} with a standard deviation of {percent(sd)}"
+    # The one that the document tells, where intervals lie unevenly about their median.
+    told = level(seen.plateau(np.ones(len(seen.index), dtype=bool))).value
+    stays = "varies about" if sd > _CONSTANT else "stays at"
+    spread = f"It {stays} {format_rate(told)} with a standard deviation of {percent(sd)}"
     if seen.outages:
         reasons.append(f"{spread}; there is no other change of rate.")
         return Steady("interrupted", tuple(reasons), True)

@@ -47,7 +47,7 @@ _WORDS: dict[type[Ended], tuple[str, str | None]] = {
     ),
     EndUnreachable: ("cannot reach {end}: {error}", "ip route get {host}"),
     EndMute: (
-        "{end} closed the connection: not a tare server, or the server is full",
+        "{end} took the connection and did not greet: not a tare server, or the server is full",
         "on the other host: tare net serve --bind ADDRESS --key FILE   (prints its port)",
     ),
     NotTare: (

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 import tare
+from tare import whole_file
 from tare.errors import StoreError
 from tare.network import lines
 from tare.network.lines import READ, VERSION, Phase, Stretch
@@ -103,7 +104,7 @@ class Reader:
 
     def _lines(self) -> Iterator[lines.Line]:
         try:
-            with self.path.open("rb") as file:
+            with whole_file.open_plain(self.path, links=True) as file:
                 first = True
                 while data := file.readline(_LINE_LIMIT + 1):
                     line = self._read(data)

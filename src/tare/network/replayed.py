@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from tare import whole_file
 from tare.errors import InputError
 from tare.network import folder, writing
 from tare.shaping.specification import Replay, Shaping
@@ -56,7 +57,7 @@ def trace(origin: Path) -> Trace:
     if origin.name in (writing.TRACE, writing.ASKED):
         return folder.trace(origin.parent)
     try:
-        with origin.open("rb") as file:
+        with whole_file.open_plain(origin, links=True) as file:
             data = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(

@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Annotated, Self
 
 import msgspec
 
@@ -39,10 +39,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     #: As it was typed.
     host: str
     direction: Direction
-    streams: int
+    streams: Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]
     congestion: str | None = None
-    pings: int | None = None
-    interval_ns: int
+    pings: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    interval_ns: Annotated[int, msgspec.Meta(ge=1)]
     #: One after another, numbered from 0; empty: decided while it is measured.
     phases: tuple[Sending, ...]
     #: To begin with, ns since 1970.
@@ -67,7 +67,7 @@ def read_asked(folder: Path) -> Asked:
     """
     path = folder / ASKED
     try:
-        with path.open("rb") as file:
+        with whole_file.open_plain(path, links=True) as file:
             data = file.read(_ASKED_LIMIT + 1)
     except OSError as error:
         raise StoreError(

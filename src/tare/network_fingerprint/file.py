@@ -37,7 +37,7 @@ def read(path: Path) -> NetworkFingerprint:
         way.
     """
     try:
-        with path.open("rb") as file:
+        with whole_file.open_plain(path, links=True) as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
