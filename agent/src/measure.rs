@@ -218,6 +218,10 @@ impl Measuring {
         if let Some(half) = link.and_then(|link| link.end(skipped)) {
             self.telling.ours(half, phase.began_ns, now);
         }
+        // Whoever asked for it may leave when it is over.
+        if let Some(line) = &mut self.line {
+            line.tell_lost(&mut self.telling, now);
+        }
         let id = phase.sending.id;
         self.telling
             .record(MeasureRecord::PhaseOver { id, skipped });
@@ -229,7 +233,7 @@ impl Measuring {
         self.end_phase(now, true);
         if let Some(line) = &mut self.line {
             hear_out(line, &mut self.telling, now + FAREWELL_NS);
-            line.finish(&mut self.telling, now);
+            line.tell_lost(&mut self.telling, now);
         }
         self.telling.record(MeasureRecord::MeasureOver { why });
         self.telling.give_up();

@@ -125,6 +125,18 @@ def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path
     assert re.search(r"\d gaps, \d+\.\d s: ", said)
 
 
+def test_an_end_that_is_lost_for_good_is_no_success(tmp_path: Path, key: Path) -> None:
+    out = tmp_path / "m"
+    with serving(key) as (address, _):
+        process = measure(address, "--key", key, "--for", "3s", "--interval", "100ms", "--out", out)
+        wait_for_intervals(out, 5)
+    _, err = process.communicate()
+    assert process.returncode == 18, err
+    assert "not complete: nothing was measured in the last" in err
+    assert folder.read(out).gaps
+    assert (out / "report.html").exists()
+
+
 def test_several_clients_of_one_server(tmp_path: Path, key: Path) -> None:
     with serving(
         key, 0, TARE, "net", "serve", "--longest", "1h", "--streams", "8", "--bytes", "10TB"

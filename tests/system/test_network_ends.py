@@ -534,10 +534,14 @@ class TestLoss:
         run.send(2, 100)
         run.until(record.Interval)
         end.kill()
+        gaps = []
         for number in (1, 2):
             assert run.until(record.PhaseOver) == record.PhaseOver(id=number, skipped=False)
+            # Who leaves now has been told what was not measured.
+            gaps.append(run.told[-2])
+        assert all(isinstance(gap, record.Gap) and gap.why for gap in gaps)
+        assert gaps[0].end_ns == gaps[1].start_ns
         assert run.close().why is None
-        assert isinstance(run.told[-2], record.Gap)
 
     def test_two_clients_are_served_at_once(self, end: End) -> None:
         both = [measure(end, streams=2) for _ in range(2)]

@@ -14,7 +14,7 @@ from tare.errors import StoreError
 from tare.network.ends import Ends
 from tare.network.histogram import of_times
 from tare.network_fingerprint import figures, file, remembered, searching
-from tare.network_fingerprint.difference import all_figures, compare, margin
+from tare.network_fingerprint.difference import all_figures, change, compare, margin
 from tare.network_fingerprint.document import Figure, Write
 from tare.network_fingerprint.measuring import Wanted, take
 from tare.network_fingerprint.telling import doubts, figure_told, name_told, shaping_told
@@ -60,10 +60,22 @@ def test_search_finds_the_bucket_and_rests_before_writes() -> None:
 def test_writes_that_met_an_empty_bucket_are_marked_and_not_compared() -> None:
     slow = measured(Network(), searching.Bounds(seconds=60), rest_s=0.0)
     assert any(one.throttled for one in slow.writes)
-    assert any("part of them met an empty one" in told for told in doubts(slow))
+    assert any("as fast as an empty one" in told for told in doubts(slow))
     found = compare(measured(Network(), searching.Bounds(seconds=60)), slow)
     assert found.throttled
     assert not any(one.figure.startswith(f"write.{found.throttled[0]}.") for one in found.changes)
+
+
+def test_latencies_differ_by_what_waking_up_takes() -> None:
+    def figure(microseconds: float) -> Figure:
+        ns = 1e3 * microseconds
+        return Figure(value=ns, ci=(0.99 * ns, 1.01 * ns), unit="ns", n=12)
+
+    name = "latency.unpaced.p50"
+    assert change(name, figure(15), figure(51)).verdict == "undecided"
+    assert change(name, figure(51), figure(15)).verdict == "undecided"
+    assert change(name, figure(100), figure(200)).verdict == "differs"
+    assert change(name, figure(51), figure(51)).verdict == "same"
 
 
 def test_a_pipe_is_no_fingerprint_and_holds_nobody_up(tmp_path: Path) -> None:

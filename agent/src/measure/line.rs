@@ -188,11 +188,12 @@ impl Line {
         Ok(())
     }
 
-    /// What is to be told of it where the measurement ends.
-    pub fn finish(&self, telling: &mut Telling, now: i64) {
-        if let State::Down(outage, _) | State::Dialling(outage, _) = &self.state {
-            if !outage.is_first {
+    /// Tells for how long the other end has been lost, where a phase or the measurement ends.
+    pub fn tell_lost(&mut self, telling: &mut Telling, now: i64) {
+        if let State::Down(outage, _) | State::Dialling(outage, _) = &mut self.state {
+            if !outage.is_first && now > outage.since_ns {
                 tell_gap(outage, telling, now);
+                outage.since_ns = now;
             }
         }
     }

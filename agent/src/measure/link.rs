@@ -138,7 +138,7 @@ impl Link {
             let roles = Arc::clone(&roles);
             threads.push(std::thread::spawn(move || {
                 roles.pinging.join();
-                pings::ping(&stream, &gate, rate, &counter)
+                pings::ping(&stream, &gate, rate, &counter, &roles)
             }));
         }
         let [out, _] = measuring::streams(asked.direction, asked.streams);

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::clock;
 use crate::measure::gate::Gate;
 use crate::measure::histogram::Counter;
+use crate::measure::waits::{Own, Roles};
 use crate::watch;
 
 const MESSAGE: usize = 64;
@@ -22,12 +23,13 @@ pub fn ping(
     gate: &Gate,
     rate: Option<u32>,
     times: &Mutex<Counter>,
+    roles: &Roles,
 ) -> io::Result<()> {
     // Room for them is there before the first.
     let mut paced = rate.map(|rate| Paced::new(stream, rate));
     while let Some(word) = gate.wait() {
         match &mut paced {
-            Some(paced) => paced.ping(|| gate.is_open_for(word), times)?,
+            Some(paced) => paced.ping(|| gate.is_open_for(word), times, roles)?,
             None => bounce(stream, || gate.is_open_for(word), times)?,
         }
     }
@@ -71,14 +73,25 @@ impl<'a> Paced<'a> {
         }
     }
 
-    fn ping(&mut self, goes_on: impl Fn() -> bool, times: &Mutex<Counter>) -> io::Result<()> {
+    fn ping(
+        &mut self,
+        goes_on: impl Fn() -> bool,
+        times: &Mutex<Counter>,
+        roles: &Roles,
+    ) -> io::Result<()> {
+        let own = Own::open();
         self.next_ns = clock::monotonic();
         while goes_on() {
             let now = clock::monotonic();
             if now >= self.next_ns {
                 self.send(now)?;
             }
+            // To send late makes no message late.
+            let before = self.out.is_empty().then(|| own.waited_ns()).flatten();
             let [ready] = watch::poll([self.stream.as_raw_fd()], Some(self.next_ns))?;
+            if let (Some(before), Some(after)) = (before, own.waited_ns()) {
+                roles.leave_out(after - before);
+            }
             if ready {
                 self.take(times)?;
             }
@@ -146,7 +159,7 @@ mod tests {
         gate.open(1);
         let thread = {
             let (times, gate) = (Arc::clone(&times), Arc::clone(&gate));
-            std::thread::spawn(move || ping(&ours, &gate, rate, &times))
+            std::thread::spawn(move || ping(&ours, &gate, rate, &times, &Roles::default()))
         };
         // The other end, by hand: what is late is late for all that wait behind it.
         let mut got = vec![0; MESSAGE * enough];

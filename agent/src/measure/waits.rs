@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,8 @@ pub struct Roles {
     pub receiving: Threads,
     /// Those that send the small messages, or return them.
     pub pinging: Threads,
+    /// For which those that send them waited while none was on its way.
+    left_out_ns: AtomicU64,
 }
 
 impl Roles {
@@ -32,8 +35,28 @@ impl Roles {
         Waited {
             sending_ns: self.sending.waited_ns(),
             receiving_ns: self.receiving.waited_ns(),
-            pinging_ns: self.pinging.waited_ns(),
+            pinging_ns: (self.pinging.waited_ns())
+                .map(|ns| ns.saturating_sub(self.left_out_ns.load(Relaxed))),
         }
+    }
+
+    /// Counts a wait of a thread that sends small messages as none of theirs.
+    pub fn leave_out(&self, ns: u64) {
+        self.left_out_ns.fetch_add(ns, Relaxed);
+    }
+}
+
+/// What the calling thread itself waits.
+pub struct Own(Option<File>);
+
+impl Own {
+    pub fn open() -> Self {
+        Self(File::open(SCHEDSTAT).ok())
+    }
+
+    /// Since it began; None: it cannot be looked at.
+    pub fn waited_ns(&self) -> Option<u64> {
+        read(self.0.as_ref()?)
     }
 }
 

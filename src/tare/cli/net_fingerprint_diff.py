@@ -114,12 +114,15 @@ def _row(one: Change) -> tuple[str, ...]:
         told = change(one.change)
     else:
         told = change_interval(one.change, one.low, one.high)
+    # As a ratio it is as far up as down, which in per cent it is not.
+    down = one.margin if one.unit == "1" else 1 - 1 / (1 + one.margin)
+    margin = f"−{percent(down)} to +{percent(one.margin)}"
     return (
         name_told(one.figure),
         value_told(one.before, one.unit),
         value_told(one.after, one.unit),
         told,
-        percent(one.margin),
+        margin,
         f"{one.verdict} ({_without_cpu(one.starved)})" if one.starved else one.verdict,
     )
 

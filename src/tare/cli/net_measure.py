@@ -13,6 +13,9 @@ import typer
 from tare.cli import output
 from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 
+#: Seconds before the end within which a gap reaches it.
+_AT_ONCE_S = 0.1
+
 if TYPE_CHECKING:
     from tare.cli.net_measure_lines import Lines
     from tare.cli.net_measure_progress import MeasureBar
@@ -179,13 +182,23 @@ def _measure(
     if interrupted:
         # Whoever wants to leave does not wait for a page.
         raise _interrupted(kept)
-    report = None if kept is None else _report(folder)
+    try:
+        report = None if kept is None else _report(folder)
+    except KeyboardInterrupt:
+        raise _interrupted(kept) from None
     if "-" not in (json, ndjson):
         output.out.print(_next(kept, report), soft_wrap=True)
     if ended is not None:
         from tare.network.ended import advise, describe
 
         raise IncompleteError(f"not complete: {describe(ended)}", advise(ended))
+    gaps = document["gaps"]
+    if gaps and gaps[-1]["end_s"] >= document["seconds"] - _AT_ONCE_S:
+        lost = output.seconds(gaps[-1]["end_s"] - gaps[-1]["start_s"])
+        raise IncompleteError(
+            f"not complete: nothing was measured in the last {lost}: {gaps[-1]['why']}",
+            "on the other host: does tare net serve still run?",
+        )
     if not document["summaries"]:
         raise IncompleteError("nothing was measured: in no interval was any data sent")
 

@@ -156,7 +156,7 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
         (
             "trial",
             "sends",
-            "takes out",
+            "needs of the bucket",
             "full bucket suffices",
             "refills in",
             "from",

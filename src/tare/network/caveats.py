@@ -85,7 +85,11 @@ def _short(some: Sequence[Summary]) -> list[str]:
         n = fewest.intervals
         told.append(f"{n} interval{'s' * (n > 1)}: p1 and p99 are about the minimum and maximum.")
     if longest.seconds < _DAY_S:
-        most = format_amount(8 * max(sent.values()))
+        # Each direction has a bucket of its own.
+        most = " and ".join(
+            format_amount(8 * bits) + (f" ({direction})" if len(sent) > 1 else "")
+            for direction, bits in sent.items()
+        )
         told.append(f"A token bucket larger than the {most} that were sent would not show.")
     if _HOUR_S <= longest.seconds < _WEEK_S:
         span = "a day" if longest.seconds < _DAY_S else "a week"

@@ -26,9 +26,10 @@ Mask = NDArray[np.bool_]
 #: Share of an interval that has to be missing, so that it is more than noise: of a quiet machine,
 #: intervals of 100 ms differ by 2 %, and the kernel counts in ticks of 4 or 10 ms.
 _RATE, _DRY = 0.04, 0.1
-#: Share of what is missing that waiting has to explain. The kernel counts a wait when it ends, and
+#: Share of what is missing that waiting has to explain, and of a dip without more to show for it:
+#: it may be that of a bucket that ran dry. The kernel counts a wait when it ends, and
 #: what was late is caught up with in the interval after.
-_EXPLAINS = 0.5
+_EXPLAINS, _EXPLAINS_DIP = 0.5, 0.8
 #: Intervals to each side whose median a rate is compared with.
 _NEIGHBOURS = 10
 #: Share of the intervals from which on an end's lack of CPU is reported.
@@ -145,7 +146,7 @@ def starved(work: Work) -> Starved:
         off = np.abs(work.rate_bps / level - 1)
         # One piece more or less is how the kernel counts, and those with more are no slower.
         piece = QUANTUM_BITS / (level * work.on_s)
-    late = (off > _RATE + piece) & (np.fmax(sender, receiver) >= _EXPLAINS * off)
+    late = (off > _RATE + piece) & (np.fmax(sender, receiver) >= _EXPLAINS_DIP * off)
     late &= np.isfinite(off) if n else False
     return Starved(dry | (late & (sender >= receiver)), shut | (late & (receiver > sender)))
 

@@ -167,7 +167,7 @@ def _idle(wanted: Wanted, taken: _Taken, progress: Progress, opening: Opening) -
         def measure(number: int) -> list[Interval]:
             if number > 1:
                 progress.stage(f"unpaced latency{_AGAIN}")
-            return _phase(wanted, ends, wanted.idle_s, 0.0).intervals
+            return _phase(wanted, taken, ends, wanted.idle_s, 0.0).intervals
 
         intervals, starved = starving.repeated(
             measure, lambda some: starving.of_round_trips(some, starving.IDLE)
@@ -196,8 +196,9 @@ def _loaded(
     )  # fmt: skip
     with opening(asked) as ends:
         _note_ends(ends, taken)
-        taken.found = found = _searched(wanted, ends, progress, clock)
-        taken.spent_bits += found.spent_bits
+        taken.found = found = _searched(wanted, taken, ends, progress, clock)
+        if wanted.bucket is not None:
+            taken.spent_bits += found.spent_bits
         taken.starved += starving.of_lacks(found.lacks, starving.SEARCH)
         fresh = _fresh(wanted, taken, found, ends, progress)
         taken.figures |= stages.of_search(found, fresh)
@@ -221,8 +222,7 @@ def _fresh(
         if number == 1:
             return stages.fresh(found, wanted.fresh_s)
         progress.stage(f"base bandwidth and loaded latency{_AGAIN}")
-        course = _phase(wanted, ends, wanted.fresh_s)
-        taken.spent_bits += course.spent_bits
+        course = _phase(wanted, taken, ends, wanted.fresh_s)
         return stages.settled([one for one in course.intervals if one.on_ns > 0])
 
     def disturbed(some: Sequence[Interval]) -> starving.Disturbances:
@@ -235,15 +235,30 @@ def _fresh(
 
 
 def _phase(
-    wanted: Wanted, ends: Ends, seconds: float, on_s: float | None = None, **more: int
+    wanted: Wanted,
+    taken: _Taken,
+    ends: Ends,
+    seconds: float,
+    on_s: float | None = None,
+    **more: int,
 ) -> Course:
     course = Course(wanted.direction, wanted.streams, ends.pings)
-    for happening in ends.phase(seconds, on_s, **more):
-        course.add(happening)
+    try:
+        for happening in ends.phase(seconds, on_s, **more):
+            course.add(happening)
+    finally:
+        # Also what was sent until it broke off was sent.
+        taken.spent_bits += course.spent_bits
     return course
 
 
-def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[], float]) -> Found:
+def _searched(
+    wanted: Wanted,
+    taken: _Taken,
+    ends: Ends,
+    progress: Progress,
+    clock: Callable[[], float],
+) -> Found:
     if wanted.bucket is not None:
         progress.stage("base bandwidth, loaded latency, and is there a bucket?")
         return search(
@@ -252,7 +267,7 @@ def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[]
         )  # fmt: skip
     progress.stage("base bandwidth and loaded latency")
     began = clock()
-    course = _phase(wanted, ends, wanted.fresh_s)
+    course = _phase(wanted, taken, ends, wanted.fresh_s)
     seconds = clock() - began
     sent = any(one.on_ns for one in course.intervals)
     return Found(
@@ -262,7 +277,7 @@ def _searched(wanted: Wanted, ends: Ends, progress: Progress, clock: Callable[[]
         unidentified=None if sent else "nothing was sent",
         spent_bits=course.spent_bits,
         seconds=seconds,
-        ended="no more was asked for",
+        ended="no bucket was to be looked for any further",
         intervals=tuple(course.intervals),
         lacks=course.lacks(),
     )
@@ -294,10 +309,9 @@ def _writes(
                 throttled.add(size)
         progress.stage(f"writes of {size >> 10} KiB{again}")
         progress.left(to_come)
-        course = _phase(wanted, ends, seconds, write_bytes=size)
+        course = _phase(wanted, taken, ends, seconds, write_bytes=size)
         if bucket is not None:
             bucket.sent(course.spent_bits)
-        taken.spent_bits += course.spent_bits
         return course.intervals
 
     def sized(size: int, to_come: float) -> tuple[Sequence[Interval], starving.Disturbances]:

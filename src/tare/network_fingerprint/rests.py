@@ -202,7 +202,8 @@ def plan(
         experiment_bits=whole,
         blocks_without_rest=None if block <= 0 else int(bucket.budget_bits / block),
         rest_s=float(ceil(rest_s)),
-        least_rest_s=None if least is None else float(ceil(least)),
+        # To the second it may be no less.
+        least_rest_s=None if least is None or ceil(least) >= ceil(rest_s) else float(ceil(least)),
         total_s=_total(trials, n, rest_s),
         doubts=bucket.doubts,
     )

@@ -48,8 +48,8 @@ def doubts(found: NetworkFingerprint) -> list[str]:
     sizes = [size_told(one.write_bytes) for one in found.writes if one.throttled]
     if sizes:
         told.append(
-            f"writes of {', '.join(sizes)}: the bucket held less than they needed and fills too "
-            "slowly to wait for, so that part of them met an empty one"
+            f"writes of {', '.join(sizes)}: the bucket held less than they needed and there "
+            "was no time left to wait until it had filled, so that they are as fast as an empty one"
         )
     return told
 
@@ -62,6 +62,8 @@ def name_told(name: str) -> str:
     if stem in _SUBJECTS:
         return f"{_SUBJECTS[stem]}, {last}"
     first, _, size = stem.partition(".")
+    if stem == "write" and last.isdecimal():
+        return f"writes of {size_told(int(last))}"
     if first == "write" and size.isdecimal():
         return f"writes of {size_told(int(size))}: {last.replace('_', ' ')}"
     return name
