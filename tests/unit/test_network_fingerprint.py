@@ -76,6 +76,9 @@ def test_latencies_differ_by_what_waking_up_takes() -> None:
     assert change(name, figure(51), figure(15)).verdict == "undecided"
     assert change(name, figure(100), figure(200)).verdict == "differs"
     assert change(name, figure(51), figure(51)).verdict == "same"
+    tail = "latency.unpaced.p99"
+    assert change(tail, figure(40), figure(180)).verdict == "undecided"
+    assert change(tail, figure(40), figure(400)).verdict == "differs"
 
 
 def test_a_pipe_is_no_fingerprint_and_holds_nobody_up(tmp_path: Path) -> None:

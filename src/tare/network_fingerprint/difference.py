@@ -39,6 +39,8 @@ _OWN_TRIPS = "round_trip", 0.50
 #: By so many nanoseconds latencies differ with how deeply CPUs sleep and where threads wake, from
 #: one minute to the next: a network is not shown to be another by less.
 WAKING_NS = 50_000.0
+#: Their tails by more: few of them find all CPUs asleep.
+_TAILS, _MORE = (".p90", ".p99"), 4
 #: Of what nothing else is said.
 DEFAULT_MARGIN = 0.1
 #: Shares of segments that are sent again differ by so much of all segments.
@@ -247,7 +249,8 @@ def change(name: str, before: Figure, after: Figure) -> Change:
     verdict: Verdict = "undecided"
     if low is not None and high is not None:
         if low > outer or high < inner:
-            wakes = before.unit == "ns" and abs(after.value - before.value) < WAKING_NS
+            waking = WAKING_NS * (_MORE if name.endswith(_TAILS) else 1)
+            wakes = before.unit == "ns" and abs(after.value - before.value) < waking
             verdict = "undecided" if wakes else "differs"
         elif inner <= low and high <= outer:
             verdict = "same"
