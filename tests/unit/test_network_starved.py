@@ -20,7 +20,7 @@ from tare.network.summary import summaries
 from tare.network_fingerprint import difference, file, searching, starving, telling
 from tare.network_fingerprint.searching import trace_of
 from tare.record import Interval
-from tare.statistics.bucket import QUANTUM_BITS
+from tare.shaping.trace import QUANTUM_BITS
 
 N = 60
 MS = 1_000_000

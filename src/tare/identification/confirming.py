@@ -14,7 +14,8 @@ from tare.identification.spending import Spending
 from tare.identification.steady import changing, falls_within
 from tare.identification.telling import span, stamp
 from tare.shaping.rates import format_amount, format_rate
-from tare.statistics.bucket import QUANTUM_BITS, Refilling, refilling
+from tare.shaping.trace import QUANTUM_BITS
+from tare.statistics.bucket import Refilling, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
 from tare.statistics.telling import percent

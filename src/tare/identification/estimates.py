@@ -10,7 +10,7 @@ from scipy import stats
 
 from tare.identification.document import Estimate
 from tare.identification.observed import Plateau
-from tare.statistics.bucket import QUANTUM_BITS
+from tare.shaping.trace import QUANTUM_BITS
 from tare.statistics.dependence import lag1
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.shaping.trace import Floats, Trace
-from tare.statistics.bucket import QUANTUM_BITS
+from tare.shaping.trace import QUANTUM_BITS, Floats, Trace
 
 #: Pieces that an interval must have carried: its rate is then known to some 5 %.
 _PIECES = 8

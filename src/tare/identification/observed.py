@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.identification.joining import NOTHING, OUTAGE_S, WHOLE, joined
-from tare.shaping.trace import Floats, Trace
-from tare.statistics.bucket import QUANTUM_BITS
+from tare.shaping.trace import QUANTUM_BITS, Floats, Trace
 
 #: Share of its length, and of the usual length, in which an interval must have been sending: less
 #: says too little of the rate, and that nothing got through is no outage.

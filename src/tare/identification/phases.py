@@ -15,8 +15,7 @@ from tare.identification.observed import Observed, drained_at, observe
 from tare.identification.spending import Spending, spending
 from tare.identification.telling import span
 from tare.shaping.rates import format_amount
-from tare.shaping.trace import Trace
-from tare.statistics.bucket import QUANTUM_BITS
+from tare.shaping.trace import QUANTUM_BITS, Trace
 from tare.statistics.levels import two_levels
 
 #: Intervals that a phase of sending lasts at least, and seconds; and its share of what was sent.

@@ -12,7 +12,8 @@ from scipy import stats
 
 from tare.identification.estimates import level
 from tare.identification.observed import Observed, Plateau, drained_at
-from tare.statistics.bucket import QUANTUM_BITS, Stretch
+from tare.shaping.trace import QUANTUM_BITS
+from tare.statistics.bucket import Stretch
 from tare.statistics.levels import Levels, fall_between
 from tare.statistics.robust import robust_sd
 

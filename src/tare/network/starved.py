@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tare.network.course import Course
 from tare.network.histogram import Floats
 from tare.record import Interval
-from tare.statistics.bucket import QUANTUM_BITS
+from tare.shaping.trace import QUANTUM_BITS
 
 End = Literal["sender", "receiver"]
 Mask = NDArray[np.bool_]

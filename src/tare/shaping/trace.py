@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+#: Receivers acknowledge up to so many bits of payload at once, a super-segment of 64 KiB: what was
+#: carried up to any moment is known to that.
+QUANTUM_BITS = 8 * 65_536
+
 
 @dataclass(frozen=True)
 class Trace:

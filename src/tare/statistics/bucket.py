@@ -12,9 +12,6 @@ from tare.registry import Description
 from tare.statistics.changes import short_dependence
 from tare.statistics.statistic import FloatArray, Statistic
 
-#: Receivers acknowledge up to so many bits of payload at once, a super-segment of 64 KiB: what was
-#: carried up to any moment is known to that.
-QUANTUM_BITS = 8 * 65_536
 #: Stretches from which on their scatter says how well they are known.
 _SCATTER = 8
 #: Relative difference, and standard errors, by which a long rest must bring less than short ones.
