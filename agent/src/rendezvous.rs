@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 use std::time::Duration;
 
@@ -143,7 +143,8 @@ impl Rendezvous {
     /// Arrives, waits for the others, and stamps the passage; callable between fork and exec.
     pub fn meet(&self, round: u32) {
         let place = self.place(self.party);
-        place.store(round | place.load(Acquire) & JOINED, Release);
+        // Before it looks for the others: of two who arrive at once, one must see the other.
+        place.store(round | place.load(Acquire) & JOINED, SeqCst);
         self.release();
         loop {
             let released = self.layout().released.load(Acquire);
@@ -220,7 +221,7 @@ impl Rendezvous {
     }
 
     fn mark(&self, party: usize, flag: u32) {
-        self.place(party).fetch_or(flag, AcqRel);
+        self.place(party).fetch_or(flag, SeqCst);
         self.layout().changes.fetch_add(1, AcqRel);
         futex::wake(&self.layout().changes);
         self.release();
@@ -261,7 +262,7 @@ impl Rendezvous {
     }
 
     fn states(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.parties).map(|party| self.place(party).load(Acquire))
+        (0..self.parties).map(|party| self.place(party).load(SeqCst))
     }
 
     fn place(&self, party: usize) -> &AtomicU32 {

@@ -79,6 +79,19 @@ fn nobody_goes_on_before_everybody_is_there() {
 }
 
 #[test]
+fn of_those_who_arrive_at_once_one_sees_all_others() {
+    // Each writes that it is there, then reads whether the others are: neither may be put off.
+    const ROUNDS: u32 = 100_000;
+    let place = Place::new();
+    thread::scope(|scope| {
+        for party in 0..2 {
+            let meeting = place.join(party, 2);
+            scope.spawn(move || (1..=ROUNDS).for_each(|round| meeting.meet(round)));
+        }
+    });
+}
+
+#[test]
 fn who_has_left_is_not_waited_for() {
     let place = Place::new();
     let (stays, leaves) = (place.join(0, 2), place.join(1, 2));
