@@ -167,6 +167,34 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_delays_no_message_is_left_out() {
+        let roles = Arc::<Roles>::default();
+        std::thread::spawn(move || {
+            roles.pinging.join();
+            let own = Own::open();
+            let Some(mut idle) = own.waited_ns() else {
+                return; // This kernel does not count.
+            };
+            // More threads that never rest than CPUs, until this one has waited.
+            let busy = Arc::new(());
+            for _ in 0..=std::thread::available_parallelism().map_or(1, usize::from) {
+                let busy = Arc::downgrade(&busy);
+                std::thread::spawn(move || while busy.strong_count() > 0 {});
+            }
+            while idle == 0 {
+                idle = own.waited_ns().unwrap();
+            }
+            assert!(roles.waited().pinging_ns.unwrap() >= idle);
+            roles.leave_out(idle);
+            drop(busy);
+            let told = roles.waited().pinging_ns.unwrap();
+            assert!(told <= own.waited_ns().unwrap() - idle);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn a_wait_longer_than_all_the_time_is_absent() {
         let waited = Waited {
             sending_ns: Some(20),
