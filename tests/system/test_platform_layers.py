@@ -181,13 +181,6 @@ def test_an_image_that_is_missing_is_told(session: str) -> None:
     assert caught.value.hint == "docker pull tare-test-no-such-image:1"
 
 
-def test_commands_need_an_image(session: str) -> None:
-    need("docker")
-    with pytest.raises(PlatformError, match="needs an image") as caught:
-        platforms.start("docker", place(session, runs_commands=True))
-    assert "[platforms.docker] image" in (caught.value.hint or "")
-
-
 def test_the_image_of_the_user_has_the_agent_in_it(session: str) -> None:
     need("docker")
     image = f"{session}-image"

@@ -20,7 +20,9 @@ from tare.platforms import processes, quota
 
 pytestmark = pytest.mark.system
 
-SANDBOXES = ("cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman")
+SANDBOXES = (
+    "cgroup", "bubblewrap", "runc", "crun", "gvisor", "nspawn", "podman", "docker", "isolate",
+)  # fmt: skip
 MIB = 1 << 20
 #: gVisor's kernel has to fit in, too.
 MEMORY = 192 * MIB
@@ -116,7 +118,7 @@ def faults(records: list[record.Record]) -> list[record.Fault]:
 
 @pytest.mark.parametrize("stack", SANDBOXES)
 def test_what_a_sandbox_holds_and_hides(stack: str) -> None:
-    with started(stack, cores=0.5, memory_bytes=MEMORY) as one:
+    with started(stack, cores=0.5, memory_bytes=MEMORY, runs_commands=True) as one:
         own_kernel = not one.instance.shares_memory
         assert (one.instance.host_pid is None) is own_kernel
         assert next(quota.held(one.pid)).cores == 0.5

@@ -6,6 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,11 +212,46 @@ def test_what_others_made_of_a_claim_is_neither_waited_for_nor_believed(
     assert isolate.UNIT.remnants() == []
 
 
-def test_a_size_is_refused_on_the_bare_machine(stub: Stub) -> None:
-    place = platforms.Place(name="tare-0123ab-0", shared=str(stub.shared), cores=1)
-    with pytest.raises(PlatformError, match="cannot be held to a quota or size") as caught:
-        platforms.start("isolate", place)
-    assert "docker/isolate" in (caught.value.hint or "")
+def script_of(place: platforms.Place, outer: View | None = None) -> str:
+    outer = outer or View(agent="/host/tare-agent", shared=place.shared, scratch="/scratch")
+    *_, script = isolate.UNIT.wrap(["/tare/tare-agent", "serve"], outer, place)
+    isolate.UNIT.ended(place)
+    return script
+
+
+def test_what_is_around_holds_a_box_to_a_size(stub: Stub) -> None:
+    place = stub.place()
+    assert "# if isolate" not in script_of(place)
+    held = msgspec.structs.replace(place, cores=0.5, memory_bytes=1 << 28).unlimited
+    assert held.held
+    # Groups of its own would lead out of those that hold it.
+    assert "# if isolate" in script_of(held)
+    on = msgspec.structs.replace(stub.place(cg="on"), cores=0.5).unlimited
+    with pytest.raises(PlatformError, match="groups of its own") as caught:
+        isolate.UNIT.check_here(on)
+    assert 'cg = "auto"' in (caught.value.hint or "")
+
+
+def test_folders_of_commands_files_are_shown(stub: Stub) -> None:
+    place = msgspec.structs.replace(
+        stub.place(),
+        runs_commands=True,
+        files=("/usr/bin/sort", "/home/me/wc2", "/home/me/in/1.txt", "/tmp/my own/nums.txt"),
+    )
+    script = script_of(place)
+    assert "--dir=home/me=/home/me" in script
+    assert "in=/home/me/in" not in script
+    assert "usr/bin" not in script
+    assert "--dir=etc:maybe" in script
+    # Nothing can be mounted below the /tmp of a box, so it is given another.
+    made, rest = script.split("cg=\n", 1)
+    assert "mkdir -p '/scratch/tare-0123ab-0.tmp/my own' && chmod 1777 " in made
+    assert "--dir=tmp=/scratch/tare-0123ab-0.tmp:rw " in rest
+    assert "'--dir=tmp/my own=/tmp/my own'" in rest
+    assert "--dir=home" not in script_of(stub.place())
+    for name in ("/at-the-top", "/srv/a:b/prog"):
+        with pytest.raises(PlatformError, match="folders alone"):
+            script_of(msgspec.structs.replace(place, files=(name,)))
 
 
 def test_without_isolate_it_is_told_where_to_get_it(

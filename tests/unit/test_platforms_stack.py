@@ -173,7 +173,10 @@ def test_refused_namespaces_name_the_switch(
         ("podman", {"podman": {"image": None}}, True),
         ("podman", {"podman": {"image": "debian"}}, False),
         ("bubblewrap", {"bubblewrap": {"root": "/srv/root"}}, False),
+        ("docker", {}, True),
         ("docker/bubblewrap", {}, False),
+        ("docker/isolate", {}, True),
+        ("docker", {"docker": {"image": "debian"}}, False),
         ("ssh:host/runc", {}, False),
     ],
 )

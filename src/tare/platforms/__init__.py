@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.platforms.layer import Figure, Instance, Place
+from tare.platforms.layer import NOT_HELD, Figure, Held, Instance, Place
 from tare.platforms.stack import (
     availability,
     brings_files,
@@ -16,7 +16,9 @@ from tare.platforms.stack import (
 )
 
 __all__ = [
+    "NOT_HELD",
     "Figure",
+    "Held",
     "Instance",
     "Place",
     "availability",

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import shutil
 import stat
 import subprocess
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from tare.errors import PlatformError
 from tare.lease import Remnant
@@ -26,8 +29,14 @@ BOXES = 1000
 TARE, SHARED = "/tare", "/shared"
 
 #: Control groups are used where they work: 2.x makes a box but fails to run in it on v1.
+#: Of the directories that other sandboxes show, those that a box has anyway.
+SHOWN = ("bin", "lib", "lib64", "usr")
+#: Its configuration, as it is compiled and as distributions have it; and where boxes are.
+CONFIGURED = (Path("/usr/local/etc/isolate"), Path("/etc/isolate"))
+BOX_ROOT = re.compile(r"^\s*box_root\s*=\s*(/\S+)", re.MULTILINE)
+
 SCRIPT = """\
-cg=
+{make}cg=
 {try_cg}if {isolate} --cg --init >/dev/null 2>&1 && \
   {isolate} --cg --silent --run -- /bin/true >/dev/null 2>&1 </dev/null
 {try_cg}then cg=--cg; fi; {isolate} $cg --cleanup
@@ -66,11 +75,16 @@ class Isolate(Layer):
         ),
         source="isolate(1), https://github.com/ioi/isolate",
     )
-    needs = ("isolate and its configuration", "/bin/sh")
+    needs = ("isolate", "sh", "mkdir", "chmod")
     own_files = True
+    brings_files = True
+    own_users = True
     privileged = True
     stacks = ("docker/isolate",)
-    moves_groups = True
+
+    def files(self) -> tuple[str, ...]:
+        """Return its configuration."""
+        return tuple(str(path) for path in CONFIGURED if path.is_file())
 
     def check_here(self, place: Place) -> None:
         """See that isolate is on PATH."""
@@ -80,6 +94,12 @@ class Isolate(Layer):
                 "others of that name)",
                 "git clone https://github.com/ioi/isolate && "
                 "make -C isolate isolate && sudo make -C isolate install",
+            )
+        if place.held and self.settings(place)["cg"] == "on":
+            raise PlatformError(
+                'isolate with cg = "on" has control groups of its own, in which no size or quota '
+                "holds",
+                '[platforms.isolate] cg = "auto"',
             )
 
     def view(self, outer: View, place: Place) -> View:
@@ -96,10 +116,16 @@ class Isolate(Layer):
             f"--dir={TARE}={Path(outer.agent).parent}",
             f"--dir={SHARED}={outer.shared}{':rw' if place.writable else ''}",
             *([] if place.network is None else ["--share-net"]),
-            *words("[platforms.isolate] extra", self.settings(place)["extra"]),
         ]
+        mapped = Mapped.of(place, f"{said}.tmp") if place.runs_commands else Mapped()
+        options += [*mapped.options]
+        options += words("[platforms.isolate] extra", self.settings(place)["extra"])
         cg = self.settings(place)["cg"]
+        if place.held and cg == "auto":
+            # What is around holds the box as it does all others; its own groups would lead out.
+            cg = "off"
         script = SCRIPT.format(
+            make=_box_roots() + mapped.made,
             isolate=f"isolate --box-id={box}",
             try_cg="" if cg != "off" else "# ",
             need_cg="" if cg == "on" else "# ",
@@ -148,6 +174,57 @@ class Isolate(Layer):
             )
             for claim in _claims()
         ]
+
+
+def _box_roots() -> str:
+    """Return lines that make what this machine's configuration names for boxes, where it is not."""
+    named = [one for path in CONFIGURED for one in BOX_ROOT.findall(meta.read(path))]
+    return "".join(f"mkdir -p {shlex.quote(one)} 2>/dev/null || :\n" for one in named)
+
+
+class Mapped(NamedTuple):
+    """Folders of this machine that a box shows, read-only and under their names."""
+
+    options: tuple[str, ...] = ()
+    #: Lines of a shell that make what they need.
+    made: str = ""
+
+    @classmethod
+    def of(cls, place: Place, own_tmp: str) -> Mapped:
+        """Return system directories, and the folders of commands' files.
+
+        Parameters
+        ----------
+        place : Place
+            With the files.
+        own_tmp : str
+            To be made, where isolate stands, for boxes in whose ``/tmp`` something is shown:
+            nothing can be mounted below the one that a box has by itself.
+        """
+        options = [f"--dir={name}:maybe" for name in root.SYSTEM if name not in SHOWN]
+        folders = _folders(place.files)
+        below = [folder for folder in folders if folder.startswith("/tmp/")]
+        made = ""
+        if below:
+            inside = [shlex.quote(own_tmp + folder.removeprefix("/tmp")) for folder in below]
+            made = f"mkdir -p {' '.join(inside)} && chmod 1777 {shlex.quote(own_tmp)} || exit\n"
+            options.append(f"--dir=tmp={own_tmp}:rw")
+        options += [f"--dir={folder[1:]}={folder}" for folder in folders]
+        return cls(tuple(options), made)
+
+
+def _folders(files: Sequence[str]) -> list[str]:
+    """Return the folders of files that are in no system directory, none within another."""
+    found: list[str] = []
+    for folder in sorted({Path(file).parent for file in files}):
+        if folder == Path("/") or any(sign in str(folder) for sign in ":="):
+            raise PlatformError(
+                f"isolate can show folders alone, and not {folder}", "move its files to another one"
+            )
+        top = folder.parts[1]
+        if top not in root.SYSTEM and not any(folder.is_relative_to(one) for one in found):
+            found.append(str(folder))
+    return found
 
 
 def _claims() -> list[Path]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,17 @@ from tare.registry import Description
 
 #: Name, value, unit, source.
 Told = tuple[str, bool | int | float | str, str | None, str]
+
+
+class Held(NamedTuple):
+    """What an instance is held to; None: to nothing."""
+
+    #: CPU time a second of time.
+    cores: float | None = None
+    memory_bytes: int | None = None
+
+
+NOT_HELD = Held()
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +67,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[str, ...] = ()
     #: Workers that run side by side in the instance.
     workers: int = 1
+    #: Whether a layer around holds what is inside to limits, by control groups.
+    held: bool = False
     #: Path of the network namespace that it is to be in; None: the network that is around it.
     network: str | None = None
 
@@ -79,7 +92,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def unlimited(self) -> Place:
         """The same place for a layer that another one of the stack holds to its limits."""
-        return msgspec.structs.replace(self, cores=None, cpus=None, memory_bytes=None)
+        return msgspec.structs.replace(
+            self, cores=None, cpus=None, memory_bytes=None, held=self.held or self.limited
+        )
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,6 +199,8 @@ class Layer:
     #: Shows the files of ``Place.files`` all the same, under their names, unless it is given an
     #: ``image`` or a ``root`` of its own.
     brings_files = False
+    #: Runs what is inside as a user whom nobody knows, whoever starts it.
+    own_users = False
     #: What is inside is in a network of its own, wherever the layer stands. Others keep the network
     #: that is around them where the place has one.
     own_network = False
@@ -202,6 +219,10 @@ class Layer:
         """
         name = self.description.name
         raise ExperimentError(f"{name} takes nothing after a colon ({name}:{argument})", name)
+
+    def files(self) -> tuple[str, ...]:
+        """Return files of this machine that its programs need where these are packed."""
+        return ()
 
     def check_here(self, place: Place) -> None:
         """Raise PlatformError, with what would mend it, where it cannot work on the host."""
@@ -247,8 +268,13 @@ class Ground(Layer):
     is_host = False
     #: Whether programs inside are neither this machine's nor packed from it.
     foreign = False
+    #: Whether root of a layer inside would be root to the files of this machine that it shows.
+    keeps_root = False
     #: Whether it can stand inside other layers, by ``wrap``, as well.
     nests = False
+
+    def check_inner(self, place: Place, inner: Sequence[Layer]) -> None:
+        """Raise PlatformError, with what would mend it, where such layers cannot stand inside."""
 
     def inside(self) -> Layer:
         """Return the layer that stands inside others, for one that ``nests``."""

@@ -27,16 +27,17 @@ OWN = ("dev", "proc", "run", "sys", "tare", "tmp")
 #: Where files are shown of which it is not known beforehand what there is of them.
 OUTER = "/outer"
 
+SHOW = Parameter(
+    name="show",
+    meaning="further files and directories that it shows, read-only, separated by blanks",
+    default="",
+)
 PARAMETERS = (
     Parameter(
         name="root",
         meaning="directory whose files it shows; without, the system directories of where it is",
     ),
-    Parameter(
-        name="show",
-        meaning="further files and directories that it shows, read-only, separated by blanks",
-        default="",
-    ),
+    SHOW,
 )
 
 

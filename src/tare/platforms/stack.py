@@ -15,7 +15,17 @@ from tare.availability import Availability
 from tare.errors import ExperimentError, PlatformError, TareError
 from tare.platforms import processes, quota, session_folder
 from tare.platforms.greeting import greeted
-from tare.platforms.layer import Figure, Ground, Instance, Layer, Place, Told, View
+from tare.platforms.layer import (
+    NOT_HELD,
+    Figure,
+    Ground,
+    Held,
+    Instance,
+    Layer,
+    Place,
+    Told,
+    View,
+)
 
 #: A container starts in a fifth of a second; an overloaded machine takes its time.
 START_S = 60.0
@@ -31,8 +41,11 @@ def availability(
     options: dict[str, dict[str, object]] | None = None,
     runs_commands: bool = False,
     files: tuple[str, ...] = (),
+    held: Held = NOT_HELD,
 ) -> Availability:
     """Tell whether a stack works, by starting it once; remembered for this process.
+
+    A machine that is emulated takes long to boot: whether it works in a size is only looked up.
 
     Parameters
     ----------
@@ -44,6 +57,8 @@ def availability(
         Whether it is to run commands of the user's.
     files : tuple of str
         What these need of this machine's files.
+    held : Held
+        What an instance is to be held to.
 
     Returns
     -------
@@ -59,10 +74,12 @@ def availability(
     """
     agent.binary()
     options = options or {}
-    key = msgspec.json.encode([stack, options, runs_commands, files], order="deterministic")
+    asked = [stack, options, runs_commands, files, held]
+    key = msgspec.json.encode(asked, order="deterministic")
     with _trying[key]:
         if key not in _tried:
-            _tried[key] = _attempt(stack, options, runs_commands, files)
+            slow = held != NOT_HELD and availability(stack, options, runs_commands, files).emulated
+            _tried[key] = _attempt(stack, options, runs_commands, files, held, boot=not slow)
         return _tried[key]
 
 
@@ -71,6 +88,9 @@ def _attempt(
     options: dict[str, dict[str, object]],
     runs_commands: bool,
     files: tuple[str, ...],
+    held: Held,
+    *,
+    boot: bool,
 ) -> Availability:
     name = lease.new_name()
     with lease.hold(name), session_folder.made(name) as shared:
@@ -80,8 +100,13 @@ def _attempt(
             options=options,
             runs_commands=runs_commands,
             files=files,
+            cores=held.cores,
+            memory_bytes=held.memory_bytes,
         )
         try:
+            if not boot:
+                _Stacked(stack, place).check()
+                return Availability(name=stack, works=True, emulated=True)
             instance = start(stack, place)
             instance.close()
         except PlatformError as error:
@@ -111,6 +136,9 @@ def own_files(stack: str) -> bool:
 def brings_files(stack: str, options: dict[str, dict[str, Any]]) -> bool:
     """Tell whether files of this machine that commands need are in a stack, under their names."""
     given = [options.get(layer.description.name, {}) for layer in layers(stack)]
+    ground, *inner = layers(stack)
+    if isinstance(ground, Ground) and ground.keeps_root and not all(one.own_users for one in inner):
+        return False
     return all(layer.brings_files or not layer.own_files for layer in layers(stack)) and not any(
         one.get(name) is not None for one in given for name in ("image", "root")
     )
@@ -252,6 +280,7 @@ class _Stacked:
         own = own_network(self.stack)
         if own is not None and self.places[0].network is not None:
             raise PlatformError(f"what runs in {own} is in a network of its own", "platform bare")
+        self.ground.check_inner(self.places[0], self.layers[1:])
         held_by_bare = self.holder is self.ground and self.ground.is_host
         limited = self.places[0].cores or self.places[0].memory_bytes
         for layer, place in zip(self.layers, self.places, strict=True):

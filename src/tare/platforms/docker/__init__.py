@@ -12,7 +12,7 @@ import msgspec
 from tare.agent import Channel
 from tare.errors import PlatformError
 from tare.lease import Remnant
-from tare.platforms import nodes, root
+from tare.platforms import nodes, root, users
 from tare.platforms.layer import Ground, Layer, Place, Told, View
 from tare.registry import Description, Parameter
 
@@ -20,6 +20,8 @@ from tare.registry import Description, Parameter
 NANO_CPUS_PERIOD_US = 100_000
 #: Where layers inside a container make files, beside what those show.
 SCRATCH = "/tare-scratch"
+#: Where no user is to be had.
+NOBODY = 65534
 #: What sandboxes use of all the rights that a privileged container has; and their control groups.
 SOME_RIGHTS = ("SYS_ADMIN", "NET_ADMIN", "SYS_PTRACE")
 GROUPS = "/sys/fs/cgroup"
@@ -33,11 +35,16 @@ class Docker(Ground):
         title="a container of Docker Engine",
         question="What does a container cost, and is it less stable than the bare machine?",
         parameters=(
-            Parameter(name="image", meaning="image in which commands run (kernels need none)"),
+            Parameter(
+                name="image",
+                meaning="image in which it runs; without, commands see this machine's system "
+                "directories and their own files, read-only",
+            ),
             Parameter(
                 name="root",
                 meaning="directory of which an image is made, in place of one that is there",
             ),
+            root.SHOW,
             Parameter(
                 name="network",
                 meaning="Docker's network of the container",
@@ -59,9 +66,11 @@ class Docker(Ground):
     )
 
     own_files = True
+    brings_files = True
     own_network = True
     holds = True
     nests = True
+    keeps_root = True
     slow_stacks = ("vm/docker",)
     #: What of its rights the engine was found to be able to give.
     _rights: str | None = None
@@ -80,11 +89,15 @@ class Docker(Ground):
             image = self.settings(place)["image"]
             if image is not None:
                 engine.named_image(client, image)
-            elif place.runs_commands and self.settings(place)["root"] is None:
-                raise PlatformError(
-                    "docker needs an image to run commands in",
-                    '--image debian:12   (in a file: [platforms.docker] image = "debian:12")',
-                )
+
+    def check_inner(self, place: Place, inner: Sequence[Layer]) -> None:
+        """See that no root inside is root to files of this machine."""
+        if self._shows_files(place) and not all(layer.own_users for layer in inner):
+            raise PlatformError(
+                "in a sandbox inside of docker, root would be root to this machine's files: "
+                "commands there need an image",
+                '--image debian:12   (in a file: [platforms.docker] image = "debian:12")',
+            )
 
     def view(self, outer: View, place: Place) -> View:
         """Show the image's own files, the agent and the shared directory among them."""
@@ -124,6 +137,7 @@ class Docker(Ground):
                 name=place.name,
                 labels={nested.LABEL: place.name, f"{nested.LABEL}.user": str(os.geteuid())},
                 host_config=self._host_config(client, place, inner, rights),
+                user=None if (user := self._user(place, inner)) is None else f"{user}:{user}",
             )
         except (DockerException, OSError) as error:
             client.close()
@@ -198,7 +212,36 @@ class Docker(Ground):
             return engine.named_image(client, settings["image"])
         if settings["root"] is not None:
             return folder.image(client, settings["root"])
-        return images.own(client, [need for layer in inner for need in layer.needs])
+        needs = [need for layer in inner for need in layer.needs]
+        return images.own(client, needs, [file for layer in inner for file in layer.files()])
+
+    def _shows_files(self, place: Place) -> bool:
+        """Tell whether it shows files of this machine, in place of an image's."""
+        settings = self.settings(place)
+        return place.runs_commands and settings["image"] is None and settings["root"] is None
+
+    def _user(self, place: Place, inner: Sequence[Layer]) -> int | None:
+        """Return whom it runs as; None: root, whose files are those of an image alone."""
+        if inner or not self._shows_files(place):
+            return None
+        # Root in it would be root to the kernel, for files of root's that it shows.
+        here = View(agent="", shared="", host_files=True)
+        return users.base(here, place.name) or os.geteuid() or NOBODY
+
+    def _files(self, place: Place) -> list[Any]:
+        """Return mounts of this machine's files, for commands that have no image."""
+        from docker.types import Mount
+
+        if not self._shows_files(place):
+            return []
+        here = View(agent="", shared="", host_files=True)
+        shown = root.shown(here, place, {"root": None, "show": self.settings(place)["show"]})
+        # What is a link here, such as /bin, is its target there.
+        links = ((path, path) for path, _ in shown.links)
+        return [
+            Mount(inside, outside, type="bind", read_only=True)
+            for inside, outside in (*shown.binds, *links, *shown.late)
+        ]
 
     def _host_config(
         self, client: Any, place: Place, inner: Sequence[Layer], rights: str
@@ -211,6 +254,7 @@ class Docker(Ground):
         some = privileged and rights == "sys_admin"
         mounts = [
             Mount(root.SHARED, place.shared, type="bind", read_only=not place.writable),
+            *self._files(place),
         ]
         if inner:
             # What they tell of themselves is read on this machine.
@@ -226,6 +270,7 @@ class Docker(Ground):
             read_only=settings["read_only"] and not privileged,
             privileged=privileged and rights == "privileged",
             cap_add=list(SOME_RIGHTS) if some else None,
+            cap_drop=["ALL"] if self._user(place, inner) is not None else None,
             security_opt=["apparmor=unconfined", "seccomp=unconfined"] if privileged else None,
             auto_remove=True,
             # A log would be written in the measured path.

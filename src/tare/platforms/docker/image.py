@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from tare import agent
-from tare.errors import PlatformError
 from tare.platforms import programs
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ ABOUT = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
 _importing = threading.Lock()
 
 
-def own(client: docker.DockerClient, needs: Sequence[str] = ()) -> str:
+def own(client: docker.DockerClient, needs: Sequence[str] = (), more: Sequence[str] = ()) -> str:
     """Return the image with the agent and some programs of this machine; make it if missing.
 
     Parameters
@@ -36,15 +35,17 @@ def own(client: docker.DockerClient, needs: Sequence[str] = ()) -> str:
         The engine that has it.
     needs : sequence of str
         Names of programs; what they are linked with is there as well.
+    more : sequence of str
+        Further files of this machine.
 
     Raises
     ------
     PlatformError
-        If a program is not on this machine, or needs more than its files.
+        If a program is not on this machine.
     """
     from docker.errors import ImageNotFound
 
-    files = _files(needs)
+    files = _files(needs, more)
     tag = agent.digest()[:12] + (f"-{_digest(files)}" if files else "")
     name = f"{REPOSITORY}:{tag}"
     with _importing:
@@ -74,17 +75,11 @@ def pack(packed: IO[bytes], files: Iterable[Path] = ()) -> None:
                 archive.add(file, recursive=False)
 
 
-def _files(needs: Sequence[str]) -> list[Path]:
-    # "isolate and its configuration" is more than a program.
-    if more := [need for need in needs if " " in need]:
-        raise PlatformError(
-            f"docker needs an image of yours that contains {' and '.join(more)}",
-            '[platforms.docker] image = "…"',
-        )
+def _files(needs: Sequence[str], more: Sequence[str]) -> list[Path]:
     if not needs:
         return []
     about = [path for path in ABOUT if path.exists()]
-    return programs.closure([*(programs.find(need) for need in needs), *about])
+    return programs.closure([*(programs.find(need) for need in needs), *about, *more])
 
 
 def _digest(files: Iterable[Path]) -> str:

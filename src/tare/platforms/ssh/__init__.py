@@ -97,8 +97,7 @@ class Ssh(Ground):
             inside = self.view(View(agent="", shared=""), place)
             argv = nest.around(argv, nest.Nest(group=nest.group(place)), inside, place)
         settings = self.settings(place)
-        # The program comes first in what a layer says that it needs.
-        needs = {need.split()[0] for layer in inner for need in layer.needs}
+        needs = {need for layer in inner for need in layer.needs}
         command = connection.command(
             connection.Asked(
                 host=self.host,

@@ -51,6 +51,7 @@ class Boot:
         self.disk = None if options["root"] is None else root.disk(options["root"])
         needs = [need for layer in inner for need in (*layer.needs, *layer.engine)]
         found = [str(programs.find(need)) for need in dict.fromkeys(needs)]
+        found += [file for layer in inner for file in layer.files()]
         self.packed = [*found, *place.files] if self.disk is None else found
         self._size = 0
         self._cold = False
