@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +22,7 @@ from tare import (
     fitting,
     journal,
     machine,
+    pilot,
     plan,
     record,
     remnants,
@@ -28,8 +31,9 @@ from tare.calibration import remembered
 from tare.catalogue import catalogue
 from tare.errors import ChangedError, ExperimentError, StoreError
 from tare.execute import folder as folders
+from tare.execute import weighing
 from tare.execute.past import Past
-from tare.experiment import Cell, Experiment
+from tare.experiment import Cell, Experiment, Stopping
 from tare.metrics import tick
 from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
@@ -95,11 +99,9 @@ def check(
     named = None if network is None else networks.given(network)
     found = machine.topology()
     here = Machine.parse(found)
-    experiment, notes = fitting.fitted(
+    experiment, made, notes = fitting.fitted(
         experiment, here, skip=skip_missing or experiment.skip_missing
     )
-    made = plan.cells(experiment, here)
-    notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
     facts = machine.facts(found)
     facts += remembered.facts(facts, experiment.factors.get("platform", ("bare",)))
     facts += networks.facts() if named is None else named
@@ -150,6 +152,61 @@ def execute(
             weigh=_weighing(progress) if prepared.experiment.fingerprint else None,
         )
         return execution.conduct(request)
+
+
+def forecast(prepared: Prepared, progress: execution.Progress) -> pilot.Forecast:
+    """Execute a few trials, keep nothing of them, and tell how long all will take.
+
+    Raises
+    ------
+    TrialError
+        If every trial failed.
+    """
+    cells, experiment = prepared.cells, prepared.experiment
+    # Starting takes part in a trial, or it is over when the second one begins.
+    trials = 1 if experiment.fresh == "trial" else 2
+    sessions = [_piloted(prepared, progress, pilot.first_cells(experiment, cells), trials)]
+    probes_s = 2 * weighing.TAKE_S if experiment.fingerprint else 0.0
+
+    def told() -> pilot.Forecast:
+        return pilot.forecast(experiment, cells, prepared.machine, sessions, probes_s)
+
+    executed = {one.cell for one in sessions[0][0].trials}
+    others = [cell for cell in cells if cell.cell not in executed]
+    if others and told().block_s <= pilot.ALL_S:
+        sessions.append(_piloted(prepared, progress, others, trials))
+    return told()
+
+
+def _piloted(
+    prepared: Prepared, progress: execution.Progress, cells: Sequence[Cell], trials: int
+) -> tuple[pilot.Took, float]:
+    """Execute some cells so often; return what they took, and how long it was in all."""
+    numbers = [cell.cell for cell in cells]
+    alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
+    asked = msgspec.structs.replace(
+        prepared.experiment, stopping=Stopping(trials=trials, budget_s=None), order="blocks"
+    )
+    with tempfile.TemporaryDirectory(prefix="tare-plan-") as name:
+        folder = Path(name)
+        began = time.monotonic()
+        request = execution.Request(
+            folder=folder,
+            plan=plan.make(asked, alone),
+            machine=prepared.machine,
+            facts=[],
+            decide=lambda *values: {},
+            progress=progress,
+            past=Past(),
+            user=calling_user(),
+            teardown=any(cell.workload.command for cell in cells),
+        )
+        with folders.held(folder):
+            execution.conduct(request)
+        took_s = time.monotonic() - began
+        took = pilot.read(journal.read_all(folder))
+    renamed = [one._replace(cell=numbers[one.cell]) for one in took.trials]
+    return took._replace(trials=renamed), took_s
 
 
 def _begun(

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from tare import execute, journal, loads, plan, platforms
 from tare.availability import Availability
-from tare.errors import ExperimentError, PlatformError
+from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.execute import network_trial
-from tare.experiment import Experiment
+from tare.experiment import Cell, Experiment
 from tare.placement import Machine
 
 
-def fitted(
-    experiment: Experiment, here: Machine, *, skip: bool
-) -> tuple[Experiment, list[journal.Note]]:
+class Fitted(NamedTuple):
+    """What is left to ask."""
+
+    experiment: Experiment
+    cells: tuple[Cell, ...]
+    #: What was left out.
+    notes: list[journal.Note]
+
+
+def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
     """Leave out what this machine has not, where that may be.
+
+    Cells that cannot be are left out always, as long as every platform has others.
 
     Parameters
     ----------
@@ -25,32 +36,36 @@ def fitted(
     here : Machine
         Of which it is asked.
     skip : bool
-        Whether what is missing may be left out.
-
-    Returns
-    -------
-    experiment, notes
-        What is left to ask, and what was left out.
+        Whether levels that are missing may be left out.
 
     Raises
     ------
     ExperimentError
         If it asks for more than the machine has.
+    TrialError
+        If it names a program that is not there.
     PlatformError
         If a platform or load is missing; says what would make it work.
     """
     experiment, notes = _sizes(experiment, here, skip)
-    experiment, apart = _meeting(experiment, skip)
-    notes += apart
-    for factor, look in (("platform", _platforms), ("load", _loads), ("network", _networks)):
+    for factor, look in (
+        ("platform", _platforms), ("load", _loads), ("network", _networks), ("platform", _nowhere),
+    ):  # fmt: skip
         missing = look(experiment, here)
         if not missing:
             continue
-        if not skip:
-            raise _refusal(missing, others=len(experiment.factors[factor]) > len(missing))
-        notes += [_left_out(factor, level, one) for level, one in missing.items()]
+        others = len(experiment.factors.get(factor, ())) > len(missing)
+        if not (skip and others):
+            raise _refusal(missing, others=others)
+        notes += [_level_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
-    return experiment, notes
+    refuse = _Refusals(experiment, here).of
+    made = plan.cells(experiment, here, refuse)
+    _check_programs(experiment, made)
+    out = plan.left_out(experiment, here, refuse)
+    notes += [_cells_left_out(one, count) for one, count in out.items()]
+    notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]
+    return Fitted(experiment, made, notes)
 
 
 def _sizes(
@@ -74,51 +89,98 @@ def _sizes(
     ]
 
 
-def _meeting(experiment: Experiment, skip: bool) -> tuple[Experiment, list[journal.Note]]:
-    """Leave out, where that may be, what cannot be as a platform's memory is not this machine's.
-
-    Raises
-    ------
-    ExperimentError
-        If workers could not meet.
-    """
-    stacks = experiment.factors.get("platform", ("bare",))
-    apart = [stack for stack in stacks if not platforms.shares_memory(str(stack))]
-    if not apart:
-        return experiment, []
-    if experiment.instances == "own" and experiment.factors.get("workers", (1,)) != (1,):
-        why = "workers in several instances of {} have no memory to meet in"
-        mend = 'instances = "shared" (--instances shared), so that they stand in one'
-        if not skip or len(apart) == len(stacks):
-            raise ExperimentError(f"instances: {why.format(apart[0])}", mend)
-        return plan.without(experiment, "platform", apart), [
-            journal.Note(
-                message=f"platform {stack} was left out: {why.format(stack)}. To have it: {mend}",
-                detail={"platform": str(stack), "why": why.format(stack)},
-            )
-            for stack in apart
-        ]
-    return experiment, []
-
-
 def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` that do not work here."""
-    hosts = experiment.network.hosts if experiment.networked else 0
+    made = plan.cells(experiment, here)
     stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
-    # Where the files are this machine's, none has to be brought along.
-    apart = [stack for stack in stacks if not platforms.shares_memory(stack)]
-    needed = execute.needed(plan.cells(experiment, here), os.environ, hosts) if apart else ()
     asked = {
-        stack: _outside(experiment, stack)
-        or platforms.availability(
-            stack,
-            experiment.platforms,
-            experiment.runs_commands,
-            needed if stack in apart else (),
-        )
+        stack: _outside(experiment, stack) or _tried(experiment, made, stack, platforms.NOT_HELD)
         for stack in stacks
     }
     return {stack: found for stack, found in asked.items() if not found.works}
+
+
+def _tried(
+    experiment: Experiment, made: tuple[Cell, ...], stack: str, held: platforms.Held
+) -> Availability:
+    """Start a stack once, with the files that it has to show."""
+    hosts = experiment.network.hosts if experiment.networked else 0
+    # Where the files are this machine's, none has to be brought along.
+    files = execute.needed(made, os.environ, hosts) if platforms.own_files(stack) else ()
+    return platforms.availability(
+        stack, experiment.platforms, experiment.runs_commands, files, held
+    )
+
+
+class _Refusals:
+    """Why cells cannot be whose platform alone can."""
+
+    def __init__(self, experiment: Experiment, here: Machine) -> None:
+        self._experiment = experiment
+        self._made = plan.cells(experiment, here)
+        self._helds = {_held(experiment, cell) for cell in self._made}
+        self._found: dict[tuple[str, platforms.Held], Availability] = {}
+
+    def of(self, cell: Cell) -> plan.LeftOut | None:
+        """Return why a cell cannot be; None: it can."""
+        levels = (("platform", cell.platform),)
+        apart = not platforms.shares_memory(cell.platform)
+        if apart and cell.workers > 1 and self._experiment.instances == "own":
+            return plan.LeftOut(
+                levels=(*levels, ("workers", str(cell.workers))),
+                why="its instances share no memory in which workers could meet",
+                fix='instances = "shared" (--instances shared), so that they stand in one',
+            )
+        held = _held(self._experiment, cell)
+        if held == platforms.NOT_HELD or (found := self._holds(cell.platform, held)).works:
+            return None
+        size = ("size", cell.size) if cell.quota is None else ("quota", f"{cell.quota:g}")
+        return plan.LeftOut(levels=(*levels, size), why=found.why or "", fix=found.fix)
+
+    def _holds(self, stack: str, held: platforms.Held) -> Availability:
+        # Where the least of the processors is enough, more of them are.
+        alike = [one for one in self._helds if one.memory_bytes == held.memory_bytes]
+        least = min(alike, key=lambda one: one.cores or math.inf)
+        found = self._try(stack, least)
+        return found if found.works or held == least else self._try(stack, held)
+
+    def _try(self, stack: str, held: platforms.Held) -> Availability:
+        if (stack, held) not in self._found:
+            self._found[stack, held] = _tried(self._experiment, self._made, stack, held)
+        return self._found[stack, held]
+
+
+def _held(experiment: Experiment, cell: Cell) -> platforms.Held:
+    """Return what instances of a cell are held to."""
+    limits = experiment.limits(cell.size)
+    return platforms.Held(experiment.cores(cell), limits.memory_bytes)
+
+
+def _nowhere(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+    """Return the levels of ``platform`` of which no cell can be."""
+    refuse = _Refusals(experiment, here).of
+    there = {cell.platform for cell in plan.cells(experiment, here, refuse)}
+    return {
+        level: Availability(name=level, works=False, why=one.why, fix=one.fix)
+        for one in plan.left_out(experiment, here, refuse)
+        for factor, level in one.levels
+        if factor == "platform" and level not in there
+    }
+
+
+def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
+    """Raise TrialError where no trial could be good: a program or an input is not there."""
+    here = [
+        cell
+        for cell in made
+        if not platforms.own_files(cell.platform)
+        or platforms.brings_files(cell.platform, experiment.platforms)
+    ]
+    hosts = experiment.network.hosts if experiment.networked else 0
+    missing = execute.missing(here, os.environ, hosts)
+    if missing:
+        told = "; ".join(f"{one.name}: {one.why}" for one in missing)
+        raise TrialError(told, "name it as it is called from this directory, or by its whole path")
 
 
 def _outside(experiment: Experiment, stack: str) -> Availability | None:
@@ -159,9 +221,19 @@ def _refusal(missing: Mapping[str, Availability], *, others: bool) -> PlatformEr
     )
 
 
-def _left_out(factor: str, level: str, found: Availability) -> journal.Note:
+def _level_left_out(factor: str, level: str, found: Availability) -> journal.Note:
     fix = f" To have it: {found.fix}" if found.fix else ""
     return journal.Note(
         message=f"{factor} {level} was left out: {found.why}.{fix}",
         detail={factor: level, "why": found.why, "fix": found.fix},
+    )
+
+
+def _cells_left_out(out: plan.LeftOut, count: int) -> journal.Note:
+    levels = " with ".join(f"{factor} {level}" for factor, level in out.levels)
+    cells = f"{count} cell{'s' * (count > 1)}"
+    fix = f" To have them: {out.fix}" if out.fix else ""
+    return journal.Note(
+        message=f"{levels} was left out ({cells}): {out.why}.{fix}",
+        detail={**dict(out.levels), "cells": count, "why": out.why, "fix": out.fix},
     )

@@ -6,7 +6,8 @@ import hashlib
 import itertools
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -42,8 +43,33 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     repetitions: dict[str, int] = {}
 
 
-def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
+class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
+    """Why cells that share some levels cannot be."""
+
+    #: Factor and level, as in the experiment file.
+    levels: tuple[tuple[str, str], ...]
+    why: str
+    #: What to type to have them.
+    fix: str | None = None
+
+
+#: Tells why a cell cannot be on the machine; None: it can.
+Refuse = Callable[[Cell], LeftOut | None]
+
+
+def cells(
+    experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
+) -> tuple[Cell, ...]:
     """Cross every workload with every level of every factor, but for cells that cannot be.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is asked.
+    machine : Machine
+        Of which it is asked.
+    refuse : callable
+        What only trying finds out about it.
 
     Raises
     ------
@@ -55,10 +81,12 @@ def cells(experiment: Experiment, machine: Machine) -> tuple[Cell, ...]:
     _check_sizes(experiment, machine)
     _check_lists(experiment, machine)
     crossed = _crossed(experiment, machine)
-    made = [cell for cell in crossed if _impossible(experiment, cell) is None]
+    out = {cell.cell: _impossible(experiment, cell) or refuse(cell) for cell in crossed}
+    made = [cell for cell in crossed if out[cell.cell] is None]
     if not made:
-        why = _impossible(experiment, crossed[0]) or ""
-        raise ExperimentError(f"nothing is left to measure: {why}", _PINNABLE)
+        first = out[crossed[0].cell]
+        assert first is not None
+        raise ExperimentError(f"nothing is left to measure: {first.why}", first.fix)
     return tuple(msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(made))
 
 
@@ -89,19 +117,21 @@ def _cell(number: int, workload: WorkloadSpec, levels: dict[str, Any]) -> Cell:
 _PINNABLE = 'size = ["1c"], or another one with whole cores; or pinning = ["none"]'
 
 
-def _impossible(experiment: Experiment, cell: Cell) -> str | None:
-    """Return why a cell cannot be; None: it can."""
+def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
+    """Return why a cell cannot be on any machine; None: it can."""
     cores = experiment.given_cores(cell)
     listed = listed_cpus(cell.pinning)
+    why = None
     if listed is not None and cores is not None and math.ceil(cores) > len(listed):
-        return f"pinning {cell.pinning} is fewer CPUs than the {cores:g} cores of size {cell.size}"
-    if cell.pinning != "pinned":
+        why = f"{cell.pinning} is fewer CPUs than the {cores:g} cores of the size"
+    elif cell.pinning == "pinned" and cores is None:
+        why = "it has no number of cores that could be pinned"
+    elif cell.pinning == "pinned" and cores != int(cores or 0):
+        why = f"{cores:g} cores cannot be pinned, whole ones can"
+    if why is None:
         return None
-    if cores is None:
-        return f"size {cell.size} has no cores that could be pinned"
-    if cores != int(cores):
-        return f"{cores:g} cores cannot be pinned, whole ones can"
-    return None
+    levels = (("size", cell.size), ("pinning", cell.pinning))
+    return LeftOut(levels=levels, why=why, fix=_PINNABLE)
 
 
 def _check_quotas(experiment: Experiment, machine: Machine) -> None:
@@ -163,19 +193,22 @@ def _too_much(size: SizeSpec, machine: Machine) -> tuple[str, str] | None:
     return None
 
 
+def left_out(
+    experiment: Experiment, machine: Machine, refuse: Refuse = lambda cell: None
+) -> dict[LeftOut, int]:
+    """Return why cells of an experiment cannot be, and how many of them."""
+    crossed = _crossed(experiment, machine)
+    found = (_impossible(experiment, cell) or refuse(cell) for cell in crossed)
+    return Counter(one for one in found if one is not None)
+
+
 def notes(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> list[str]:
-    """Return what is to be told with the answers: cells left out, workers that share CPUs."""
-    told = [*_left_out(experiment, machine), *_sharing(experiment, made, machine)]
+    """Return what is to be told with the answers: workers that share CPUs, idle networks."""
+    told = [*_sharing(experiment, made, machine)]
     kernels = [workload.name for workload in experiment.workloads if workload.kernel]
     if experiment.networked and kernels:
         told.append(f"{kernels[0]} is a kernel, which sends nothing: no network makes a difference")
     return told
-
-
-def _left_out(experiment: Experiment, machine: Machine) -> Iterator[str]:
-    why = (_impossible(experiment, cell) for cell in _crossed(experiment, machine))
-    for told in dict.fromkeys(one for one in why if one is not None):
-        yield f"Left out: {told}."
 
 
 def _sharing(experiment: Experiment, made: Iterable[Cell], machine: Machine) -> Iterator[str]:
@@ -246,17 +279,6 @@ def fixed_trials(left_s: float, block_s: float) -> int:
     if math.isinf(left_s) or block_s <= 0:
         return 1 << 30
     return int(left_s / block_s)
-
-
-def estimate(experiment: Experiment, made: Sequence[Cell], iteration_s: float) -> float:
-    """Return about how many seconds one block of all cells takes, without waiting for buckets."""
-    each = (experiment.iterations + experiment.warmup) * iteration_s
-    if experiment.window is not None:
-        # Beside its periods, the one in which it waits to be throttled.
-        each = max(iteration_s, (experiment.window.periods + 1) * experiment.longest_period_s)
-    rest = experiment.network.rest
-    of_network_s = rest if experiment.networked and isinstance(rest, float | int) else 0.0
-    return len(made) * (each + experiment.rest_s + of_network_s)
 
 
 def freeze(plan: Plan, repetitions: Mapping[str, int]) -> Plan:

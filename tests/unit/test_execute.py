@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,18 @@ def test_the_budget_outranks_everything_and_is_told(session: Any) -> None:
     lines, _, _ = session(asked)
     assert {stop.reason for stop in stops(lines).values()} == {"budget"}
     assert len(ends(lines)) < 50 * 4
+
+
+def test_a_budget_that_ends_early_leaves_whole_blocks(session: Any) -> None:
+    def slow(job: record.Trial, worker: int) -> dict[tuple[str, str], float]:
+        time.sleep(0.03)
+        return steady(job, worker)
+
+    lines, _, _ = session(experiment(stopping=Stopping(trials=100, budget_s=1.0)), slow)
+    counts = Counter(line.cell for line in starts(lines))
+    assert {stop.reason for stop in stops(lines).values()} == {"budget"}
+    assert len(counts) == 4
+    assert len(set(counts.values())) == 1, counts
 
 
 def test_without_a_value_of_the_metric_no_target_is_reached(session: Any) -> None:

@@ -1,12 +1,23 @@
-"""Platforms whose memory is not this machine's: left out where that may be, otherwise refused."""
+"""What of an experiment this machine can be asked: levels and single cells that cannot be."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from tare.errors import ExperimentError
+from tare import fitting, platforms
+from tare.availability import Availability
+from tare.errors import ExperimentError, PlatformError, TrialError
 from tare.experiment import Experiment, WorkloadSpec
-from tare.fitting import _meeting
+from tare.fitting import fitted
+from tare.placement import Machine
+
+HERE = Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
+)
+MIB = 1 << 20
 
 
 def asked(**factors: tuple[object, ...]) -> Experiment:
@@ -14,20 +25,76 @@ def asked(**factors: tuple[object, ...]) -> Experiment:
     return Experiment(name="x", question="?", workloads=(workload,), factors=dict(factors))
 
 
-def test_what_cannot_meet_is_left_out_and_said() -> None:
-    found, notes = _meeting(asked(platform=("bare", "gvisor"), workers=(1, 2)), skip=True)
-    assert found.factors["platform"] == ("bare",)
-    (note,) = notes
-    assert "gvisor was left out" in note.message
+@pytest.fixture
+def works(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, platforms.Held]]]:
+    """Let platforms work, but for what is said not to; return what is tried."""
+    tried: list[tuple[str, platforms.Held]] = []
+
+    def let(refuse: Callable[[str, platforms.Held], bool]) -> list[tuple[str, platforms.Held]]:
+        def availability(
+            stack: str, options: Any, commands: bool, files: Any, held: platforms.Held
+        ) -> Availability:
+            tried.append((stack, held))
+            if refuse(stack, held):
+                return Availability(name=stack, works=False, why="too small", fix="more")
+            return Availability(name=stack, works=True)
+
+        monkeypatch.setattr(fitting.platforms, "availability", availability)
+        return tried
+
+    return let
+
+
+def test_of_a_platform_whose_workers_cannot_meet_those_alone_are_kept(works: Any) -> None:
+    works(lambda stack, held: False)
+    found = fitted(asked(platform=("bare", "gvisor"), workers=(1, 2)), HERE, skip=False)
+    assert [(c.platform, c.workers) for c in found.cells] == [
+        ("bare", 1), ("bare", 2), ("gvisor", 1),
+    ]  # fmt: skip
+    assert found.experiment.factors["platform"] == ("bare", "gvisor")
+    (note,) = found.notes
+    assert note.detail["cells"] == 1
+    assert (note.detail["platform"], note.detail["workers"]) == ("gvisor", "2")
     assert 'instances = "shared"' in note.message
 
 
-@pytest.mark.parametrize(("platforms", "skip"), [(("bare", "gvisor"), False), (("gvisor",), True)])
-def test_it_is_refused_where_nothing_would_be_left(platforms: tuple[str, ...], skip: bool) -> None:
-    with pytest.raises(ExperimentError, match="no memory to meet in"):
-        _meeting(asked(platform=platforms, workers=(2,)), skip=skip)
+def test_a_platform_of_which_no_cell_can_be_is_missing(works: Any) -> None:
+    works(lambda stack, held: False)
+    experiment = asked(platform=("bare", "gvisor"), workers=(2,))
+    with pytest.raises(PlatformError, match="no memory in which workers could meet") as caught:
+        fitted(experiment, HERE, skip=False)
+    assert "--skip-missing" in (caught.value.hint or "")
+    found = fitted(experiment, HERE, skip=True)
+    assert found.experiment.factors["platform"] == ("bare",)
+    assert "gvisor was left out" in found.notes[0].message
+    with pytest.raises(ExperimentError, match="no memory in which workers could meet"):
+        fitted(asked(platform=("gvisor",), workers=(2,)), HERE, skip=True)
 
 
-def test_workers_alone_need_no_memory() -> None:
-    experiment = asked(platform=("bare", "gvisor"), workers=(1,))
-    assert _meeting(experiment, skip=False) == (experiment, [])
+def test_a_platform_that_cannot_hold_one_size_keeps_the_others(works: Any) -> None:
+    tried = works(
+        lambda stack, held: stack == "gvisor" and (held.memory_bytes or 1 << 40) < 64 * MIB
+    )
+    sizes = ("0.5c", "1c", "1c32m", "all")
+    found = fitted(asked(platform=("bare", "gvisor"), size=sizes), HERE, skip=False)
+    assert [c.size for c in found.cells if c.platform == "gvisor"] == ["0.5c", "1c", "all"]
+    assert [c.size for c in found.cells if c.platform == "bare"] == list(sizes)
+    (note,) = found.notes
+    assert (note.detail["size"], note.detail["why"]) == ("1c32m", "too small")
+    # What holds half a core holds a whole one.
+    assert ("gvisor", platforms.Held(0.5, None)) in tried
+    assert ("gvisor", platforms.Held(1.0, None)) not in tried
+
+
+def test_a_size_is_tried_by_itself_where_a_smaller_one_cannot_be(works: Any) -> None:
+    works(lambda stack, held: held.cores is not None and held.cores < 1)
+    found = fitted(asked(platform=("runc",), size=("0.5c", "1c")), HERE, skip=False)
+    assert [c.size for c in found.cells] == ["1c"]
+
+
+def test_a_program_that_is_missing_is_told_before_anything_is_measured(works: Any) -> None:
+    works(lambda stack, held: False)
+    workload = WorkloadSpec(name="a", command=("./tare-nothing", "x"))
+    experiment = Experiment(name="x", question="?", workloads=(workload,), factors={})
+    with pytest.raises(TrialError, match=r"\./tare-nothing: not found"):
+        fitted(experiment, HERE, skip=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tare import fitting, machine, record
-from tare.execute.files import from_here, needed
+from tare.execute.files import Missing, from_here, missing, needed
 from tare.experiment import Cell, Experiment, WorkloadSpec
 from tare.placement import Machine
 
@@ -28,7 +28,8 @@ def test_where_the_files_are_this_machine_s_they_are_not_looked_for(
     monkeypatch.setattr("tare.execute.needed", fail)
     spec = WorkloadSpec(name="a", command=("true",))
     asked = Experiment(name="a", question="b?", workloads=(spec,), factors={})
-    assert fitting.fitted(asked, Machine.parse(machine.topology()), skip=False) == (asked, [])
+    found = fitting.fitted(asked, Machine.parse(machine.topology()), skip=False)
+    assert (found.experiment, found.notes) == (asked, [])
 
 
 def test_programs_arguments_and_inputs_are_found(tmp_path: Path) -> None:
@@ -80,3 +81,26 @@ def test_a_command_of_files_starts_among_them(
     # What names none of them starts where the platform says: the directory need not be there.
     other = record.Command(argv=("sh", "-c", "true"), environment=dict(os.environ))
     assert from_here(other) == other
+
+
+def test_what_cannot_be_run_is_known_beforehand(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("a")
+    folder = str(tmp_path)
+    for command, name, why in (
+        (("./nothing",), "./nothing", "not found"),
+        (("./plain",), "./plain", "not executable"),
+        ((folder,), folder, "a directory"),
+        (("tare-no-such-program",), "tare-no-such-program", "not found"),
+    ):
+        assert missing([cell(*command, directory=folder)] * 2, os.environ) == (Missing(name, why),)
+    assert missing([cell("sh", input="no.txt")], os.environ) == (Missing("no.txt", "not found"),)
+    there = cell("sh", directory=f"{folder}/plain")
+    assert missing([there], os.environ) == (Missing(f"{folder}/plain", "no directory"),)
+    assert missing([cell("sh", "no.txt")], os.environ) == ()
+
+
+def test_of_what_is_made_first_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing([cell("./built", setup="make built")], os.environ) == ()
+    assert missing([cell("./built", prepare="make built")], os.environ) == ()
+    monkeypatch.setattr(Path, "exists", refused)
+    assert missing([cell("/hidden/prog")], os.environ) == ()

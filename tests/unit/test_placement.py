@@ -171,10 +171,10 @@ def test_what_cannot_be_pinned_is_left_out_and_told() -> None:
         ("all", "none"), ("all", "0"),
     ]  # fmt: skip
     assert [c.cell for c in made] == list(range(7))
-    told = plan.notes(e, made, HERE)
-    assert len(told) == 2
-    assert "0.5 cores cannot be pinned" in told[0]
-    assert "size all has no cores" in told[1]
+    assert [(dict(one.levels), one.why, n) for one, n in plan.left_out(e, HERE).items()] == [
+        ({"size": "0.5c", "pinning": "pinned"}, "0.5 cores cannot be pinned, whole ones can", 1),
+        ({"size": "all", "pinning": "pinned"}, "it has no number of cores that could be pinned", 1),
+    ]
     with pytest.raises(ExperimentError, match="nothing is left to measure") as caught:
         plan.cells(asked(factors={"pinning": ("pinned",)}), HERE)
     assert "1c" in (caught.value.hint or "")

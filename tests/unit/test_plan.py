@@ -17,7 +17,6 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment import (
     Cell,
     Experiment,
-    NetworkSpec,
     SizeSpec,
     Stopping,
     WindowSpec,
@@ -227,13 +226,6 @@ def test_the_metric_follows_the_workloads() -> None:
     assert plan.metric(experiment(window=WindowSpec(), metric="cpu_ns")) == "cpu_ns"
 
 
-def test_a_window_takes_its_periods_however_short_an_execution_is() -> None:
-    asked = experiment(factors={"quota": (0.1, 1.0)}, window=WindowSpec(periods=20), rest_s=0.5)
-    made = plan.cells(asked, MACHINE)
-    assert plan.estimate(asked, made, 0.01) == pytest.approx(2 * (21 * 0.1 + 0.5))
-    assert plan.estimate(asked, made, 9.0) == pytest.approx(2 * (9.0 + 0.5))
-
-
 def rich() -> plan.Plan:
     asked = experiment(
         workloads=(KERNEL, WorkloadSpec(name="b", command=("b", "{x}"), timeout_s=1.5)),
@@ -307,12 +299,20 @@ def test_an_experiment_does_not_go_on_where_it_has_other_cells() -> None:
 def test_as_many_blocks_are_planned_as_fit() -> None:
     assert plan.fixed_trials(10, 3) == 3
     assert plan.fixed_trials(0, 3) == 0
-    asked = experiment(iterations=3, warmup=1, rest_s=1.0, factors={"workers": (1, 2)})
-    assert plan.estimate(asked, plan.cells(asked, MACHINE), 0.25) == 2 * (4 * 0.25 + 1)
-    networked = msgspec.structs.replace(
-        asked,
-        factors={**asked.factors, "network": ("none",)},
-        network=NetworkSpec(budget="carry", rest=5.0),
-    )
-    made = plan.cells(networked, MACHINE)
-    assert plan.estimate(networked, made, 0.25) == 2 * (4 * 0.25 + 1 + 5)
+
+
+def test_cells_that_the_machine_refuses_are_left_out_and_counted() -> None:
+    asked = experiment(factors={"platform": ("bare", "docker"), "workers": (1, 2)})
+    out = plan.LeftOut(levels=(("platform", "docker"), ("workers", "2")), why="so", fix="do")
+
+    def refuse(cell: Cell) -> plan.LeftOut | None:
+        return out if cell.platform == "docker" and cell.workers == 2 else None
+
+    made = plan.cells(asked, MACHINE, refuse)
+    assert [(c.cell, c.platform, c.workers) for c in made] == [
+        (0, "bare", 1), (1, "bare", 2), (2, "docker", 1),
+    ]  # fmt: skip
+    assert plan.left_out(asked, MACHINE, refuse) == {out: 1}
+    with pytest.raises(ExperimentError, match="nothing is left to measure: so") as caught:
+        plan.cells(asked, MACHINE, lambda cell: out)
+    assert caught.value.hint == "do"

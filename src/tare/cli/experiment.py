@@ -60,14 +60,18 @@ def new(
 
 @app.command()
 def plan(file: File, skip_missing: SkipMissing = False, json: Json = None) -> None:
-    """Show the cells, the number of trials, and about how long they take.
+    """Show the cells and how long their trials take, from a trial or two of some of them.
 
     Example: tare experiment plan examples/stability.toml
     """
     from tare import conclude
     from tare.cli.planning import show_plan
+    from tare.cli.progress import Bar
 
-    show_plan(conclude.prepare(file, skip_missing=skip_missing), json)
+    prepared = conclude.prepare(file, skip_missing=skip_missing)
+    with Bar() as bar:
+        forecast = conclude.forecast(prepared, bar)
+    show_plan(prepared, forecast, json)
 
 
 @app.command()

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from tare import plan
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
+from tare.pilot import Forecast
 
-#: A kernel's iteration with the repetitions that are found; a command's is not known beforehand.
-TYPICAL_S = 0.2
 #: Rows shown; ``--json`` has all.
 ROWS = 40
 
 
-def show_plan(prepared: Prepared, json: str | None) -> None:
-    """Print cells, trials and estimated time; write them as JSON where asked."""
+def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
+    """Print cells, trials and the time that they take; write them as JSON where asked."""
     experiment, cells = prepared.experiment, prepared.cells
-    trials = experiment.stopping.trials
-    per_block = plan.estimate(experiment, cells, TYPICAL_S)
+    stopping = experiment.stopping
     if json is not None:
         data = {
-            "version": 1,
+            "version": 2,
             "name": experiment.name,
             "question": experiment.question,
             "cells": [cell.levels() for cell in cells],
-            "trials_per_cell": trials,
-            "block_s": per_block,
-            "budget_s": experiment.stopping.budget_s,
+            "trials_per_cell": stopping.trials,
+            "budget_s": stopping.budget_s,
+            "forecast": {
+                "block_s": forecast.block_s,
+                "starts_s": forecast.starts_s,
+                "once_s": forecast.once_s,
+                "total_s": forecast.total_s(stopping.trials, stopping.budget_s),
+                "blocks": _blocks(prepared, forecast),
+                "executed_cells": forecast.executed,
+                "failures": forecast.failures,
+            },
             **({"network": planning_network.as_json(experiment)} if experiment.networked else {}),
+            "left_out": [note.detail for note in prepared.notes if note.detail],
             "notes": [note.message for note in prepared.notes],
         }
         output.write_json(data, json)
@@ -49,16 +55,58 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
         planning_network.show(experiment)
     for note in prepared.notes:
         output.out.print(f"Note: {note.message}")
-    told = _sentence(len(cells), trials, per_block, experiment.stopping.budget_s)
+    for failure in forecast.failures:
+        output.out.print(f"Failed: {failure}", soft_wrap=True)
+    for line in _lines(prepared, forecast):
+        output.out.print(line)
+
+
+def _blocks(prepared: Prepared, forecast: Forecast) -> int | None:
+    """Return how many whole blocks there will be; None: the precision decides."""
+    stopping = prepared.experiment.stopping
+    if stopping.budget_s is None:
+        return stopping.trials
+    fitting = forecast.blocks(stopping.budget_s)
+    return fitting if stopping.trials is None else min(stopping.trials, fitting)
+
+
+def _lines(prepared: Prepared, forecast: Forecast) -> list[str]:
+    experiment = prepared.experiment
+    trials, budget_s = experiment.stopping.trials, experiment.stopping.budget_s
+    cells = f"{forecast.cells} cell{'s' * (forecast.cells > 1)}"
+    told = [
+        f"{cells}. One trial of each takes {output.seconds(forecast.block_s)}, starting the "
+        f"platforms {output.seconds(forecast.starts_s)}"
+        if forecast.starts_s
+        else f"{cells}. One trial of each takes {output.seconds(forecast.block_s)}, starts included"
+    ]
+    few = forecast.executed < forecast.cells
+    told[0] += f" (from trials of {forecast.executed} of them)." if few else "."
+    total_s = forecast.total_s(trials, budget_s)
+    whole = _blocks(prepared, forecast)
+    if trials is not None and whole == trials:
+        told.append(f"{trials} trials of each take {output.seconds(total_s or 0.0)} in all.")
+    elif trials is not None and budget_s is not None:
+        needed_s = forecast.measuring_s(trials)
+        told.append(
+            f"{trials} trials of each would take {output.seconds(needed_s)}. The budget of "
+            f"{output.seconds(budget_s)} ends it after {whole} of each, "
+            f"{output.seconds(total_s or 0.0)} in all."
+            if whole
+            else f"The budget of {output.seconds(budget_s)} ends it before every cell has one "
+            f"trial; {trials} of each would take {output.seconds(needed_s)}."
+        )
+    elif budget_s is not None:
+        told.append(
+            f"It ends when the medians are known to {100 * experiment.stopping.precision:g} %, "
+            f"after {output.seconds(total_s or 0.0)} at the latest; until then there is room for "
+            f"{whole} trials of each."
+        )
+    else:
+        told.append(
+            f"It ends when the medians are known to {100 * experiment.stopping.precision:g} %: "
+            "no budget ends it before."
+        )
     if experiment.networked and experiment.network.rest == "refill":
-        told += " Rests until buckets are full come on top; they count into the budget."
-    output.out.print(told)
-
-
-def _sentence(cells: int, trials: int | None, block_s: float, budget_s: float | None) -> str:
-    told = f"{cells} cells; one block of all takes about {output.seconds(block_s)}"
-    if trials is not None:
-        told += f", {trials} blocks about {output.seconds(block_s * trials)}"
-    if budget_s is not None:
-        told += f"; the budget is {output.seconds(budget_s)} and outranks the rest"
-    return told + "."
+        told.append("Rests until buckets are full come on top; they count into the budget.")
+    return told

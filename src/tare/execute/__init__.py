@@ -6,9 +6,19 @@ what happens on the machine is in :mod:`tare.platforms` and :mod:`tare.loads`.
 
 from __future__ import annotations
 
-from tare.execute.files import needed
+from tare.execute.files import missing, needed
 from tare.execute.request import Decide, Decision, Progress, Request, Values
 from tare.execute.session import conduct
 from tare.execute.trial import Outcome
 
-__all__ = ["Decide", "Decision", "Outcome", "Progress", "Request", "Values", "conduct", "needed"]
+__all__ = [
+    "Decide",
+    "Decision",
+    "Outcome",
+    "Progress",
+    "Request",
+    "Values",
+    "conduct",
+    "missing",
+    "needed",
+]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -33,7 +35,56 @@ def needed(
     tuple of str
         Absolute paths, each once.
     """
-    found: dict[str, None] = {}
+    jobs = _jobs(cells, surroundings, hosts)
+    return tuple(dict.fromkeys(file for job in jobs for file in _of(job)))
+
+
+class Missing(NamedTuple):
+    """What a command needs and cannot have."""
+
+    name: str
+    why: Literal["not found", "not executable", "a directory", "no directory"]
+
+
+def missing(
+    cells: Iterable[Cell], surroundings: Mapping[str, str], hosts: int = 0
+) -> tuple[Missing, ...]:
+    """Return programs, inputs and working directories that commands cannot have, each once.
+
+    The parameters are those of :func:`needed`. Of workloads that run something on this machine
+    first nothing is known: that may make them.
+    """
+    cells = [c for c in cells if c.workload.setup is None and c.workload.prepare is None]
+    found: dict[Missing, None] = {}
+    for job in _jobs(cells, surroundings, hosts):
+        # Of what this user may not look at, nothing is known.
+        with contextlib.suppress(OSError):
+            found |= dict.fromkeys(_missing(job))
+    return tuple(found)
+
+
+def _missing(job: record.Command) -> Iterator[Missing]:
+    folder = _folder(job)
+    if not folder.is_dir():
+        yield Missing(str(folder), "no directory" if folder.exists() else "not found")
+        return
+    program = job.argv[0]
+    if "/" not in program:
+        if _program(job) is None:
+            yield Missing(program, "not found")
+    elif (folder / program).is_dir():
+        yield Missing(program, "a directory")
+    elif not (folder / program).exists():
+        yield Missing(program, "not found")
+    elif not os.access(folder / program, os.X_OK):
+        yield Missing(program, "not executable")
+    if job.input is not None and not (folder / job.input).exists():
+        yield Missing(job.input, "not found")
+
+
+def _jobs(
+    cells: Iterable[Cell], surroundings: Mapping[str, str], hosts: int
+) -> Iterator[record.Command]:
     # Of the environment, only this decides about files; all of it for each cell takes long.
     surroundings = {name: surroundings[name] for name in ("PATH",) if name in surroundings}
     # Where they are is not known yet, and no file of the user's is called so.
@@ -45,8 +96,7 @@ def needed(
             cell, repetitions=None, seed=0, surroundings=surroundings, hosts=unknown
         )
         if isinstance(job, record.Command):
-            found |= dict.fromkeys(_of(job))
-    return tuple(found)
+            yield job
 
 
 def from_here(job: record.Command) -> record.Command:
@@ -90,16 +140,22 @@ def _folder(job: record.Command) -> Path:
 
 def _of(job: record.Command) -> Iterator[str]:
     folder = _folder(job)
-    program, *words = job.argv
-    path = job.environment.get("PATH", os.defpath)
-    at = str(folder / program) if "/" in program else shutil.which(program, path=path)
-    if at is not None and _is_file(Path(at)):
-        yield str(Path(at).absolute())
-    for word in (*words, *(() if job.input is None else (job.input,))):
+    at = _program(job)
+    if at is not None:
+        yield str(at.absolute())
+    for word in (*job.argv[1:], *(() if job.input is None else (job.input,))):
         # Options hold files as well: --input=FILE.
         for part in (word, word.partition("=")[2]):
             if part and _is_file(folder / part):
                 yield str(folder / part)
+
+
+def _program(job: record.Command) -> Path | None:
+    """Return where its program is; None: nowhere."""
+    program = job.argv[0]
+    path = job.environment.get("PATH", os.defpath)
+    at = str(_folder(job) / program) if "/" in program else shutil.which(program, path=path)
+    return Path(at) if at is not None and _is_file(Path(at)) else None
 
 
 def _is_file(path: Path) -> bool:

@@ -27,6 +27,16 @@ MACHINE_BYTES = 1 << 30
 Told = InstanceStart | InstanceEnd | ClockCheck | MachineFact
 
 
+def keys_of(experiment: Experiment, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
+    """Return what the instances of a cell are given, its workers on those CPUs."""
+    workers = tuple(range(cell.workers))
+    e = experiment
+    given = (cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell))
+    if e.instances == "shared":
+        return [Key(*given, workers, cpus)]
+    return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
+
+
 class Pool:
     """Gives each trial its instances; of more than it keeps, the longest unused one is ended.
 
@@ -87,7 +97,7 @@ class Pool:
             If one cannot be started, or is not what was asked; those that were stay for the next
             trial.
         """
-        keys = self._keys(cell, cpus)
+        keys = keys_of(self._experiment, cell, cpus)
         missing = [key for key in keys if key not in self._residents]
         self._make_room(keys, missing)
         numbers = range(self._started, self._started + len(missing))
@@ -170,14 +180,6 @@ class Pool:
     def close(self) -> None:
         """End all instances."""
         self.discard(list(self._residents.values()))
-
-    def _keys(self, cell: Cell, cpus: tuple[Cpus, ...]) -> list[Key]:
-        workers = tuple(range(cell.workers))
-        e = self._experiment
-        given = (cell.platform, cell.size, cell.pinning, e.cores(cell), e.period_s(cell))
-        if e.instances == "shared":
-            return [Key(*given, workers, cpus)]
-        return [Key(*given, (worker,), (cpus[worker],)) for worker in workers]
 
     def _start(self, key: Key, number: int) -> Resident:
         cpus = key.cpus

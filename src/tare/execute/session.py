@@ -75,6 +75,8 @@ def conduct(request: Request) -> str:
     return reason
 
 
+#: A block is begun where so many times what it took in the mean is left.
+BLOCK_RESERVE = 1.1
 #: Blocks after which it is known at the latest whether enough trials fit the budget.
 _PLANNING = 2
 
@@ -298,15 +300,20 @@ class _Session:
     def _is_over(self, cells: list[int], left: list[int], budget: Budget) -> bool:
         """Tell whether what comes next would end after the budget, which one trial alone may.
 
-        Cells that are compared get a trial each, and then whole blocks: half of a pair says
-        nothing.
+        After the first block it is whole blocks that are begun: half of one compares nothing.
+        Cells that a command compares get a trial each, however long it takes.
         """
-        compared = self.experiment.stopping.compare is not None
-        begun = all(self.tally.trials[c] for c in cells) if compared else self.tally.done
-        if not begun:
+        whole = all(self.tally.trials[c] for c in cells)
+        if not whole and (self.experiment.stopping.compare is not None or not self.tally.done):
             return False
-        next_s = sum(self.tally.seconds(c) for c in (left if compared else left[:1]))
-        return budget.over or next_s > budget.left_s
+        if whole and 0 < len(left) < len(cells):
+            return budget.over
+        next_s = sum(
+            self.tally.seconds(c) + self.tally.rest_s(c, self.experiment)
+            for c in (left if whole else left[:1])
+        )
+        reserve = BLOCK_RESERVE if len(cells) > 1 else 1.0
+        return budget.over or reserve * next_s > budget.left_s
 
     def _rest(self, cell: Cell, budget: Budget) -> float | None:
         """Rest before a trial of a cell; return for how long, or None: beyond the budget."""

@@ -104,7 +104,7 @@ class Tally:
         total, count = self._spent.get(cell) or self._spent[None]
         return total / count if count else 0.0
 
-    def _rest_s(self, cell: int, experiment: Experiment) -> float:
+    def rest_s(self, cell: int, experiment: Experiment) -> float:
         """Return how long the rests before a cell's trials were in this session; at least asked."""
         _, count = self._spent[cell]
         return max(experiment.rest_s, self._rested_s[cell] / count if count else 0.0)
@@ -136,7 +136,7 @@ class Tally:
         if fixed is not None:
             bounds.append(
                 sum(
-                    max(0, fixed - self.trials[c]) * (self.seconds(c) + self._rest_s(c, experiment))
+                    max(0, fixed - self.trials[c]) * (self.seconds(c) + self.rest_s(c, experiment))
                     for c in self.wanting(cells, fixed)
                 )
             )

@@ -6,6 +6,9 @@ from tare import journal
 from tare.errors import TareError
 from tare.execute.request import Request
 
+#: That the probes take, as long as nobody else disturbs them.
+TAKE_S = 5.0
+
 
 def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> None:
     """Keep what probes find of the machine; that it cannot be told loses no trial.
@@ -14,7 +17,7 @@ def weigh(request: Request, writer: journal.Writer, moment: journal.Moment) -> N
     """
     if request.weigh is None:
         return
-    request.progress.stage(f"probing the machine {moment} the trials, 5 s")
+    request.progress.stage(f"probing the machine {moment} the trials, {TAKE_S:.0f} s")
     try:
         writer.write(*request.weigh(moment))
     except TareError as error:

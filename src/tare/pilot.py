@@ -1,0 +1,219 @@
+"""How long an experiment takes here: from a few of its trials, all of them.
+
+One cell of each level of each factor is executed once or twice. A level is taken to multiply the
+time of a trial, whatever the others are; a cell that was executed is what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from tare import journal
+from tare.execute.pool import MOST_RESIDENT, keys_of
+from tare.experiment import Cell, Experiment
+from tare.placement import Machine, placement
+
+#: What further trials may take together, so that no cell is left to be told from others.
+ALL_S = 20.0
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """How long an experiment takes here, in seconds, as far as a few trials tell."""
+
+    #: One trial of each cell, with the rests before them.
+    block_s: float
+    #: Instances that stay from the first block on: their starts and ends.
+    starts_s: float
+    #: What comes once: finding the repetitions, probing the machine, opening and closing.
+    once_s: float
+    #: Cells of which a trial was executed, and all.
+    executed: int
+    cells: int
+    #: Why trials failed, each once.
+    failures: tuple[str, ...] = ()
+
+    def measuring_s(self, blocks: int) -> float:
+        """Return how long so many blocks take."""
+        return self.starts_s + blocks * self.block_s
+
+    def blocks(self, budget_s: float) -> int:
+        """Return how many whole blocks a budget has room for; the first may be cut short."""
+        return max(0, int((budget_s - self.starts_s) / self.block_s)) if self.block_s else 0
+
+    def total_s(self, blocks: int | None, budget_s: float | None) -> float | None:
+        """Return how long a session takes; None: neither blocks nor a budget bound it."""
+        bounds = [] if blocks is None else [self.measuring_s(blocks)]
+        if budget_s is not None:
+            fitting = self.measuring_s(max(1, self.blocks(budget_s)))
+            # Without a number of blocks, the precision that is reached decides when it is enough.
+            bounds.append(budget_s if blocks is None else min(budget_s, fitting))
+        return self.once_s + min(bounds) if bounds else None
+
+
+class Trial(NamedTuple):
+    """What one trial took."""
+
+    cell: int
+    #: Without the starts of instances.
+    seconds: float
+    starts_s: float
+
+
+class Took(NamedTuple):
+    """What a session took, as its journal says."""
+
+    trials: list[Trial]
+    #: Finding the repetitions.
+    rehearsals_s: float
+    #: From the asking to the agent's hello, and from its end to its last trace, by platform.
+    starts_s: dict[str, float]
+    stops_s: dict[str, float]
+    failures: tuple[str, ...]
+
+
+def first_cells(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
+    """Choose cells that have every level of every factor, each beside levels of one base.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Says what is given to a cell: the base is given most, so that little time is spent.
+    cells : sequence of Cell
+        All that are to be executed.
+
+    Returns
+    -------
+    list of Cell
+        In their order.
+    """
+    base = max(cells, key=lambda c: (experiment.given_cores(c) or math.inf, -c.cell))
+    levels = base.levels()
+
+    def alike(cell: Cell) -> int:
+        return sum(levels.get(name) == level for name, level in cell.levels().items())
+
+    nearest: dict[tuple[str, str], Cell] = {}
+    for cell in sorted(cells, key=alike):
+        nearest |= dict.fromkeys(cell.levels().items(), cell)
+    chosen = {cell.cell: cell for cell in (base, *nearest.values())}
+    return [chosen[number] for number in sorted(chosen)]
+
+
+def read(lines: Iterable[journal.Line]) -> Took:
+    """Return what the trials of a session took."""
+    trials: list[Trial] = []
+    rehearsals_s = started_s = 0.0
+    starts: defaultdict[str, list[float]] = defaultdict(list)
+    stops: defaultdict[str, list[float]] = defaultdict(list)
+    platforms: dict[str, str] = {}
+    failures: dict[str, None] = {}
+    begun: journal.TrialStart | None = None
+    for line in lines:
+        match line:
+            case journal.TrialStart():
+                begun, started_s = line, 0.0
+            case journal.InstanceStart():
+                platforms[line.instance] = line.platform
+                starts[line.platform].append(line.start_ns / 1e9)
+                # Several start side by side.
+                started_s = max(started_s, line.start_ns / 1e9)
+            case journal.InstanceEnd() if line.instance in platforms:
+                stops[platforms[line.instance]].append(line.stop_ns / 1e9)
+            case journal.TrialEnd() if begun is not None:
+                seconds = (line.monotonic_ns - begun.monotonic_ns) / 1e9
+                if begun.rehearsal:
+                    rehearsals_s += seconds
+                else:
+                    trials.append(Trial(begun.cell, seconds - started_s, started_s))
+                if line.reason is not None:
+                    failures[line.reason] = None
+    return Took(trials, rehearsals_s, _means(starts), _means(stops), tuple(failures))
+
+
+def forecast(
+    experiment: Experiment,
+    cells: Sequence[Cell],
+    machine: Machine,
+    sessions: Sequence[tuple[Took, float]],
+    probes_s: float,
+) -> Forecast:
+    """Tell from some trials how long all take.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What is asked.
+    cells : sequence of Cell
+        All that are to be executed; the trials name them by their numbers.
+    machine : Machine
+        Where they are placed.
+    sessions : sequence of (Took, float)
+        What was executed, and how long each session took in all.
+    probes_s : float
+        Of the machine, before and after.
+    """
+    fresh = experiment.fresh == "trial"
+    last: dict[int, float] = {}
+    for took, _ in sessions:
+        for one in took.trials:
+            # The last is of caches that are warm, as most will be.
+            last[one.cell] = one.seconds + (one.starts_s if fresh else 0.0)
+    seconds = _all_cells(cells, last)
+    of_network_s = experiment.network.rest if experiment.networked else 0.0
+    rest_s = experiment.rest_s + (0.0 if isinstance(of_network_s, str) else of_network_s)
+    each_s = _together([took.starts_s for took, _ in sessions])
+    for platform, stop_s in _together([took.stops_s for took, _ in sessions]).items():
+        each_s[platform] = each_s.get(platform, 0.0) + stop_s
+    placed = ((c, placement(experiment, c, machine)) for c in cells)
+    keys = {key for cell, cpus in placed for key in keys_of(experiment, cell, cpus)}
+    starts_s = 0.0 if fresh else sum(each_s.get(key.platform, 0.0) for key in keys)
+    block_s = sum(seconds.values()) + rest_s * len(cells)
+    if not fresh and len(keys) > MOST_RESIDENT:
+        # They do not stay: nearly each trial starts its own.
+        block_s, starts_s = block_s + starts_s, 0.0
+    first, took_s = sessions[0]
+    spent_s = sum(one.seconds + one.starts_s for one in first.trials)
+    stopped_s = 0.0 if fresh else sum(first.stops_s.values())
+    return Forecast(
+        block_s=block_s,
+        starts_s=starts_s,
+        once_s=max(0.0, took_s - spent_s - stopped_s) + probes_s,
+        executed=len(last),
+        cells=len(cells),
+        failures=tuple(dict.fromkeys(why for took, _ in sessions for why in took.failures)),
+    )
+
+
+def _all_cells(cells: Sequence[Cell], executed: Mapping[int, float]) -> dict[int, float]:
+    """Return the seconds of a trial of each cell: as executed, or as its levels multiply."""
+    columns: dict[tuple[str, str], int] = {}
+    for cell in cells:
+        for level in cell.levels().items():
+            columns.setdefault(level, len(columns))
+    rows = np.zeros((len(cells), len(columns) + 1))
+    rows[:, -1] = 1.0
+    for row, cell in zip(rows, cells, strict=True):
+        row[[columns[level] for level in cell.levels().items()]] = 1.0
+    known = [n for n, cell in enumerate(cells) if cell.cell in executed]
+    logs = np.log([max(1e-6, executed[cells[n].cell]) for n in known])
+    effects = np.linalg.lstsq(rows[known], logs, rcond=None)[0]
+    found = np.exp(rows @ effects)
+    return {c.cell: executed.get(c.cell, float(s)) for c, s in zip(cells, found, strict=True)}
+
+
+def _means(values: Mapping[str, list[float]]) -> dict[str, float]:
+    return {name: sum(some) / len(some) for name, some in values.items()}
+
+
+def _together(some: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    merged: defaultdict[str, list[float]] = defaultdict(list)
+    for one in some:
+        for name, value in one.items():
+            merged[name].append(value)
+    return _means(merged)

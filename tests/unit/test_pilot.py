@@ -1,0 +1,136 @@
+"""How long an experiment takes, from a few of its trials: against times that are known."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from tare import journal, pilot, plan
+from tare.experiment import Experiment, NetworkSpec, WorkloadSpec
+from tare.pilot import Forecast, Took, Trial
+from tare.placement import Machine
+
+HERE = Machine(
+    spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=8 << 30
+)
+LEVELS = {
+    "platform": ("bare", "docker", "vm"),
+    "size": ("0.25c", "1c", "all"),
+    "workers": (1, 2),
+}
+
+
+def asked(**changes: Any) -> Experiment:
+    workload = WorkloadSpec(name="null", kernel="null")
+    given: dict[str, Any] = {
+        "name": "x", "question": "?", "workloads": (workload,), "factors": LEVELS,
+        "instances": "shared",
+    }  # fmt: skip
+    return Experiment(**(given | changes))
+
+
+def took(trials: list[Trial], **given: Any) -> Took:
+    rest: dict[str, Any] = {"rehearsals_s": 0.0, "starts_s": {}, "stops_s": {}, "failures": ()}
+    return Took(trials=trials, **(rest | given))
+
+
+#: Of a trial, by level: they multiply.
+SECONDS = {"bare": 0.2, "docker": 0.3, "vm": 4.0, "0.25c": 4.0, "1c": 1.0, "all": 1.0, 1: 1, 2: 1.5}
+
+
+def seconds(cell: Any) -> float:
+    return SECONDS[cell.platform] * SECONDS[cell.size] * SECONDS[cell.workers]
+
+
+def test_the_first_cells_have_every_level_and_are_few() -> None:
+    cells = plan.cells(asked(), HERE)
+    chosen = pilot.first_cells(asked(), cells)
+    every = {level for cell in cells for level in cell.levels().items()}
+    assert {level for cell in chosen for level in cell.levels().items()} == every
+    assert len(chosen) == 1 + 2 + 2 + 1 < len(cells) == 18
+    # They differ from one that is given most in one level each.
+    assert [c.size for c in chosen].count("all") == len(chosen) - 2
+
+
+def test_levels_multiply() -> None:
+    experiment = asked()
+    cells = plan.cells(experiment, HERE)
+    chosen = pilot.first_cells(experiment, cells)
+    found = took([Trial(c.cell, seconds(c), 0.0) for c in chosen])
+    forecast = pilot.forecast(experiment, cells, HERE, [(found, 30.0)], probes_s=10.0)
+    assert forecast.block_s == pytest.approx(sum(map(seconds, cells)))
+    assert (forecast.executed, forecast.cells) == (6, 18)
+    assert forecast.once_s == pytest.approx(30 - sum(map(seconds, chosen)) + 10)
+
+
+def test_the_last_trial_of_a_cell_is_what_it_takes_and_starts_come_once() -> None:
+    experiment = asked(factors={"platform": ("bare", "docker"), "workers": (1, 2)})
+    cells = plan.cells(experiment, HERE)
+    trials = [Trial(c.cell, s, 0.5) for s in (3.0, 1.0) for c in cells]
+    found = took(trials, starts_s={"bare": 0.1, "docker": 0.5}, stops_s={"docker": 0.25})
+    forecast = pilot.forecast(experiment, cells, HERE, [(found, 20.0)], 0.0)
+    assert forecast.block_s == pytest.approx(4.0)
+    # Two numbers of workers, each with an instance of its own.
+    assert forecast.starts_s == pytest.approx(2 * 0.1 + 2 * 0.75)
+    assert forecast.measuring_s(10) == pytest.approx(forecast.starts_s + 40)
+    fresh = asked(fresh="trial", factors=experiment.factors)
+    forecast = pilot.forecast(fresh, cells, HERE, [(found, 20.0)], 0.0)
+    assert (forecast.block_s, forecast.starts_s) == (pytest.approx(6.0), 0.0)
+
+
+def test_rests_come_with_every_trial() -> None:
+    experiment = asked(
+        factors={"network": ("none", "constant rate=1Gbit")}, rest_s=1.0,
+        network=NetworkSpec(rest=5.0),
+    )  # fmt: skip
+    cells = plan.cells(experiment, HERE)
+    found = took([Trial(c.cell, 1.0, 0.0) for c in cells])
+    assert pilot.forecast(experiment, cells, HERE, [(found, 2.0)], 0.0).block_s == 2 * (1 + 1 + 5)
+
+
+def test_a_budget_ends_after_whole_blocks() -> None:
+    told = Forecast(block_s=3.0, starts_s=2.0, once_s=1.0, executed=1, cells=1)
+    assert told.blocks(10.0) == 2
+    assert told.blocks(1.0) == 0
+    assert told.total_s(10, None) == 1 + 2 + 30
+    assert told.total_s(10, 20.0) == 1 + 2 + 6 * 3
+    assert told.total_s(2, 20.0) == 1 + 2 + 2 * 3
+    # By precision, the budget is the most that it takes.
+    assert told.total_s(None, 20.0) == 21
+    assert told.total_s(None, None) is None
+
+
+def test_a_journal_tells_what_trials_and_starts_took() -> None:
+    now = itertools.count(1_000_000_000, 1_000_000_000)
+
+    def begun(cell: int, rehearsal: bool = False) -> journal.TrialStart:
+        return journal.TrialStart(
+            trial=1, block=0, position=0, cell=cell, levels={}, seed=0, repetitions=None,
+            cpus=(None,), monotonic_ns=next(now), rehearsal=rehearsal,
+        )  # fmt: skip
+
+    def started(name: str, start_ns: int) -> journal.InstanceStart:
+        return journal.InstanceStart(
+            instance=name, platform="docker", size="all", pinning="none", cores=None, cpus=None,
+            memory_bytes=None, workers=(0,), cold=True, start_ns=start_ns,
+        )  # fmt: skip
+
+    def ended(reason: str | None = None) -> journal.TrialEnd:
+        status = "ok" if reason is None else "failed"
+        return journal.TrialEnd(trial=1, status=status, reason=reason, monotonic_ns=next(now))
+
+    found = pilot.read(
+        [
+            begun(0, rehearsal=True), ended(),
+            begun(0), started("a", 300_000_000), started("b", 500_000_000), ended("it broke"),
+            begun(1), ended("it broke"),
+            journal.InstanceEnd(instance="a", stop_ns=250_000_000),
+        ]
+    )  # fmt: skip
+    assert found.rehearsals_s == 1.0
+    assert found.trials == [Trial(0, 0.5, 0.5), Trial(1, 1.0, 0.0)]
+    assert found.starts_s == {"docker": pytest.approx(0.4)}
+    assert found.stops_s == {"docker": 0.25}
+    assert found.failures == ("it broke",)
