@@ -116,6 +116,8 @@ class Isolate(Layer):
             f"--dir={TARE}={Path(outer.agent).parent}",
             f"--dir={SHARED}={outer.shared}{':rw' if place.writable else ''}",
             *([] if place.network is None else ["--share-net"]),
+            # What ended for want of memory is told by the group around it.
+            *(["--dir=sys"] if place.held else []),
         ]
         mapped = Mapped.of(place, f"{said}.tmp") if place.runs_commands else Mapped()
         options += [*mapped.options]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import docker
 
 REPOSITORY = "tare-agent"
-FOLDERS = ("tare", "tare/shared", "tmp")
+#: With their rights, which what is mounted at one takes over.
+FOLDERS = {"tare": 0o755, "tare/shared": 0o755, "tmp": 0o1777}
 #: What systems say of themselves; systemd-nspawn starts nothing without.
 ABOUT = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
 
@@ -62,9 +63,9 @@ def own(client: docker.DockerClient, needs: Sequence[str] = (), more: Sequence[s
 def pack(packed: IO[bytes], files: Iterable[Path] = ()) -> None:
     """Write an image's files, as tar."""
     with tarfile.open(fileobj=packed, mode="w") as archive:
-        for folder in FOLDERS:
+        for folder, mode in FOLDERS.items():
             entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            entry.type, entry.mode = tarfile.DIRTYPE, mode
             archive.addfile(entry)
         data = agent.binary().read_bytes()
         entry = tarfile.TarInfo("tare/tare-agent")
