@@ -15,6 +15,7 @@ FOUND = {
     "bare": Availability(name="bare", works=True),
     "vm": Availability(name="vm", works=True, emulated=True),
     "ssh": Availability(name="ssh", works=False, why="no host", fix="write it"),
+    "docker/runc": Availability(name="docker/runc", works=True),
     "ssh:me@box/docker": Availability(
         name="ssh:me@box/docker", works=False, why="ssh:me@box/docker did not start: no engine"
     ),
@@ -23,8 +24,13 @@ FOUND = {
 
 @pytest.fixture(autouse=True)
 def tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "availability", FOUND.__getitem__)
-    monkeypatch.setattr(platforms, "offered", lambda: tuple(FOUND)[:3])
+    def availability(stack: str, *_: object, runs_commands: bool = False, **__: object) -> object:
+        if runs_commands and stack == "docker/runc":
+            return Availability(name=stack, works=False, why="no image", fix="name one")
+        return FOUND[stack]
+
+    monkeypatch.setattr(platforms, "availability", availability)
+    monkeypatch.setattr(platforms, "offered", lambda: tuple(FOUND)[:4])
     monkeypatch.setattr(platforms, "slow", lambda: ("vm/docker",))
 
 
@@ -33,6 +39,8 @@ def test_each_says_whether_it_works_and_what_to_type(capsys: pytest.CaptureFixtu
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert any(line.startswith("bare") and line.endswith("yes") for line in lines)
     assert any(line.startswith("vm") and "emulated" in line for line in lines)
+    # Yes is said of what runs commands as well.
+    assert any(line.startswith("docker/runc  kernels") and "no image" in line for line in lines)
     assert any(line.startswith("ssh:HOST") and "no host" in line for line in lines)
     assert "try: write it" in [line.strip() for line in lines]
     assert any(line.startswith("vm/docker") and "not tried" in line for line in lines)
@@ -51,6 +59,7 @@ def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     describe("platforms", json="-")
     told = {one["name"]: one for one in json.loads(capsys.readouterr().out)["platforms"]}
     assert told["vm"]["emulated"] is True
+    assert (told["docker/runc"]["works"], told["docker/runc"]["commands"]) == (True, False)
     assert told["ssh"]["argument"] == "HOST"
     assert told["vm/docker"]["works"] is None
     assert (told["ssh"]["why"], told["ssh"]["fix"]) == ("no host", "write it")
@@ -63,7 +72,7 @@ def test_nothing_else_is_stacked() -> None:
 
 
 def test_a_slip_in_one_stack_is_told_before_any_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tried(stack: str) -> Availability:
+    def tried(stack: str, *_: object, **__: object) -> Availability:
         raise AssertionError(f"{stack} was tried")
 
     monkeypatch.setattr(platforms, "availability", tried)

@@ -254,6 +254,17 @@ def test_folders_of_commands_files_are_shown(stub: Stub) -> None:
             script_of(msgspec.structs.replace(place, files=(name,)))
 
 
+def test_a_folder_that_a_box_may_not_use_is_told(stub: Stub, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    place = msgspec.structs.replace(stub.place(), runs_commands=True, files=(f"{closed}/prog",))
+    with pytest.raises(PlatformError, match="user of its own") as caught:
+        script_of(place)
+    assert caught.value.hint == f"chmod o+x {closed}"
+    closed.chmod(0o711)
+    assert "closed" in script_of(place)
+
+
 def test_without_isolate_it_is_told_where_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

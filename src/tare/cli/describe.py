@@ -33,6 +33,8 @@ KINDS = (
 _PACKAGES = {"charts": "report.charts", "checks": "doctor", "formats": "interop"}
 #: Platforms that are tried side by side: a machine that boots takes a CPU.
 AT_ONCE = 2
+#: Of this machine, which every Linux has.
+COMMAND = "/bin/true"
 #: Columns of the tables; ``--json`` has more.
 PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name", "title"]
 
@@ -104,7 +106,7 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
         output.err.status("") as status,
         ThreadPoolExecutor(max_workers=AT_ONCE) as threads,
     ):
-        futures = {threads.submit(platforms.availability, stack): stack for stack in asked}
+        futures = {threads.submit(_tried, stack): stack for stack in asked}
         try:
             for future in as_completed(futures):
                 waiting.remove(futures[future])
@@ -112,28 +114,38 @@ def _platforms(stacks: list[str] | None) -> list[dict[str, Any]]:
         except BaseException:
             threads.shutdown(cancel_futures=True)
             raise
-    told = [_platform(stack, future.result()) for future, stack in futures.items()]
+    told = [_platform(stack, *future.result()) for future, stack in futures.items()]
     return told if stacks else [*told, *map(_untried, platforms.slow())]
+
+
+def _tried(stack: str) -> tuple[Availability, Availability]:
+    """Tell whether a stack works at all, and whether it runs commands of this machine."""
+    from tare import platforms
+
+    commands = platforms.availability(stack, {}, runs_commands=True, files=(COMMAND,))
+    return commands if commands.works else platforms.availability(stack), commands
 
 
 def _untried(stack: str) -> dict[str, Any]:
     why = "its start takes a minute where machines are emulated"
     fix = f"tare describe platforms {stack}"
     found = Availability(name=stack, works=False, why=why, fix=fix)
-    return {**_platform(stack, found), "works": None}
+    return {**_platform(stack, found, found), "works": None, "commands": None}
 
 
-def _platform(stack: str, found: Availability) -> dict[str, Any]:
+def _platform(stack: str, found: Availability, commands: Availability) -> dict[str, Any]:
     layer = registry.scan("platforms")[stack.rsplit("/", maxsplit=1)[-1].partition(":")[0]]
     return {
         **_row(layer.description),
         "name": stack,
         "works": found.works,
+        #: Commands of this machine's, without an image of the user's.
+        "commands": commands.works,
         "emulated": found.emulated,
         # What is to be written after a colon, where it is not.
         "argument": None if ":" in stack else layer.argument,
-        "why": found.why,
-        "fix": found.fix,
+        "why": commands.why,
+        "fix": commands.fix,
     }
 
 
@@ -152,7 +164,8 @@ def _cell(unit: dict[str, Any], column: str) -> str:
     if column == "works":
         if value is None:
             return "not tried"
-        return "no" if not value else "emulated" if unit["emulated"] else "yes"
+        works = "emulated" if unit["emulated"] else "yes" if unit["commands"] else "kernels"
+        return works if value else "no"
     if column == "why" and value is not None:
         why = value.removeprefix(f"{unit['name']} did not start: ")
         return why if unit["fix"] is None else f"{why}\n  try: {unit['fix']}"

@@ -224,8 +224,13 @@ def _folders(files: Sequence[str]) -> list[str]:
                 f"isolate can show folders alone, and not {folder}", "move its files to another one"
             )
         top = folder.parts[1]
-        if top not in root.SYSTEM and not any(folder.is_relative_to(one) for one in found):
-            found.append(str(folder))
+        if top in root.SYSTEM or any(folder.is_relative_to(one) for one in found):
+            continue
+        if folder.is_dir() and not folder.stat().st_mode & stat.S_IXOTH:
+            raise PlatformError(
+                f"a box has a user of its own, who may not use {folder}", f"chmod o+x {folder}"
+            )
+        found.append(str(folder))
     return found
 
 
