@@ -163,30 +163,24 @@ def forecast(prepared: Prepared, progress: execution.Progress) -> pilot.Forecast
         If every trial failed.
     """
     cells, experiment = prepared.cells, prepared.experiment
-    # Starting takes part in a trial, or it is over when the second one begins.
-    trials = 1 if experiment.fresh == "trial" else 2
-    sessions = [_piloted(prepared, progress, pilot.first_cells(experiment, cells), trials)]
     probes_s = 2 * weighing.TAKE_S if experiment.fingerprint else 0.0
+    sessions = [_piloted(prepared, progress, pilot.first_cells(experiment, cells), pilot.FIRST)]
 
     def told() -> pilot.Forecast:
         return pilot.forecast(experiment, cells, prepared.machine, sessions, probes_s)
 
-    executed = {one.cell for one in sessions[0][0].trials}
-    others = [cell for cell in cells if cell.cell not in executed]
-    if others and told().block_s <= pilot.ALL_S:
-        sessions.append(_piloted(prepared, progress, others, trials))
+    if told().block_s <= pilot.ALL_S:
+        sessions.append(_piloted(prepared, progress, cells, pilot.ALL))
     return told()
 
 
 def _piloted(
-    prepared: Prepared, progress: execution.Progress, cells: Sequence[Cell], trials: int
+    prepared: Prepared, progress: execution.Progress, cells: Sequence[Cell], stopping: Stopping
 ) -> tuple[pilot.Took, float]:
-    """Execute some cells so often; return what they took, and how long it was in all."""
+    """Execute some cells; return what they took, and how long it was in all."""
     numbers = [cell.cell for cell in cells]
     alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
-    asked = msgspec.structs.replace(
-        prepared.experiment, stopping=Stopping(trials=trials, budget_s=None), order="blocks"
-    )
+    asked = msgspec.structs.replace(prepared.experiment, stopping=stopping, order="blocks")
     with tempfile.TemporaryDirectory(prefix="tare-plan-") as name:
         folder = Path(name)
         began = time.monotonic()
