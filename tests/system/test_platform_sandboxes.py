@@ -137,6 +137,16 @@ def test_what_a_sandbox_holds_and_hides(stack: str) -> None:
             assert fault.kind == "out_of_memory"
 
 
+def test_in_docker_no_program_of_this_machine_makes_a_user_root() -> None:
+    """Its engine maps no users by itself, and what is shown has programs that belong to root."""
+    with started("docker", runs_commands=True) as one:
+        status = written(command(one.speaking, "/bin/cat", "/proc/self/status"))
+        told = dict(line.split(":", 1) for line in status.splitlines())
+        assert told["NoNewPrivs"].strip() == "1"
+        assert {told[name].strip("\t0") for name in ("CapPrm", "CapEff", "CapBnd")} == {""}
+        assert "0" not in told["Uid"].split() + told["Gid"].split()
+
+
 @pytest.mark.parametrize("stack", ["cgroup", "runc", "gvisor"])
 def test_pinned_means_the_same_number_of_cpus_everywhere(stack: str) -> None:
     cpu = max(os.sched_getaffinity(0))

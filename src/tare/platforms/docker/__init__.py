@@ -252,6 +252,11 @@ class Docker(Ground):
 
         privileged = any(layer.privileged for layer in inner)
         some = privileged and rights == "sys_admin"
+        rightful = self._user(place, inner) is None
+        # Of this machine's programs, some would make a user root.
+        options = None if rightful else ["no-new-privileges:true"]
+        if privileged:
+            options = ["apparmor=unconfined", "seccomp=unconfined"]
         mounts = [
             Mount(root.SHARED, place.shared, type="bind", read_only=not place.writable),
             *self._files(place),
@@ -270,8 +275,8 @@ class Docker(Ground):
             read_only=settings["read_only"] and not privileged,
             privileged=privileged and rights == "privileged",
             cap_add=list(SOME_RIGHTS) if some else None,
-            cap_drop=["ALL"] if self._user(place, inner) is not None else None,
-            security_opt=["apparmor=unconfined", "seccomp=unconfined"] if privileged else None,
+            cap_drop=None if rightful else ["ALL"],
+            security_opt=options,
             auto_remove=True,
             # A log would be written in the measured path.
             log_config=LogConfig(type="none"),
