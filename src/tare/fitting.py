@@ -180,7 +180,10 @@ def _check_programs(experiment: Experiment, made: tuple[Cell, ...]) -> None:
     missing = execute.missing(here, os.environ, hosts)
     if missing:
         told = "; ".join(f"{one.name}: {one.why}" for one in missing)
-        raise TrialError(told, "name it as it is called from this directory, or by its whole path")
+        hint = "name it as it is called from this directory, or by its whole path"
+        if missing[0].why == "not executable":
+            hint = f"chmod +x {missing[0].name}"
+        raise TrialError(told, hint)
 
 
 def _outside(experiment: Experiment, stack: str) -> Availability | None:

@@ -86,7 +86,7 @@ def cells(
     if not made:
         first = out[crossed[0].cell]
         assert first is not None
-        raise ExperimentError(f"nothing is left to measure: {first.why}", first.fix)
+        raise ExperimentError(f"nothing is left to measure: {first.why}", first.fix or _PINNABLE)
     return tuple(msgspec.structs.replace(cell, cell=number) for number, cell in enumerate(made))
 
 
@@ -131,7 +131,7 @@ def _impossible(experiment: Experiment, cell: Cell) -> LeftOut | None:
     if why is None:
         return None
     levels = (("size", cell.size), ("pinning", cell.pinning))
-    return LeftOut(levels=levels, why=why, fix=_PINNABLE)
+    return LeftOut(levels=levels, why=why)
 
 
 def _check_quotas(experiment: Experiment, machine: Machine) -> None:
