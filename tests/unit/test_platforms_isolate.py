@@ -236,7 +236,7 @@ def test_folders_of_commands_files_are_shown(stub: Stub) -> None:
     place = msgspec.structs.replace(
         stub.place(),
         runs_commands=True,
-        files=("/usr/bin/sort", "/home/me/wc2", "/home/me/in/1.txt", "/tmp/my own/nums.txt"),
+        files=("/usr/bin/sort", "/home/me/in/../wc2", "/home/me/in/1.txt", "/tmp/my own/nums.txt"),
     )
     script = script_of(place)
     assert "--dir=home/me=/home/me" in script

@@ -218,7 +218,7 @@ class Mapped(NamedTuple):
 def _folders(files: Sequence[str]) -> list[str]:
     """Return the folders of files that are in no system directory, none within another."""
     found: list[str] = []
-    for folder in sorted({Path(file).parent for file in files}):
+    for folder in sorted({Path(os.path.normpath(file)).parent for file in files}):
         if folder == Path("/") or any(sign in str(folder) for sign in ":="):
             raise PlatformError(
                 f"isolate can show folders alone, and not {folder}", "move its files to another one"
