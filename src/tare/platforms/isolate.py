@@ -28,13 +28,15 @@ BOXES = 1000
 #: Where the box shows the agent's directory, and the shared one.
 TARE, SHARED = "/tare", "/shared"
 
-#: Control groups are used where they work: 2.x makes a box but fails to run in it on v1.
 #: Of the directories that other sandboxes show, those that a box has anyway.
 SHOWN = ("bin", "lib", "lib64", "usr")
 #: Its configuration, as it is compiled and as distributions have it; and where boxes are.
 CONFIGURED = (Path("/usr/local/etc/isolate"), Path("/etc/isolate"))
+#: By which 2.x finds the users of its boxes.
+SUBID_USER, USERS = "subid_user", (Path("/etc/passwd"), Path("/etc/subuid"), Path("/etc/subgid"))
 BOX_ROOT = re.compile(r"^\s*box_root\s*=\s*(/\S+)", re.MULTILINE)
 
+#: Control groups are used where they work: 2.x makes a box but fails to run in it on v1.
 SCRIPT = """\
 {make}cg=
 {try_cg}if {isolate} --cg --init >/dev/null 2>&1 && \
@@ -83,8 +85,11 @@ class Isolate(Layer):
     stacks = ("docker/isolate",)
 
     def files(self) -> tuple[str, ...]:
-        """Return its configuration."""
-        return tuple(str(path) for path in CONFIGURED if path.is_file())
+        """Return its configuration, and from 2.x on what says which users its boxes have."""
+        found = [path for path in CONFIGURED if path.is_file()]
+        if any(SUBID_USER in meta.read(path) for path in found):
+            found += [path for path in USERS if path.is_file()]
+        return tuple(map(str, found))
 
     def check_here(self, place: Place) -> None:
         """See that isolate is on PATH."""
