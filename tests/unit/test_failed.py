@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +96,25 @@ def test_an_interrupt_and_a_fault(
     monkeypatch.setattr("tare.remnants.cleanup", fail)
     code = enter(monkeypatch, "cleanup", "--json", str(file))
     assert code == (InterruptError.exit_code if isinstance(raised, KeyboardInterrupt) else 70)
+    assert json.loads(file.read_text())["error"]["exit_code"] == code
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_the_exit_code_says_which_signal_it_was(
+    ending: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "answer.json"
+    script = (
+        "import signal; from tare.cli import main; import tare.remnants as remnants; "
+        f"remnants.cleanup = lambda **_: signal.raise_signal({int(ending)}); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "cleanup", "--json", str(file)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.strip()) == (code, "tare: interrupted")
     assert json.loads(file.read_text())["error"]["exit_code"] == code
 
 
