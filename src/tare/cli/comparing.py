@@ -18,6 +18,7 @@ from tare.cli.command_line import (
     spent_s,
 )
 from tare.errors import (
+    CutShortError,
     ExperimentError,
     IncompleteError,
     InterruptError,
@@ -115,6 +116,8 @@ def conduct(
 
     Raises
     ------
+    ExperimentError
+        If something was piped into tare meanwhile, which no command has read.
     InterruptError
         If it was told to end at once.
     KeyboardInterrupt
@@ -122,6 +125,7 @@ def conduct(
     """
     from tare import conclude
     from tare.cli.by_hand import enter_interrupts
+    from tare.cli.standard_input import refuse_piped
 
     try:
         with bar, enter_interrupts():
@@ -134,6 +138,9 @@ def conduct(
                 teardown=True,
                 spent_s=spent_s(),
             )
+            if not any(workload.input for workload in prepared.experiment.workloads):
+                # Who writes to a pipe may have taken as long as the trials.
+                refuse_piped()
             return ended, None
     except TerminatedError as error:
         raise cut_short(folder, execution) from error
@@ -141,6 +148,8 @@ def conduct(
         if not bar.has_begun:
             raise
         return "interrupted", None
+    except CutShortError as error:
+        return "interrupted", error
     except TrialError as error:
         return "failed", error
 
