@@ -275,6 +275,14 @@ def test_junit_without_a_gate_fails_nothing() -> None:
     assert root.get("skipped") == "1"
 
 
+def test_a_comment_counts_what_was_compared() -> None:
+    results = make(trials=5)
+    for paired, of in ((True, "pairs"), (False, "sessions")):
+        written = comment.render([difference(SAME.comparison, paired=paired)], results, None)
+        (head,) = [line for line in written.splitlines() if line.startswith("| compared")]
+        assert head.endswith(f"| {of} |")
+
+
 HOSTILE = 'a|b <script>@all</script> [x](http://e) `c` & "q" \x1b\x00'
 
 

@@ -331,7 +331,8 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != ("wall_ns", 0.5):
-            say(f"{_label(known.metric):<7} {_figure(known)}")
+            why = known.interval.refusal
+            say(f"{_label(known.metric):<7} {_figure(known)}" + (f": {why}" if why else ""))
     values = summary.values("wall_ns", time.source)
     if len(values) > 1:
         say(f"Spread  {spread('wall_ns', values)}")
