@@ -68,7 +68,9 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
+        typer.Option(
+            help="Answer within this, besides --fingerprint.  [default: 10 s; with -n: no limit]"
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,

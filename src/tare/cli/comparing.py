@@ -249,13 +249,19 @@ def tell(
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
 
 
-def check_complete(results: Results, execution: Execution, code: int, ended: str) -> None:
-    """Raise where trials are missing or failed often, and no verdict fails."""
+def check_complete(
+    results: Results, execution: Execution, code: int, ended: str, *, is_number_asked: bool = True
+) -> None:
+    """Raise where trials are missing or failed often, and no verdict fails.
+
+    ``is_number_asked``: somebody asked for so many; otherwise those that fit the budget are enough.
+    """
     from tare.cli.summary import fails_often
     from tare.findings import completeness
 
     # Who stops it by hand wants no more of them.
-    short = None if ended == "interrupted" else completeness.find(results)
+    enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
+    short = None if enough else completeness.find(results)
     told = None if short is None else short.answer
     status = results.trial_table["status"]
     failed = int((status == "failed").sum())
@@ -266,7 +272,9 @@ def check_complete(results: Results, execution: Execution, code: int, ended: str
             told,
             "the same command with --resume   (measures what is missing)"
             if execution.kept
-            else "--capture --out DIR keeps what they wrote",
+            else "--capture --out DIR keeps what they wrote"
+            if failed
+            else "a longer --budget",
         )
 
 

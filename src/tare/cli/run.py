@@ -73,7 +73,9 @@ def run(
     ] = False,
     budget: Annotated[
         str | None,
-        typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
+        typer.Option(
+            help="Answer within this, besides --fingerprint.  [default: 10 s; with -n: no limit]"
+        ),
     ] = None,
     warmup: where.Warmup = 0,
     setup: lines.Setup = None,
