@@ -165,6 +165,24 @@ def test_two_answers_do_not_mix(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("run", "--metric", "nonsense", "--", "true"), 11, "wall, cpu, memory, or another of"),
+        (("experiment", "report", "nowhere"), 14, "name the folder that --out named"),
+    ],
+)
+def test_a_hint_fits_what_was_typed(
+    words: tuple[str, ...],
+    code: int,
+    hint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert enter(monkeypatch, *words) == code
+    assert f"try: {hint}" in capsys.readouterr().err
+
+
 def test_two_answers_may_go_nowhere(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
