@@ -166,6 +166,8 @@ class _Session:
 
     def conduct(self) -> str:
         self._find_repetitions()
+        if any(cell.workload.setup for cell in self.request.plan.cells):
+            self.request.progress.stage("setting up")
         with self.hooks.around_all(self.experiment.seed):
             return self._conduct()
 
