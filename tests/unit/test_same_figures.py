@@ -242,6 +242,22 @@ def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
         assert f"±{percent(reached[0])}" in written
 
 
+@pytest.mark.parametrize(("target", "advised"), [(0.02, False), (0.001, True)])
+def test_no_longer_budget_is_advised_for_what_was_reached(
+    target: float, advised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last look at an autocorrelated series was before its last trials."""
+    case = CASES["sixty"]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary.stop = journal.Stop(
+        cell=0, trials=60, reason="budget", target=target, more_trials=2, more_seconds=0.1
+    )
+    show(summary, None, "bare")
+    assert ("tare run --budget" in capsys.readouterr().out) == advised
+
+
 def test_processes_that_outlived_a_command_are_told_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

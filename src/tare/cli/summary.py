@@ -435,6 +435,9 @@ def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     """Return the budget that reaches the target; where none does, what the longest brings."""
     if not (n and stop.more_trials and stop.more_seconds and reached and stop.target):
         return None
+    if reached <= stop.target:
+        # By trials after the last look at them.
+        return None
     each_s = stop.more_seconds / stop.more_trials
     # What was measured is not kept: it begins anew.
     needed_s = RESERVE * each_s * (n + stop.more_trials)
