@@ -59,6 +59,10 @@ class TrialError(TareError):
     exit_code = 15
 
 
+class CutShortError(TrialError):
+    """Somebody ended the trials by hand, and what is to clean up after them failed."""
+
+
 class InputError(TareError):
     """A file of results that another tool wrote cannot be read, or is wrong somewhere."""
 

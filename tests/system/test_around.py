@@ -122,7 +122,7 @@ def test_cleanup_comes_after_a_run_that_was_cut_short(tmp_path: Path) -> None:
     time.sleep(0.5)
     process.terminate()
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
+    assert process.returncode == 143, err
     assert (tmp_path / "log").read_text() == "cleaned\n"
 
 

@@ -89,7 +89,7 @@ def test_who_is_told_to_end_does_so_at_once(tmp_path: Path) -> None:
         time.sleep(0.1)
     process.terminate()
     told, complaints = process.communicate(timeout=60)
-    assert (process.returncode, told) == (130, "")
+    assert (process.returncode, told) == (143, "")
     assert f"interrupted; what was measured is kept in {out}" in complaints
 
 

@@ -10,7 +10,7 @@ import pytest
 from tare.audit.comparison import ComparisonAudit, compare_series, worded
 from tare.audit.naming import named, varied
 from tare.audit.pairing import match
-from tare.audit.question import Question
+from tare.audit.question import Question, Sizing
 from tare.audit.series import SeriesAudit, audit_series
 from tare.audit.trials import Trials
 from tare.errors import InputError
@@ -96,6 +96,19 @@ def test_all_pairs_within_a_group_are_one_family() -> None:
     assert slower.p_adjusted > slower.p
     assert found[0].mean == "lesser"  # the first's mean is
     assert found[2].mean == "higher"
+
+
+def test_with_a_reference_all_others_are_compared_with_it_alone() -> None:
+    some = grouped(np.random.default_rng(1))
+    asked = Question(sizing=Sizing(reference="vm"))
+    found = compare_series(some, ("platform",), asked)
+    assert [(c.a, c.b) for c in found] == [("vm", "bare"), ("vm", "docker")] * 2
+    with pytest.raises(InputError, match="no series is of 'nobody'"):
+        compare_series(some, ("platform",), Question(sizing=Sizing(reference="nobody")))
+    # Of several columns a level is what stands in the answers.
+    asked = Question(sizing=Sizing(reference="1, bare"))
+    found = compare_series(some, ("workers", "platform"), asked)
+    assert {c.a for c in found} == {"1, bare"}
 
 
 def test_levels_follow_their_first_appearance_in_every_group() -> None:

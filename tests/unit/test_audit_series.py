@@ -39,6 +39,13 @@ def test_a_trial_counts_by_its_mean_in_order_of_time() -> None:
     assert trials.known
 
 
+def test_values_that_became_means_are_told() -> None:
+    values = RNG.normal(1, 0.01, 15)
+    found = audited(values, trial=np.repeat(np.arange(5), 3))
+    assert "15 values of 5 trials: each trial counts as their mean." in found.notes
+    assert audited(values).notes == ()
+
+
 def test_values_without_trials_are_taken_as_they_are_and_doubted() -> None:
     found = audited(RNG.normal(1, 0.01, 50), trial=None)
     assert found.n == 50

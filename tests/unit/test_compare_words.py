@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 from xml.etree import ElementTree as Xml
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from synthetic import Behaviour, make
 from typer.testing import CliRunner
 
 from tare.cli import verdict
 from tare.cli.app import app
 from tare.cli.command_line import as_option, split
+from tare.cli.comparing import Execution, check_complete
 from tare.cli.lines import Around, names_of, typed
-from tare.errors import ExperimentError
-from tare.experiment import Stopping
+from tare.errors import ExperimentError, IncompleteError
+from tare.experiment import Cell, Stopping
 from tare.findings.cells import Basis
 from tare.findings.difference import find
 from tare.findings.judgement import Difference, differences, worst
@@ -273,6 +276,30 @@ def test_junit_without_a_gate_fails_nothing() -> None:
     root = Xml.fromstring(junit.render([SLOWER, OPEN], None))
     assert root.get("failures") == "0"
     assert root.get("skipped") == "1"
+
+
+def test_a_comment_counts_what_was_compared() -> None:
+    results = make(trials=5)
+    for paired, of in ((True, "pairs"), (False, "sessions")):
+        written = comment.render([difference(SAME.comparison, paired=paired)], results, None)
+        (head,) = [line for line in written.splitlines() if line.startswith("| compared")]
+        assert head.endswith(f"| {of} |")
+
+
+def test_a_session_that_ended_with_its_budget_says_what_to_do() -> None:
+    results = make(trials=5)
+    asked = replace(results.experiment.stopping, trials=8)
+    results = dataclasses.replace(
+        results,
+        experiment=replace(results.experiment, stopping=asked),
+        planned=(Cell(cell=0, workload=results.experiment.workloads[0]),),
+    )
+    execution = Execution(resume=False, as_root=False, capture=False, kept=False)
+    with pytest.raises(IncompleteError) as told:
+        check_complete(results, execution, 0, "budget")
+    assert told.value.hint == "a longer --budget"
+    # Of a baseline nobody asked for as many trials as its sessions have.
+    check_complete(results, execution, 0, "budget", is_number_asked=False)
 
 
 HOSTILE = 'a|b <script>@all</script> [x](http://e) `c` & "q" \x1b\x00'

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from scripted import Behaviour, BlindObserver, Stage
 
@@ -32,8 +33,10 @@ class Quiet:
 
     def __init__(self) -> None:
         self.trials: list[Cell] = []
+        self.stages: list[str] = []
 
-    def stage(self, what: str) -> None: ...
+    def stage(self, what: str) -> None:
+        self.stages.append(what)
 
     def note(self, message: str) -> None: ...
 
@@ -96,6 +99,13 @@ def session(
         return list(journal.read_all(folder)), stage, quiet
 
     return conduct
+
+
+def test_what_is_set_up_is_shown_to_be(session: Any, tmp_path: Path) -> None:
+    one: dict[str, Any] = {"factors": {"workers": (1,)}}
+    setup = msgspec.structs.replace(KERNEL, setup=f"touch {tmp_path}/done")
+    assert session(experiment(**one, workloads=(setup,)))[2].stages[-1] == "setting up"
+    assert (tmp_path / "done").exists()
 
 
 def ends(lines: list[journal.Line]) -> list[journal.TrialEnd]:

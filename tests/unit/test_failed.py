@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +99,25 @@ def test_an_interrupt_and_a_fault(
     assert json.loads(file.read_text())["error"]["exit_code"] == code
 
 
+@pytest.mark.parametrize(
+    ("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_the_exit_code_says_which_signal_it_was(
+    ending: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "answer.json"
+    script = (
+        "import signal; from tare.cli import main; import tare.remnants as remnants; "
+        f"remnants.cleanup = lambda **_: signal.raise_signal({int(ending)}); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "cleanup", "--json", str(file)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.strip()) == (code, "tare: interrupted")
+    assert json.loads(file.read_text())["error"]["exit_code"] == code
+
+
 def test_a_file_that_this_user_may_not_reach_is_no_fault(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +163,24 @@ def test_two_answers_do_not_mix(
     assert said in told.err
     assert told.out == ""
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("run", "--metric", "nonsense", "--", "true"), 11, "wall, cpu, memory, or another of"),
+        (("experiment", "report", "nowhere"), 14, "name the folder that --out named"),
+    ],
+)
+def test_a_hint_fits_what_was_typed(
+    words: tuple[str, ...],
+    code: int,
+    hint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert enter(monkeypatch, *words) == code
+    assert f"try: {hint}" in capsys.readouterr().err
 
 
 def test_two_answers_may_go_nowhere(

@@ -32,6 +32,7 @@ FORMATS = {
     "go-benchmark": [None, "B/op"],
     "iperf3": [None, "retransmits"],
     "fio": [None, "clat_ns"],
+    "tare-json": [None, "cpu_ns"],
 }
 FILES = [
     pytest.param(name, file, id=f"{name}/{file.name}")

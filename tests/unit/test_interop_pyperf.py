@@ -53,6 +53,21 @@ def test_a_packed_file_is_read(tmp_path: Path) -> None:
         interop.read(file, format="pyperf")
 
 
+def test_what_calibration_tried_out_is_no_warm_up(tmp_path: Path) -> None:
+    file = tmp_path / "calibrated.json"
+    runs = [
+        {"warmups": [[1, 0.1], [2, 0.1], [4, 0.1]]},
+        {"warmups": [[4, 0.1]], "values": [0.1, 0.1]},
+        {"warmups": [[4, 0.1]], "values": [0.1, 0.1]},
+    ]
+    metadata = {"name": "a", "unit": "second"}
+    file.write_text(
+        json.dumps({"benchmarks": [{"metadata": metadata, "runs": runs}], "version": "1.0"})
+    )
+    (one,) = interop.read(file, format="pyperf").series
+    assert one.notes[:2] == ("2 values of warm-up left out.", "1 process of calibration left out.")
+
+
 def test_memory_is_bytes(tmp_path: Path) -> None:
     runs = [{"values": [4096]}, {"values": [8192]}]
     file = tmp_path / "memory.json"

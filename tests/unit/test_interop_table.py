@@ -107,6 +107,48 @@ def test_rows_without_trial_are_left_out_and_told(tmp_path: Path) -> None:
     )
 
 
+def test_every_row_may_be_a_trial(tmp_path: Path) -> None:
+    series = only(tmp_path, "time\n1\n1\n2\n", trial="row")
+    assert series.trial is not None
+    assert len(set(series.trial.tolist())) == 3
+    # A column of that name is meant where there is one.
+    series = only(tmp_path, "time,row\n1,7\n1,7\n", value="time", trial="row")
+    assert series.trial is not None
+    assert series.trial.tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("unit", ["", " ms"])
+def test_missing_values_may_be_left_out(unit: str, tmp_path: Path) -> None:
+    cells = [f"1{unit}", "NA", f"2{unit}", "-", "nan" if not unit else "junk"]
+    text = "\n".join(["k,t", *(f"a,{cell}" for cell in cells)]) + "\n"
+    (defect,) = only(tmp_path, text, group=("k",), value="t").defects
+    assert "3 of 5 values left out" in defect.message
+    series = only(tmp_path, text, group=("k",), value="t", drop_missing=True)
+    assert series.notes == ("2 cells without a value left out (lines 3 and 5).",)
+    # What is there and is no number is a defect all the same.
+    (defect,) = series.defects
+    assert "1 of 3 values left out" in defect.message
+    assert len(series.values) == 2
+
+
+RECURRING = "command,day,remark,time\na,2026-01-01,x,1\nb,2026-01-01,y,5\na,2026-01-01,z,2\n"
+RECURRING += "b,2026-01-01,w,6\n"
+
+
+def test_names_that_nobody_named_are_not_pooled(tmp_path: Path) -> None:
+    imported = made(tmp_path, RECURRING)
+    assert keyed(imported) == {("a",): [1, 2], ("b",): [5, 6]}
+    assert "Series are told apart by 'command', which nobody named." in imported.notes
+    # Of one command there is nothing to say.
+    assert len(made(tmp_path, "command,time\na,1\na,2\n").notes) == 1
+
+
+def test_names_that_are_pooled_are_told(tmp_path: Path) -> None:
+    imported = made(tmp_path, RECURRING, group=("day",))
+    assert keyed(imported) == {("2026-01-01",): [1, 5, 2, 6]}
+    assert "The levels of 'command' are not told apart (--group)." in imported.notes
+
+
 @pytest.mark.parametrize(
     ("name", "cells", "values", "unit"),
     [
@@ -125,6 +167,10 @@ def test_rows_without_trial_are_left_out_and_told(tmp_path: Path) -> None:
         ("requests_per_second", ["3"], [3], "1/s"),
         ("read_mb_per_s", ["3"], [3], "MB/s"),
         ("s", ["3"], [3], None),
+        ("ms", ["3"], [0.003], "s"),
+        ("seconds", ["3"], [3], "s"),
+        ("MB", ["3"], [3], "MB"),
+        ("minute", ["3"], [3], None),
     ],
 )
 def test_units_are_found(

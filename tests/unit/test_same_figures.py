@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from journals import BEGIN, LASTS
 
-from tare import conclude, journal, plan, plan_file, record, report
-from tare.cli import comparing, run_table
+from tare import conclude, interop, journal, plan, plan_file, record, report
+from tare.cli import comparing, output, run_table
 from tare.cli.comparing import Execution, Wanted
 from tare.cli.lines import Line
 from tare.cli.summary import show, summarize
+from tare.errors import InputError
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 from tare.findings import disturbance
@@ -241,6 +242,80 @@ def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
         assert f"±{percent(reached[0])}" in written
 
 
+@pytest.mark.parametrize(("target", "advised"), [(0.02, False), (0.001, True)])
+def test_no_longer_budget_is_advised_for_what_was_reached(
+    target: float, advised: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last look at an autocorrelated series was before its last trials."""
+    case = CASES["sixty"]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    summary.stop = journal.Stop(
+        cell=0, trials=60, reason="budget", target=target, more_trials=2, more_seconds=0.1
+    )
+    show(summary, None, "bare")
+    assert ("tare run --budget" in capsys.readouterr().out) == advised
+
+
+def test_processes_that_outlived_a_command_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = CASES["six"]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    folder = write(tmp_path / "a", asked, [cell], [case])
+    writer = journal.Writer(folder / "journal" / "2.ndjson")
+    writer.write(journals.session())
+    for pid in (7, 8):
+        message = f"a left processes that went on for 1 s and were killed: sleep ({pid})"
+        writer.write(record.Fault(id=pid, kind="warning", message=message))
+    writer.close()
+    show(summarize(folder, case.reason), None, "bare")
+    screen = " ".join(capsys.readouterr().out.split())
+    assert screen.count("a left processes that went on for 1 s and were killed: sleep") == 1
+
+
+def test_a_quantile_without_an_interval_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = Case(series(30), Stopping(trials=30, quantile=0.95), reason="finished")
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    (known,) = summary.asked
+    assert known.interval.refusal
+    show(summary, None, "bare")
+    screen = " ".join(capsys.readouterr().out.split())
+    assert f"no interval: {known.interval.refusal}" in screen
+
+
+@pytest.mark.parametrize("name", ["sixty", "one has no teardown", "some failed", "memory"])
+def test_an_audit_reads_what_a_run_has_written(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    asked = experiment("a", case=case)
+    cell = Cell(cell=0, workload=asked.workloads[0])
+    summary = summarize(write(tmp_path / "a", asked, [cell], [case]), case.reason)
+    file = tmp_path / "run.json"
+    output.write_json(summary.as_json(), str(file))
+    found = interop.read(file)
+    (one,) = found.series
+    known = summary.asked[0]
+    assert (found.format, len(one.values)) == ("tare-json", known.interval.n)
+    scale = 1e9 if one.unit == "s" else 1.0
+    assert np.median(one.values) * scale == pytest.approx(known.interval.estimate, rel=1e-12)
+    assert one.trial is not None
+    assert one.trial[0] == case.failed + 1
+    assert any("did not end well" in note for note in found.notes) == bool(case.failed)
+    # What else was measured of each trial can be named.
+    (other,) = interop.read(file, interop.Columns(value="cpu_ns")).series
+    assert (other.values * 1e9).tolist() == pytest.approx(
+        [t["cpu_ns", "cgroup"] for t in case.trials[case.failed :]]
+    )
+    with pytest.raises(InputError, match="has no nonsense"):
+        interop.read(file, interop.Columns(value="nonsense"))
+
+
 def test_stolen_time_is_a_share_of_what_all_cpus_had(tmp_path: Path) -> None:
     """A command that ends at once, and leaves a child behind for a second of stolen time."""
     case = Case([
@@ -318,6 +393,12 @@ def test_a_comparison_says_the_same_everywhere(
     )
     (c,) = json.loads(out.read_text())["comparisons"]
     written = page(folder)
+    assert re.search(r"\| cpus \| 2 \|", written)
+    # Commands have no workers and iterations.
+    assert "The SD is that of the trials' means." in written
+    for one, values in zip(interop.read(out).series, c["values"], strict=True):
+        assert (one.values * 1e9).tolist() == pytest.approx(values)
+        assert one.block is not None
     rows = [line.split("|") for line in written.splitlines() if line.startswith("| ")]
     for one, case in zip(c["medians"], cases, strict=True):
         values = [t["wall_ns", "switch"] for t in case.trials]

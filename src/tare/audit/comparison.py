@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
-from tare.audit.groups import groups, level, require
+from tare.audit.groups import groups, level, require, require_level
 from tare.audit.naming import named, varied
 from tare.audit.pairing import Matched, match
 from tare.audit.question import Question, Tell, silent
@@ -145,19 +145,23 @@ def compare_series(
     Returns
     -------
     list of ComparisonAudit
-        Group by group; within one, in the order in which the levels first appear. All of them
-        are one family: Holm holds the error of all ratios together, and of all spreads.
+        Group by group; within one, in the order in which the levels first appear; with the
+        reference alone where one was named. All of them are one family: Holm holds the error of
+        all ratios together, and of all spreads.
 
     Raises
     ------
     InputError
-        If no series has such a key, or there are too many pairs.
+        If no series has such a key or reference, or there are too many pairs.
     """
     require(series, columns)
+    reference = question.sizing.reference
+    if reference is not None:
+        require_level(series, columns, reference)
     pairs = [
-        (first, second)
+        pair
         for group in groups(series, columns, question.columns.group)
-        for first, second in combinations(group, 2)
+        for pair in _paired(group, columns, reference)
     ]
     if len(pairs) > MOST_PAIRS:
         raise InputError(
@@ -172,6 +176,17 @@ def compare_series(
         tell("comparing", i, len(pairs))
         single.append(_compare(a, b, family, question))
     return _judge_family(single, question.margin)
+
+
+def _paired(
+    group: Sequence[SeriesAudit], columns: Sequence[str], reference: str | None
+) -> Iterator[tuple[SeriesAudit, SeriesAudit]]:
+    """Put all with each other, or all others with the reference where one was named."""
+    if reference is None:
+        yield from combinations(group, 2)
+        return
+    first = [s for s in group if level(s.key, columns) == reference]
+    yield from ((one, other) for one in first for other in group if other not in first)
 
 
 def _stability_intervals(

@@ -20,6 +20,17 @@ def require(series: Sequence[SeriesAudit], columns: Sequence[str]) -> None:
             )
 
 
+def require_level(series: Sequence[SeriesAudit], columns: Sequence[str], reference: str) -> None:
+    """Refuse to compare with a level that no series has."""
+    some = [s for s in series if all(column in s.key for column in columns)]
+    levels = list(dict.fromkeys(level(s.key, columns) for s in some))
+    if reference not in levels:
+        raise InputError(
+            f"no series is of {reference!r}; there are: {', '.join(levels)}",
+            f"--reference {levels[0]!r}" if levels else "--compare names what is compared",
+        )
+
+
 def groups(
     series: Sequence[SeriesAudit], columns: Sequence[str], named: Sequence[str]
 ) -> Iterator[list[SeriesAudit]]:

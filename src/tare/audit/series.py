@@ -75,7 +75,10 @@ class SeriesAudit:
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be known beside the verdict: of the trials, and of how they were read."""
-        return (*self.trust.remarks, *self.series.notes)
+        values = len(self.series.values)
+        told = f"{values:,} values of {self.n:,} trials: each trial counts as their mean."
+        means = (told,) if self.n < values else ()
+        return (*self.trust.remarks, *means, *self.series.notes)
 
     @property
     def n(self) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
+
+from tare.cli import terminated
 
 
 def main() -> None:
@@ -15,21 +15,11 @@ def main() -> None:
 
         print(f"tare {__version__}")
         return
-    # A CI that cancels, or a terminal that goes, is to find nothing left behind either; what
-    # nohup had ignored stays so.
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(ending) is not signal.SIG_IGN:
-            signal.signal(ending, _interrupt)
+    terminated.listen()
     try:
         from tare.cli.app import enter
     except KeyboardInterrupt:
         # Loading takes a second, and nothing has begun.
         print("tare: interrupted", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(terminated.exit_code())
     sys.exit(enter())
-
-
-def _interrupt(signum: int, frame: FrameType | None) -> None:
-    from tare.errors import TerminatedError
-
-    raise TerminatedError

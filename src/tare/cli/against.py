@@ -54,7 +54,7 @@ def against(
         seconds = float(results.trial_table["duration_ns"].mean() / 1e9)
         difference = baseline.compare(found, new, prepared.experiment.margin, seconds)
         code = tell((difference,), results, ended, folder, wanted)
-        check_complete(results, execution, code, ended)
+        check_complete(results, execution, code, ended, is_number_asked=trials is not None)
         return code
 
 

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import traceback
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +29,7 @@ from tare.cli import (
     renamed,
     run,
     selftest,
+    terminated,
 )
 from tare.cli.failed import Failure
 from tare.cli.lines import LineCommand
@@ -102,6 +104,8 @@ def enter() -> int:
             return code if isinstance(code, int) else 0
         # Typer makes of an interrupt a code, without a word.
         failure = _told(KeyboardInterrupt())
+    if failure.exit_code == INTERRUPTED:
+        failure = replace(failure, exit_code=terminated.exit_code())
     failed.write(failure)
     return failure.exit_code
 

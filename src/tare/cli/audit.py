@@ -39,11 +39,18 @@ def audit(
     ] = None,
     trial: Annotated[
         str | None,
-        typer.Option("--trial", metavar="C", help="Column that tells executions apart."),
+        typer.Option(
+            "--trial",
+            metavar="C",
+            help="Column that tells executions apart; row: every row is one.",
+        ),
     ] = None,
     block: Annotated[
         str | None, typer.Option("--block", metavar="C", help="Column that pairs executions.")
     ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out cells without a value, such as NA.")
+    ] = False,
     finding: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +65,11 @@ def audit(
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option("--reference", metavar="BM", help="Level of --compare without any layer."),
+        typer.Option(
+            "--reference",
+            metavar="BM",
+            help="Level of --compare that all others are compared with.",
+        ),
     ] = None,
     host_cores: Annotated[
         float | None, typer.Option("--host-cores", metavar="N", help="CPUs of the host.")
@@ -112,8 +123,12 @@ def audit(
     if not files:
         raise InputError("no file was named", "tare audit results.json")
     compared = _names(compare)
+    if reference is not None and not compared:
+        raise InputError(
+            "--reference is a level of the column that is compared", "--compare names that column"
+        )
     grouped = (*_names(group), *(c for c in (size, pinning) if c is not None))
-    columns = Columns(value, _apart(grouped, compared), compared, order, trial, block)
+    columns = Columns(value, _apart(grouped, compared), compared, order, trial, block, drop_missing)
     question = Question(
         columns=columns,
         format=format,

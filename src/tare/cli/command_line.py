@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import array
 import contextlib
 import errno
-import fcntl
-import os
 import re
 import shlex
 import shutil
-import stat
-import termios
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -232,63 +227,3 @@ def how_to_see(why: str, *, seen: bool) -> str | None:
     # What did not start has said nothing.
     spoke = any(words in why for words in (" ended with ", " ended by "))
     return "--capture --out DIR keeps what it wrote" if spoke and not seen else None
-
-
-@contextlib.contextmanager
-def standard_input(asked: str | None) -> Iterator[str | None]:
-    """Give the file that every execution reads as its standard input; None: nothing.
-
-    Parameters
-    ----------
-    asked : str or None
-        A file; ``-``: what comes to our own standard input, kept for every execution.
-
-    Raises
-    ------
-    ExperimentError
-        If something waits on our own standard input, and nobody said what is to become of it.
-    """
-    from tare import conclude
-
-    if asked == "-":
-        with folder_in_memory() as folder:
-            kept = folder / "input"
-            try:
-                with open(0, "rb", closefd=False) as given, kept.open("xb") as file:
-                    shutil.copyfileobj(given, file)
-            except OSError as error:
-                if error.errno == errno.ENOSPC:
-                    raise
-                raise ExperimentError(
-                    f"standard input cannot be read: {error.strerror}", "--input FILE"
-                ) from error
-            # Under sudo, the command is the caller's, and so is what it reads.
-            user = conclude.calling_user()
-            if user is not None:
-                os.chown(folder, user.uid, user.gid)
-                os.chown(kept, user.uid, user.gid)
-            yield str(kept)
-        return
-    if asked is None and _waits(0):
-        raise ExperimentError(
-            "something is piped into tare, and no command would read it",
-            "--input - gives it to every execution; </dev/null says that nothing is meant",
-        )
-    yield asked
-
-
-def _waits(descriptor: int) -> bool:
-    """Tell whether there is something to read that somebody redirected from its beginning."""
-    try:
-        mode = os.fstat(descriptor).st_mode
-        if stat.S_ISREG(mode):
-            # In a loop that reads lines of a file, the place in it is after a line.
-            here = os.lseek(descriptor, 0, os.SEEK_CUR)
-            return here == 0 and os.fstat(descriptor).st_size > 0
-        if not stat.S_ISFIFO(mode):
-            return False
-        waiting = array.array("i", [0])
-        fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
-        return waiting[0] > 0
-    except OSError:
-        return False

@@ -13,7 +13,7 @@ import typer
 
 from tare.cli import lines, output, where
 from tare.cli.against import Stored, against
-from tare.cli.command_line import factors, given, how_to_see, standard_input, workload
+from tare.cli.command_line import factors, given, how_to_see, workload
 from tare.cli.command_line import network as of_network
 from tare.cli.comparing import (
     Execution,
@@ -26,6 +26,7 @@ from tare.cli.comparing import (
     say_evidence,
     tell,
 )
+from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, TrialError
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def compare(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
+        typer.Option(
+            help="Answer within this, besides --fingerprint.  [default: 10 s; with -n: no limit]"
+        ),
     ] = None,
     baseline: Annotated[
         Path | None,

@@ -18,6 +18,7 @@ from tare.cli.command_line import (
     spent_s,
 )
 from tare.errors import (
+    CutShortError,
     ExperimentError,
     IncompleteError,
     InterruptError,
@@ -115,6 +116,8 @@ def conduct(
 
     Raises
     ------
+    ExperimentError
+        If something was piped into tare meanwhile, which no command has read.
     InterruptError
         If it was told to end at once.
     KeyboardInterrupt
@@ -122,6 +125,7 @@ def conduct(
     """
     from tare import conclude
     from tare.cli.by_hand import enter_interrupts
+    from tare.cli.standard_input import refuse_piped
 
     try:
         with bar, enter_interrupts():
@@ -134,6 +138,9 @@ def conduct(
                 teardown=True,
                 spent_s=spent_s(),
             )
+            if not any(workload.input for workload in prepared.experiment.workloads):
+                # Who writes to a pipe may have taken as long as the trials.
+                refuse_piped()
             return ended, None
     except TerminatedError as error:
         raise cut_short(folder, execution) from error
@@ -141,6 +148,8 @@ def conduct(
         if not bar.has_begun:
             raise
         return "interrupted", None
+    except CutShortError as error:
+        return "interrupted", error
     except TrialError as error:
         return "failed", error
 
@@ -240,13 +249,19 @@ def tell(
     return GATE_CODES[worst([d.gate(wanted.gate) for d in found])]
 
 
-def check_complete(results: Results, execution: Execution, code: int, ended: str) -> None:
-    """Raise where trials are missing or failed often, and no verdict fails."""
+def check_complete(
+    results: Results, execution: Execution, code: int, ended: str, *, is_number_asked: bool = True
+) -> None:
+    """Raise where trials are missing or failed often, and no verdict fails.
+
+    ``is_number_asked``: somebody asked for so many; otherwise those that fit the budget are enough.
+    """
     from tare.cli.summary import fails_often
     from tare.findings import completeness
 
     # Who stops it by hand wants no more of them.
-    short = None if ended == "interrupted" else completeness.find(results)
+    enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
+    short = None if enough else completeness.find(results)
     told = None if short is None else short.answer
     status = results.trial_table["status"]
     failed = int((status == "failed").sum())
@@ -257,7 +272,9 @@ def check_complete(results: Results, execution: Execution, code: int, ended: str
             told,
             "the same command with --resume   (measures what is missing)"
             if execution.kept
-            else "--capture --out DIR keeps what they wrote",
+            else "--capture --out DIR keeps what they wrote"
+            if failed
+            else "a longer --budget",
         )
 
 

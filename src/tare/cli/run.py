@@ -16,10 +16,10 @@ from tare.cli.command_line import (
     factors,
     how_to_see,
     metric_name,
-    standard_input,
     workload,
 )
 from tare.cli.command_line import network as of_network
+from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def run(
     ] = False,
     budget: Annotated[
         str | None,
-        typer.Option(help="Answer within this.  [default: 10 s; with -n: no limit]"),
+        typer.Option(
+            help="Answer within this, besides --fingerprint.  [default: 10 s; with -n: no limit]"
+        ),
     ] = None,
     warmup: where.Warmup = 0,
     setup: lines.Setup = None,
@@ -111,7 +113,7 @@ def run(
         typer.Option("--out", "-o", metavar="DIR", help="Keep journal and output here."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Add a session to the one in --out DIR.")
+        bool, typer.Option("--resume", help="Add a session to the one in --out DIR; -n is its own.")
     ] = False,
     save: Annotated[
         Path | None,

@@ -331,7 +331,8 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
     for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != ("wall_ns", 0.5):
-            say(f"{_label(known.metric):<7} {_figure(known)}")
+            why = known.interval.refusal
+            say(f"{_label(known.metric):<7} {_figure(known)}" + (f": {why}" if why else ""))
     values = summary.values("wall_ns", time.source)
     if len(values) > 1:
         say(f"Spread  {spread('wall_ns', values)}")
@@ -433,6 +434,9 @@ def _problems(summary: Summary, kept: Path | None) -> list[str]:
 def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     """Return the budget that reaches the target; where none does, what the longest brings."""
     if not (n and stop.more_trials and stop.more_seconds and reached and stop.target):
+        return None
+    if reached <= stop.target:
+        # By trials after the last look at them.
         return None
     each_s = stop.more_seconds / stop.more_trials
     # What was measured is not kept: it begins anew.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tare import record
-from tare.errors import TrialError
+from tare.errors import CutShortError, TerminatedError, TrialError
 from tare.experiment import Cell
 from tare.platforms import processes
 from tare.workloads import placeholders
@@ -48,11 +48,22 @@ class Hooks:
         Raises
         ------
         TrialError
-            If a line fails.
+            If a line fails, or somebody interrupts what stands after the last trial.
+        CutShortError
+            If that is so after somebody has ended the trials by hand.
         """
-        with _afterwards(lambda: self._once("cleanup", seed)):
+        try:
             self._once("setup", seed)
             yield
+        except BaseException as cut:
+            try:
+                self._clean_up(seed)
+            except TrialError as error:
+                # Who ends it by hand takes it for done; of others, what cut it short is told.
+                if isinstance(cut, KeyboardInterrupt) and not isinstance(cut, TerminatedError):
+                    raise CutShortError(error.message) from cut
+            raise
+        self._clean_up(seed)
 
     @contextlib.contextmanager
     def around(self, cell: Cell, seed: int) -> Iterator[None]:
@@ -60,6 +71,16 @@ class Hooks:
         with _afterwards(lambda: self._line("conclude", cell, seed)):
             self._line("prepare", cell, seed)
             yield
+
+    def _clean_up(self, seed: int) -> None:
+        try:
+            self._once("cleanup", seed)
+        except TerminatedError:
+            raise
+        except KeyboardInterrupt as cut:
+            raise TrialError(
+                "cleanup was interrupted, so that what it removes may be left"
+            ) from cut
 
     def _once(self, name: str, seed: int) -> None:
         done, failure = set(), None

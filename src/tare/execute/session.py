@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from tare import journal, lease, plan, plan_file, remnants
-from tare.errors import TrialError
+from tare.errors import CutShortError, TrialError
 from tare.execute import files, repetitions
 from tare.execute.budget import Budget
 from tare.execute.hooks import Hooks
@@ -66,7 +66,7 @@ def conduct(request: Request) -> str:
                 ended = _Session(request, name, nonce, writer, used).conduct()
             weigh(request, writer, "after")
             reason = ended
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, CutShortError):
             reason = "interrupted"
             raise
         finally:
@@ -168,6 +168,8 @@ class _Session:
 
     def conduct(self) -> str:
         self._find_repetitions()
+        if any(cell.workload.setup for cell in self.request.plan.cells):
+            self.request.progress.stage("setting up")
         with self.hooks.around_all(self.experiment.seed):
             return self._conduct()
 

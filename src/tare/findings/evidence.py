@@ -10,7 +10,7 @@ import numpy as np
 from tare import units
 from tare.findings.cells import Basis, Cell, Cells, Pair
 from tare.findings.finding import Column, Estimate, Table
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import at_levels, listing
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, range_interval
 from tare.statistics.shift import paired_shift
@@ -19,6 +19,12 @@ from tare.statistics.spread import SpreadComparison
 LOCATION_METHOD = (
     "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
 )
+#: What each SD is of, where a table has it.
+_SDS = {
+    "sd_trials": "of the trials' means",
+    "sd_workers": "of the workers' means inside a trial",
+    "sd_within": "of the iterations of one worker",
+}
 SPREAD_METHOD = "ratio of p10–p90 ranges on common blocks, percentile bootstrap of blocks"
 
 
@@ -69,11 +75,11 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
         Column(key="sd_workers", title="SD between workers", unit=u),
         Column(key="sd_within", title="SD within a worker", unit=u),
     )
+    sds = [of for key, of in _SDS.items() if any(row[key] is not None for row in rows)]
     note = (
         "95 % intervals: order statistics for the median, widened for looks and for what trials "
-        "remember; bootstrap over trials for the range "
-        "of single workers' values. The three SDs are those of the trials' means, of the "
-        "workers' means inside a trial, and of the iterations of one worker."
+        "remember; bootstrap over trials for the range of single workers' values."
+        + (f" {'SDs are those' if sds[1:] else 'The SD is that'} {listing(sds)}." if sds else "")
     )
     return Table(title=f"Every cell, {basis}", columns=columns, rows=tuple(rows), note=note)
 

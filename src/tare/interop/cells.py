@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from tare.interop import units
 from tare.interop.series import FloatArray, IntArray
@@ -17,6 +18,8 @@ _CELL = (
     r"^\s*(?P<number>[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
     r"\s*(?P<unit>[^0-9\s].*?)?\s*$"
 )
+#: What stands for no value at all.
+ABSENT = ["", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?"]
 _PATTERN = re.compile(_CELL)
 #: No number is longer with its unit; a longer cell is not looked at, since that may take long.
 MOST_CHARACTERS = 64
@@ -98,6 +101,14 @@ class Cells:
 
     def _factor(self) -> float:
         return self.column.factor if self.column and self.column.base == "s" else 1.0
+
+
+def is_absent(cells: pa.Array) -> NDArray[np.bool_]:
+    """Tell which cells hold nothing, or what stands for it."""
+    if not pa.types.is_string(cells.type):
+        return np.asarray(cells.is_null())
+    written = pc.is_in(pc.utf8_trim_whitespace(cells), value_set=pa.array(ABSENT))
+    return np.asarray(pc.fill_null(written, True))
 
 
 def _floats(column: pa.Array) -> FloatArray:

@@ -14,7 +14,7 @@ import pyarrow.csv as arrow_csv
 
 from tare.errors import InputError
 from tare.interop.blocks import HEAD_BYTES, Block, Text
-from tare.interop.cells import MOST_CHARACTERS, is_number
+from tare.interop.cells import ABSENT, MOST_CHARACTERS, is_number
 from tare.interop.rows import Chunk, Want, consecutive
 from tare.interop.series import IntArray
 from tare.interop.text_file import shown
@@ -24,8 +24,6 @@ MOST_COLUMNS = 10_000
 #: Rows from the beginning that columns are judged by.
 _SAMPLE = 1000
 _SEPARATORS = ",;\t|"
-#: What stands for no value at all.
-ABSENT = ["", "NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "-", "--", "?"]
 _TYPES = {
     "number": pa.float64(),
     "integer": pa.int64(),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tare.errors import InputError
 from tare.interop import roles as column_roles
 from tare.interop import units
-from tare.interop.cells import Cells
+from tare.interop.cells import Cells, is_absent
 from tare.interop.dates import Times
 from tare.interop.gathering import Faults, Gathering, Parting, in_order
 from tare.interop.roles import Roles
@@ -35,6 +35,8 @@ class LongTable:
         self._parting = Parting(file, roles.keys)
         self._faults = {"not finite": Faults(), "negative": Faults()}
         self._without = Faults()
+        #: Cells without a value, where these are no defect.
+        self._missing = Faults()
         #: Values with each unit, by series and code.
         self._with_unit: dict[tuple[int, int], int] = {}
         self._codes: dict[int, dict[str, int]] = {}
@@ -71,10 +73,16 @@ class LongTable:
         return [f"{count:,} rows without order, trial or block are left out, the first is {place}."]
 
     def _add(self, chunk: Chunk, extra: Sequence[int], gathering: Gathering) -> None:
-        values, codes = self._cells.numbers(chunk.columns[self._roles.value])
+        column = chunk.columns[self._roles.value]
+        values, codes = self._cells.numbers(column)
         series = self._parting.series(chunk)
         kept = np.isfinite(values)
-        self._tally(self._faults["not finite"], ~kept, series, chunk)
+        unfit = ~kept
+        if self._roles.drop_missing and unfit.any():
+            missing = is_absent(column)
+            self._tally(self._missing, missing, series, chunk)
+            unfit &= ~missing
+        self._tally(self._faults["not finite"], unfit, series, chunk)
         if not units.may_be_negative(self._metric, self._unit or self._cells.units[-1]):
             negative = values < 0
             negative &= kept
@@ -165,11 +173,17 @@ class LongTable:
             metric=label(self._metric),
             unit=measured,
             lower_is_better=units.lower_is_better(self._metric, self._unit_for_sign(one)),
-            trial=rest[0] if roles.trial is not None else None,
+            trial=self._trials(rest, len(columns[0])),
             block=rest[-1] if roles.block is not None else None,
             position=columns[1] if roles.order is not None else None,
             defects=(*self._corrupt(one, len(columns[0])), *defects),
+            notes=self._left_out(one),
         )
+
+    def _trials(self, rest: list[NDArray[Any]], n: int) -> IntArray | None:
+        if self._roles.rows_are_trials:
+            return np.arange(n)
+        return rest[0] if self._roles.trial is not None else None
 
     def _codes_of(self, one: int) -> list[int]:
         return [code for series, code in sorted(self._with_unit) if series == one]
@@ -196,6 +210,13 @@ class LongTable:
         bases = {None if unit is None else unit.base for unit in found}
         mixed = Defect("mixed units", f"The values have different units: {', '.join(parts)}.")
         return (bases.pop() if len(bases) == 1 else None), (mixed,)
+
+    def _left_out(self, one: int) -> tuple[str, ...]:
+        fault = self._missing.of.get(one)
+        if fault is None:
+            return ()
+        cells = f"{fault.count:,} cell{'s' * (fault.count != 1)}"
+        return (f"{cells} without a value left out ({fault.told(self._rows.place)}).",)
 
     def _corrupt(self, one: int, good: int) -> list[Defect]:
         faults = {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}

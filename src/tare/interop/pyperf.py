@@ -64,13 +64,14 @@ def _series(benchmark: Node, shared: Mapping[str, Any]) -> Series:
         found = run.find("values") or run.find("samples")  # called so before format 6
         values = found.elements() if found else []
         given = run.find("warmups")
-        warmups += len(given.elements()) if given else 0
         about = {**own, **_metadata(run)}
         own.setdefault("name", about.get("name"))
         own.setdefault("unit", about.get("unit"))
         if not values or found is None:
+            # Its warm-up is how it found the number of loops.
             calibrations += 1
             continue
+        warmups += len(given.elements()) if given else 0
         raw += values
         paths += [f"{found.path}[{index}]" for index in range(len(values))]
         trial += [trials] * len(values)

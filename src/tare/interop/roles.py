@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from tare.errors import InputError
-from tare.interop.cells import is_number
-from tare.interop.csv_rows import ABSENT
+from tare.interop.cells import ABSENT, is_number
+from tare.interop.dates import Times
 from tare.interop.rows import Rows, Want
-from tare.interop.series import Columns
+from tare.interop.series import EACH_ROW, Columns
 from tare.interop.text_file import label
 
 #: Names of columns that a message lists.
@@ -30,6 +32,14 @@ class Roles:
     order, trial, block : int or None
     guessed : bool
         Whether the column of the values was not named.
+    apart : tuple of int
+        Those of ``keys`` that nobody named: text, of which some levels recur.
+    pooled : tuple of int
+        Such columns that are no keys, since others were named.
+    rows_are_trials : bool
+        Whether every row is an execution of its own.
+    drop_missing : bool
+        Whether cells of the values that hold nothing are no defect.
     """
 
     value: int
@@ -38,6 +48,10 @@ class Roles:
     trial: int | None
     block: int | None
     guessed: bool
+    apart: tuple[int, ...] = ()
+    pooled: tuple[int, ...] = ()
+    rows_are_trials: bool = False
+    drop_missing: bool = False
 
     def wanted(self) -> dict[int, Want]:
         """Say what each column is read as."""
@@ -53,7 +67,7 @@ class Roles:
 
 
 def find(file: Path, rows: Rows, columns: Columns) -> Roles:
-    """Find the columns that were named, and the values where they were not.
+    """Find the columns that were named; values and keys where they were not.
 
     Raises
     ------
@@ -61,6 +75,8 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         If there is no such column, or more than one could hold the values; lists what there is.
     """
     keys = tuple(dict.fromkeys((*columns.group, *columns.compare)))
+    each_row = columns.trial == EACH_ROW and EACH_ROW not in rows.names
+    trial = None if each_row else columns.trial
     named = [name for name in (columns.value, *keys, columns.order) if name is not None]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
@@ -69,19 +85,24 @@ def find(file: Path, rows: Rows, columns: Columns) -> Roles:
         )
     index = {
         name: _index(file, rows.names, name)
-        for name in (*named, columns.trial, columns.block)
+        for name in (*named, trial, columns.block)
         if name is not None
     }
     value = (
         index[columns.value] if columns.value else _only_numeric(file, rows, set(index.values()))
     )
+    levels = tuple(_of_levels(rows, {value, *index.values()}))
     return Roles(
         value=value,
-        keys=tuple(index[name] for name in keys),
+        keys=tuple(index[name] for name in keys) or levels,
         order=index[columns.order] if columns.order else None,
-        trial=index[columns.trial] if columns.trial else None,
+        trial=index[trial] if trial else None,
         block=index[columns.block] if columns.block else None,
         guessed=columns.value is None,
+        apart=() if keys else levels,
+        pooled=levels if keys else (),
+        rows_are_trials=each_row,
+        drop_missing=columns.drop_missing,
     )
 
 
@@ -103,14 +124,32 @@ def _index(file: Path, names: Sequence[str], name: str) -> int:
     raise InputError(f"{file} has no column {name!r}", f"{meant}It has: {listed(names)}")
 
 
+def _sampled(rows: Rows) -> list[list[str]]:
+    """Return what stands in the first rows of each column, without cells that hold nothing."""
+    columns = rows.sample().columns
+    return [
+        [c for c in map(str, columns[i].to_pylist()) if c.strip() not in ABSENT]
+        for i in range(len(rows.names))
+    ]
+
+
+def _is_numeric(cells: Sequence[str]) -> bool:
+    good = sum(is_number(cell) or cell.lower() == "nan" for cell in cells)
+    return good > len(cells) / 2
+
+
+def _of_levels(rows: Rows, taken: set[int]) -> Iterator[int]:
+    """Find columns of text whose levels recur; these are neither dates nor remarks."""
+    for i, cells in enumerate(_sampled(rows)):
+        if i in taken or not cells or _is_numeric(cells):
+            continue
+        recurs = 2 * len({cell.strip() for cell in cells}) <= len(cells)
+        if recurs and Times().numbers(pa.array(cells)) is None:
+            yield i
+
+
 def _only_numeric(file: Path, rows: Rows, taken: set[int]) -> int:
-    sample = rows.sample()
-    numeric = []
-    for i, _ in enumerate(rows.names):
-        cells = [c for c in map(str, sample.columns[i].to_pylist()) if c.strip() not in ABSENT]
-        good = sum(is_number(cell) or cell.lower() == "nan" for cell in cells)
-        if i not in taken and cells and good > len(cells) / 2:
-            numeric.append(i)
+    numeric = [i for i, cells in enumerate(_sampled(rows)) if i not in taken and _is_numeric(cells)]
     if len(numeric) == 1:
         return numeric[0]
     free = [rows.names[i] for i in numeric]

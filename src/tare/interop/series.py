@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+#: In place of a column that tells executions apart: every row is one.
+EACH_ROW = "row"
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -24,7 +27,10 @@ class Columns:
     group, compare : tuple of str
         Columns whose levels make the series; those of ``compare`` are compared within a group.
     order, trial, block : str or None
-        Columns that give the order of time, the trial and the block of each row.
+        Columns that give the order of time, the trial and the block of each row; ``trial`` may be
+        ``EACH_ROW``, where there is no such column.
+    drop_missing : bool
+        Whether cells that hold nothing, such as ``NA``, are no defect.
     """
 
     value: str | None = None
@@ -33,6 +39,7 @@ class Columns:
     order: str | None = None
     trial: str | None = None
     block: str | None = None
+    drop_missing: bool = False
 
 
 @dataclass(frozen=True)

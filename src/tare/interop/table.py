@@ -37,6 +37,10 @@ def read(file: Path, columns: Columns) -> Imported:
     if roles.guessed:
         notes.insert(0, f"The values are those of {label(rows.names[roles.value])!r}, the only"
                         " column of numbers that was not named otherwise.")  # fmt: skip
+    if roles.apart and len(series) > 1:
+        notes.append(f"Series are told apart by {_quoted(rows, roles.apart)}, which nobody named.")
+    if roles.pooled:
+        notes.append(f"The levels of {_quoted(rows, roles.pooled)} are not told apart (--group).")
     return Imported(
         file=file,
         format="table",
@@ -56,6 +60,10 @@ def _open(file: Path, columns: Columns) -> Rows:
         return ParquetRows(file)
     named = (columns.value, *columns.group, *columns.compare, columns.order, columns.trial)
     return CsvRows(file, [name for name in (*named, columns.block) if name is not None])
+
+
+def _quoted(rows: Rows, columns: Sequence[int]) -> str:
+    return ", ".join(repr(label(rows.names[i])) for i in columns)
 
 
 def _specification(series: Sequence[Series], roles: Roles) -> Specification:

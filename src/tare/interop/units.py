@@ -78,6 +78,8 @@ _SMALL = {
 }  # fmt: skip
 #: Letters that end a name by chance, so that they say something in brackets alone.
 _TOO_SHORT = frozenset({"h", "b", "B", "min", "ops"})
+#: Names that, alone, are more often a letter or a time of day than a unit.
+_OTHERS_ALONE = frozenset({"s", "second", "minute", "hour"})
 _PRETTY = {"bps": "bits/s", "kbps": "kbit/s", "Kbps": "kbit/s", "mbps": "Mbit/s",
            "Mbps": "Mbit/s", "gbps": "Gbit/s", "Gbps": "Gbit/s"}  # fmt: skip
 
@@ -120,11 +122,12 @@ def of_column(name: str) -> tuple[str, Unit | None]:
         size = unit(_SMALL.get(what.lower(), what))
         sized = size if size is not None and size.base == "bytes" else None
         return (stem or per[1], unit(f"{sized.name}/s")) if sized else (per[1], unit("1/s"))
-    stem, mark, suffix = name.strip().rpartition("_")
-    if not mark or suffix in _TOO_SHORT:
-        return name.strip(), None
+    whole = name.strip()
+    stem, mark, suffix = whole.rpartition("_")
+    if suffix in _TOO_SHORT or (not mark and suffix.lower() in _OTHERS_ALONE):
+        return whole, None
     found = unit(suffix) or unit(_SMALL.get(suffix.lower(), "")) or unit(suffix.lower())
-    return (stem, found) if found and stem else (name.strip(), None)
+    return (stem, found) if found and stem else (whole, None if mark else found)
 
 
 def may_be_negative(name: str, measured: Unit | None) -> bool:

@@ -120,7 +120,7 @@ def trust(
         doubts.append(
             "Nothing says which execution each value comes from, so that they may be iterations "
             "of one: measure separate executions, or name the column of a table that tells them "
-            "apart (--trial)."
+            "apart (--trial; --trial row where every row is an execution)."
         )
     if doubts:
         return Trust("DOUBT", tuple(doubts), tuple(remarks))

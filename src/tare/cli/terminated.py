@@ -1,0 +1,33 @@
+"""What ends a command from outside, and the exit code that tells a shell which signal it was."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+from tare.errors import InterruptError, TerminatedError
+
+#: What ends us as Ctrl-C does: a CI that cancels, a terminal that goes.
+SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+#: What shells add to a signal's number.
+_SHELL = 128
+
+#: The first one that came; none: only Ctrl-C, if anything, ended us.
+_came: list[int] = []
+
+
+def listen() -> None:
+    """Have these signals end us with nothing left behind; what nohup had ignored stays so."""
+    for one in SIGNALS:
+        if signal.getsignal(one) is not signal.SIG_IGN:
+            signal.signal(one, _end)
+
+
+def exit_code() -> int:
+    """Return the exit code of who was interrupted: 143 after SIGTERM, 130 after Ctrl-C."""
+    return _SHELL + _came[0] if _came else InterruptError.exit_code
+
+
+def _end(signum: int, frame: FrameType | None) -> None:
+    _came.append(signum)
+    raise TerminatedError
