@@ -23,7 +23,6 @@ from tare.cli.comparing import (
     differences_in,
     measure,
     prepare,
-    say_evidence,
     tell,
 )
 from tare.errors import ExperimentError, TrialError
@@ -252,7 +251,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
-    from tare.findings.disturbance import failures
+    from tare.findings.failures import by_level, failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
@@ -266,11 +265,11 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
         hopeless = failing(results, "workload")
         if hopeless:
             # The others were compared and told; a gate must not pass without this one.
-            why = "; ".join(failures(results, hopeless))
+            why = "; ".join(by_level(results, hopeless))
             raise TrialError(
                 f"every trial of {listing(hopeless)} failed, so that it is compared with nothing: "
                 + why,
-                how_to_see(why, seen=say_evidence(results)),
+                how_to_see(failures(results)),
             )
         check_complete(results, execution, code, ended)
         return code

@@ -10,7 +10,7 @@ import typer
 from tare.cli import output
 from tare.cli.failed import Group
 from tare.cli.where import NetworkFingerprint
-from tare.errors import IncompleteError, InterruptError, StoreError
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
     from tare.conclude import Answers
@@ -114,6 +114,8 @@ def run(
             f"interrupted; what was measured is kept in {folder}",
             f"{again}   (goes on)",
         ) from error
+    except TrialError as error:
+        raise _explained(error, folder) from error
     answers = _tell(folder, ended, json)
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
@@ -169,6 +171,19 @@ def report(
         }
         output.write_json(told, json)
     conclude.check_same(found, results.levels_of, folder)
+
+
+def _explained(error: TrialError, folder: Path) -> TrialError:
+    """Return the error that ended a session, with what its commands wrote where all failed."""
+    from tare import store
+    from tare.cli.command_line import explained
+    from tare.findings.failures import failures
+
+    results = store.load(folder)
+    if (results.trial_table["status"] == "ok").any():
+        return error
+    told = explained(error, failures(results))
+    return TrialError(told.message, error.hint)
 
 
 def _tell(folder: Path, ended: str, json: str | None) -> Answers:
