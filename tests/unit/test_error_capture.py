@@ -6,6 +6,7 @@ import pytest
 
 from tare import record
 from tare.execute.error_capture import MOST, ErrorCapture
+from tare.experiment import Cell, WorkloadSpec
 
 
 def fault(
@@ -14,12 +15,19 @@ def fault(
     return record.Fault(id=1, trial=1, kind=kind, message=message)
 
 
-def read(capture: ErrorCapture, ended: list[record.Fault | None], cell: int = 0) -> list[bool]:
+def cell(number: int = 0, platform: str = "bare", workers: int = 1) -> Cell:
+    spec = WorkloadSpec(name="a", command=("a",))
+    return Cell(cell=number, workload=spec, platform=platform, workers=workers)
+
+
+def read(
+    capture: ErrorCapture, ended: list[record.Fault | None], of: Cell | None = None
+) -> list[bool]:
     """Which trials of a cell are read, that end as is given."""
-    done = []
+    done, of = [], of or cell()
     for one in ended:
-        done.append(capture.wants(cell))
-        capture.ended(cell, one, captured=done[-1])
+        done.append(capture.wants(of))
+        capture.ended(of, one, good=one is None, captured=done[-1])
     return done
 
 
@@ -51,8 +59,25 @@ def test_a_failure_that_does_not_return_costs_few_trials_their_devnull() -> None
 
 def test_cells_are_apart() -> None:
     capture = ErrorCapture()
-    read(capture, [fault()], cell=1)
-    assert (capture.wants(0), capture.wants(1)) == (False, True)
+    read(capture, [fault()], cell(1))
+    assert (capture.wants(cell(0)), capture.wants(cell(1))) == (False, True)
+
+
+def test_a_level_that_may_be_given_up_is_read_before_any_of_its_cells_fails_twice() -> None:
+    capture = ErrorCapture(["platform", "workers"])
+    cells = [cell(n, platform, n + 1) for n, platform in enumerate(["isolate", "bare", "isolate"])]
+    assert read(capture, [fault()], cells[0]) == [False]
+    assert read(capture, [None], cells[1]) == [False], "it shares no level with what failed"
+    assert read(capture, [fault()], cells[2]) == [True]
+    assert read(capture, [None], cell(3, "isolate", 4)) == [False]
+
+
+def test_a_level_that_had_a_good_trial_is_given_up_by_no_one() -> None:
+    capture = ErrorCapture(["platform", "workers"])
+    read(capture, [None], cell(0, "isolate", 1))
+    read(capture, [fault()], cell(1, "isolate", 2))
+    assert not capture.wants(cell(2, "isolate", 3))
+    assert capture.wants(cell(3, "bare", 2)), "two workers had none"
 
 
 @pytest.mark.parametrize("kind", ["launch", "job", "survived", "check"])

@@ -28,7 +28,7 @@ from tare.execute.pool import Pool
 from tare.execute.resident import Cpus, Key, Resident
 from tare.execute.values import Values
 from tare.execute.window import longest_s, window
-from tare.experiment import Cell, Experiment, LoadSpec
+from tare.experiment import TOPOLOGY, Cell, Experiment, LoadSpec
 from tare.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 
 if TYPE_CHECKING:
@@ -81,7 +81,13 @@ class Conductor:
     surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     #: Duration of the longest good trial by cell.
     _longest_s: dict[int, float] = field(default_factory=dict)
-    _errors: ErrorCapture = field(default_factory=ErrorCapture)
+    _errors: ErrorCapture = field(init=False)
+
+    def __post_init__(self) -> None:
+        levels = {"workload": self.experiment.workloads, **self.experiment.factors}
+        self._errors = ErrorCapture(
+            factor for factor, some in levels.items() if len(some) > 1 or some == (TOPOLOGY,)
+        )
 
     def execute(
         self,
@@ -127,7 +133,7 @@ class Conductor:
         """
         began = time.monotonic_ns()
         command = cell.workload.command is not None
-        captured = command and (cell.workload.capture or self._errors.wants(cell.cell))
+        captured = command and (cell.workload.capture or self._errors.wants(cell))
         self.write(
             TrialStart(
                 trial=number,
@@ -165,7 +171,7 @@ class Conductor:
         if last is not None:
             raise last
         seconds = (ended - began) / 1e9
-        self._errors.ended(cell.cell, values.fault, captured=captured)
+        self._errors.ended(cell, values.fault, good=failure is None, captured=captured)
         if failure is None:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return Outcome(

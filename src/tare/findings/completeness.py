@@ -134,7 +134,7 @@ def find(results: Results) -> Finding | None:
     answer = (
         f"{len(short)} of {counted(len(results.planned), 'cell')} "
         f"{'has' if len(short) == 1 else 'have'} fewer good trials than were asked for: "
-        f"{listing(named)}.{_why(short)}"
+        f"{listing(named)}."
     )
     return Finding(
         name=_DESCRIPTION.name,
@@ -156,11 +156,6 @@ def find(results: Results) -> Finding | None:
         ),
         tables=(_table(short, varied),),
     )
-
-
-def _why(short: tuple[ShortCell, ...]) -> str:
-    reason = next((cell.reason for cell in short if cell.reason), None)
-    return "" if reason is None else f" Why trials failed: {reason.removesuffix('.')}."
 
 
 def _varied(cells: tuple[Cell, ...]) -> list[str]:
