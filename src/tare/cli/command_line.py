@@ -238,7 +238,7 @@ def how_to_see(found: Sequence[Failure]) -> str | None:
 
 
 def explained(error: TrialError, found: Sequence[Failure]) -> TrialError:
-    """Return an error of a session without a good trial, with what its commands wrote at last.
+    """Return the error of a session without a good trial, with what its commands wrote at last.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def explained(error: TrialError, found: Sequence[Failure]) -> TrialError:
     from tare.findings.failures import MOST_KINDS
 
     if not any(one.ran for one in found):
-        return error
+        return TrialError(error.message)
     told = "\nand: ".join(one.block for one in found[:MOST_KINDS])
     return TrialError(f"every trial failed: {told}", how_to_see(found))
 

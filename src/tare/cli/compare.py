@@ -251,7 +251,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
-    from tare.findings.failures import by_level, failures
+    from tare.findings.failures import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
@@ -264,11 +264,10 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
             raise failure
         hopeless = failing(results, "workload")
         if hopeless:
-            # The others were compared and told; a gate must not pass without this one.
-            why = "; ".join(by_level(results, hopeless))
+            # The others were compared and told, and why this one failed; a gate must not pass
+            # without it.
             raise TrialError(
-                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing: "
-                + why,
+                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing",
                 how_to_see(failures(results)),
             )
         check_complete(results, execution, code, ended)

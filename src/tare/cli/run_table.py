@@ -297,16 +297,15 @@ def _number(text: str) -> float | None:
 def _check_all(results: Results, factor: str) -> None:
     """Raise where something that was asked for has no good trial."""
     from tare.cli.command_line import how_to_see
-    from tare.findings.failures import by_level, failures
+    from tare.findings.failures import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
     hopeless = failing(results, factor)
     if hopeless:
-        why = "; ".join(by_level(results, hopeless, factor))
         on = "on" if factor == "platform" else "of"
         hint = f"tare describe platforms {' '.join(hopeless)}"
         raise TrialError(
-            f"every trial {on} {listing(hopeless)} failed: {why}",
+            f"every trial {on} {listing(hopeless)} failed",
             hint if factor == "platform" else how_to_see(failures(results)),
         )
