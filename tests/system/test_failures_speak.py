@@ -182,3 +182,4 @@ def test_an_experiment_in_which_all_fails_says_why(programs: Path) -> None:
     assert "giving up" in told
     assert "about to die" in told
     assert "silent ended with exit code 7; it wrote nothing on standard error" in told
+    assert "always was given up" in (programs / "locks/report.html").read_text()

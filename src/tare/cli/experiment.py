@@ -174,16 +174,21 @@ def report(
 
 
 def _explained(error: TrialError, folder: Path) -> TrialError:
-    """Return the error that ended a session, with what its commands wrote where all failed."""
-    from tare import store
+    """Return the error that ended a session; where every trial failed, write a page that says so.
+
+    The page and the error have what commands wrote at last.
+    """
+    from tare import conclude
+    from tare import report as pages
     from tare.cli.command_line import explained
     from tare.findings.failures import failures
 
-    results = store.load(folder)
-    if (results.trial_table["status"] == "ok").any():
+    results = conclude.results_of(folder)
+    if not (results.trial_table["status"] == "failed").all() or results.trial_table.empty:
         return error
-    told = explained(error, failures(results))
-    return TrialError(told.message, error.hint)
+    page = pages.write(folder, "html", None, results=results)[0]
+    output.out.print(f"Report: {page}", soft_wrap=True)
+    return TrialError(explained(error, failures(results)).message, error.hint)
 
 
 def _tell(folder: Path, ended: str, json: str | None) -> Answers:
