@@ -104,10 +104,12 @@ def together(failed: Iterable[Failed]) -> list[Failure]:
 def failures(results: Results, trials: pd.DataFrame | None = None) -> list[Failure]:
     """Return how trials failed: all of them, or those of some rows of the trial table."""
     table = results.trial_table if trials is None else trials
-    failed: Any = table[table["status"] == "failed"].to_dict("records")
-    faults = results.faults[results.faults["kind"] != "warning"]
+    table = table[table["status"] == "failed"]
+    failed: Any = table.to_dict("records")
+    faults = results.faults
+    theirs = faults["trial"].isin(table["trial"]) & (faults["kind"] != "warning")
     of: dict[int, Any] = {}
-    for fault in faults.to_dict("records"):
+    for fault in faults[theirs].to_dict("records"):
         # Of several workers, the first that said something.
         if not _said(of.get(fault["trial"])):
             of.setdefault(fault["trial"], fault)
