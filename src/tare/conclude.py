@@ -39,6 +39,7 @@ from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
 
 if TYPE_CHECKING:
+    from tare.findings.failures import Failure
     from tare.findings.finding import Finding
     from tare.findings.sessions import Caveat
     from tare.fingerprint.session_takes import SessionTakes
@@ -65,6 +66,8 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     version: int = 1
     headline: tuple[str, ...]
     findings: tuple[Finding, ...]
+    #: How trials failed, the most frequent reason first.
+    failures: tuple[Failure, ...] = ()
     #: What weakens all of it; stands above the headline.
     caveats: tuple[Caveat, ...] = ()
     #: Session that levels are taken from, where the machine was not the same in all; None: all.
@@ -367,6 +370,7 @@ def answers(
     """
     from tare import store
     from tare.findings.answers import all_findings
+    from tare.findings.failures import failures
     from tare.findings.headline import headline
     from tare.findings.sessions import caveats
 
@@ -375,6 +379,7 @@ def answers(
     return Answers(
         headline=tuple(headline(results, found)),
         findings=found,
+        failures=tuple(failures(results)),
         caveats=caveats(results),
         levels_of=results.levels_of,
     )

@@ -165,6 +165,8 @@ class TrialStart(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", 
     #: Not used for any value: it found the repetitions. Folders know it as ``calibration``, the
     #: word from before a calibration was one of the machine.
     rehearsal: bool = msgspec.field(default=False, name="calibration")
+    #: The end of the command's standard error is read: it writes to a pipe, not to /dev/null.
+    error_captured: bool = False
 
 
 class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="ended"):
@@ -174,6 +176,10 @@ class TrialEnd(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
     status: str
     reason: str | None = None
     monotonic_ns: int
+
+
+#: Faults that end a command which was running, and which may have said why.
+SPEAKING: frozenset[record.FaultKind] = frozenset({"exit", "signal", "timeout", "out_of_memory"})
 
 
 class HostUse(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="network_use"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from tare import whole_file
 from tare.errors import ExperimentError, StoreError
-from tare.experiment import Experiment
+from tare.experiment_file import changes
 from tare.plan import VERSION, Plan
 
 #: Where it is kept, and the experiment as its author wrote it.
@@ -68,7 +67,7 @@ class _Versioned(msgspec.Struct):
     version: int
 
 
-def resume(asked: Plan, stored: Plan) -> Plan:
+def resume(asked: Plan, stored: Plan, texts: tuple[str | None, str | None] = (None, None)) -> Plan:
     """Return the plan to go on with: the stored one, with the stopping rule that is asked now.
 
     Parameters
@@ -77,18 +76,26 @@ def resume(asked: Plan, stored: Plan) -> Plan:
         Of the experiment file as it is.
     stored : Plan
         Of the folder; has the repetitions that are frozen.
+    texts : (str or None, str or None)
+        The file as it was, and as it is, where there is one.
 
     Raises
     ------
     ExperimentError
-        If the experiment has changed in more than when to stop, naming the key; or if this
+        If the experiment has changed in more than when to stop, naming the keys; or if this
         machine makes other cells of it.
     """
-    now, then = _deciding(asked.experiment), _deciding(stored.experiment)
-    if now != then:
-        key, was, becomes = _difference(then, now, ())
+    found = changes.changes(stored.experiment, asked.experiment)
+    if found:
+        then, now = texts
+        written = None if then is None or now is None else changes.edited(found, then, now)
+        what = (
+            "the file has not changed, but what of it can be measured here has"
+            if written == []
+            else "the experiment has changed since it began"
+        )
         raise ExperimentError(
-            f"the experiment has changed since it began: {key} was {was!r} and is {becomes!r}",
+            f"{what}: {'; '.join(map(changes.sentence, written or found))}",
             "measure it into a new folder with --out",
         )
     if asked.cells != stored.cells:
@@ -97,21 +104,3 @@ def resume(asked: Plan, stored: Plan) -> Plan:
             "measure it into a new folder with --out",
         )
     return msgspec.structs.replace(stored, experiment=asked.experiment)
-
-
-def _deciding(experiment: Experiment) -> dict[str, Any]:
-    """Return everything that decides about single trials, as plain data."""
-    plain: dict[str, Any] = msgspec.to_builtins(experiment)
-    for key in ("stopping", "skip_missing", "fingerprint", "question", "margin"):
-        del plain[key]
-    plain["workload"] = {spec["name"]: spec for spec in plain.pop("workloads")}
-    return plain
-
-
-def _difference(then: Any, now: Any, path: tuple[str, ...]) -> tuple[str, Any, Any]:
-    """Return where two unequal things differ first, and how."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in {**then, **now}:
-            if then.get(key) != now.get(key):
-                return _difference(then.get(key), now.get(key), (*path, key))
-    return ".".join(path), then, now

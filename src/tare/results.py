@@ -51,7 +51,8 @@ class Results:
     trial_table : DataFrame
         One row a trial: ``trial, session, block, position, cell, seed, status, reason`` and one
         column a factor (``workload, platform, workers, pinning, load, size`` and the user's);
-        levels are strings.
+        levels are strings. From a store also ``started``, ``duration_ns`` and
+        ``error_captured``: standard error was a pipe that was read, not ``/dev/null``.
     sample_table : DataFrame
         One row a sample: ``trial, worker, iteration, phase, metric, source, value``;
         worker and iteration are absent (NA) where the value belongs to the whole trial.
@@ -248,5 +249,6 @@ _TRIAL_COLUMNS = frozenset(
         "started",
         "duration_ns",
         "seed",
+        "error_captured",
     }
 )

@@ -284,6 +284,38 @@ def test_what_begins_to_fail_for_good_is_given_up_in_that_session(session: Any) 
     )
 
 
+def test_standard_error_is_read_after_a_failure_until_one_was_read(session: Any) -> None:
+    captured: list[bool] = []
+
+    def sometimes(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        assert isinstance(job.workload, record.Command)
+        captured.append(job.workload.capture is not None)
+        return "exit code 3" if job.trial in (2, 5, 9) else {("wall_ns", "around"): 1e6}
+
+    asked = experiment(
+        workloads=(WorkloadSpec(name="a", command=("a",)),),
+        factors={"workers": (1,)},
+        stopping=Stopping(trials=8, budget_s=None),
+    )
+    lines, _, _ = session(asked, sometimes)
+    assert captured == [number in (3, 4, 5) for number in range(1, 12)]
+    assert [line.error_captured for line in starts(lines)] == captured
+
+
+def test_what_may_fail_by_chance_is_tried_more_often_before_it_is_given_up(session: Any) -> None:
+    def late(job: record.Trial, worker: int) -> dict[tuple[str, str], float] | str:
+        return "exit code 3" if job.trial <= 5 else {("wall_ns", "around"): 1e6}
+
+    asked = experiment(
+        workloads=(WorkloadSpec(name="a", command=("a",)),),
+        factors={"workers": (1,)},
+        stopping=Stopping(trials=8, budget_s=None),
+    )
+    lines, _, _ = session(asked, late)
+    assert {stop.reason for stop in stops(lines).values()} == {"fixed"}
+    assert len(ends(lines)) == 13
+
+
 def test_when_observers_end_again_and_again_the_session_does(
     session: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

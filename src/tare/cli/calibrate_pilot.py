@@ -17,7 +17,7 @@ _LARGEST = 1000
 _METRICS = ("kernel_wall_ns", "wall_ns")
 
 
-_HINT = "tare run --capture -- COMMAND…   (shows what it says)"
+_HINT = "tare run -- COMMAND…   (shows the end of its standard error)"
 
 
 class _Silent:

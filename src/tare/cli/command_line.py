@@ -7,13 +7,16 @@ import errno
 import re
 import shlex
 import shutil
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tare import lease
-from tare.errors import ExperimentError, StoreError, UsageError
+from tare.errors import ExperimentError, StoreError, TrialError, UsageError
 from tare.experiment import WHOLE_SIZE
+
+if TYPE_CHECKING:
+    from tare.findings.failures import Failure
 
 #: How complaints name where the options come from.
 COMMAND_LINE = "the command line"
@@ -222,8 +225,26 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def how_to_see(why: str, *, seen: bool) -> str | None:
-    """Say how to see what a command that failed wrote, where that was not shown."""
-    # What did not start has said nothing.
-    spoke = any(words in why for words in (" ended with ", " ended by "))
-    return "--capture --out DIR keeps what it wrote" if spoke and not seen else None
+def how_to_see(found: Sequence[Failure]) -> str | None:
+    """Say how to see what a command that failed wrote, where none of it was shown."""
+    ran = [one for one in found if one.ran]
+    unseen = ran and not any(one.stderr for one in ran)
+    return "--capture --out DIR keeps what it wrote" if unseen else None
+
+
+def explained(error: TrialError, found: Sequence[Failure]) -> TrialError:
+    """Return the error of a session without a good trial, with what its commands wrote at last.
+
+    Parameters
+    ----------
+    error : TrialError
+        That ended it.
+    found : sequence of Failure
+        How its trials failed.
+    """
+    from tare.findings.failures import MOST_KINDS
+
+    if not any(one.ran for one in found):
+        return TrialError(error.message)
+    told = "\nand: ".join(one.block for one in found[:MOST_KINDS])
+    return TrialError(f"every trial failed: {told}", how_to_see(found))

@@ -23,7 +23,6 @@ from tare.cli.comparing import (
     differences_in,
     measure,
     prepare,
-    say_evidence,
     tell,
 )
 from tare.cli.standard_input import standard_input
@@ -255,7 +254,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 
 
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
-    from tare.findings.disturbance import failures
+    from tare.findings.failures import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
@@ -268,12 +267,11 @@ def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) ->
             raise failure
         hopeless = failing(results, "workload")
         if hopeless:
-            # The others were compared and told; a gate must not pass without this one.
-            why = "; ".join(failures(results, hopeless))
+            # The others were compared and told, and why this one failed; a gate must not pass
+            # without it.
             raise TrialError(
-                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing: "
-                + why,
-                how_to_see(why, seen=say_evidence(results)),
+                f"every trial of {listing(hopeless)} failed, so that it is compared with nothing",
+                how_to_see(failures(results)),
             )
         check_complete(results, execution, code, ended)
         return code

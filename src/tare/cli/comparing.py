@@ -12,6 +12,7 @@ from tare.cli import output
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
+    explained,
     folder_in_memory,
     how_to_see,
     metric_name,
@@ -95,12 +96,12 @@ def measure(
     from tare import store
     from tare.cli.progress import Bar
     from tare.cli.summary import read_trials
+    from tare.findings.failures import failures
 
     bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
     ended, failure = conduct(prepared, folder, execution, bar)
     if failure is not None and not read_trials(folder):
-        seen = say_evidence(store.load(folder))
-        raise TrialError(failure.message, how_to_see(failure.message, seen=seen)) from failure
+        raise explained(failure, failures(store.load(folder))) from failure
     return ended, failure
 
 
@@ -167,17 +168,16 @@ def differences_in(
         If that is because somebody stopped it: ``ended`` is what :func:`measure` returned.
     """
     from tare import conclude
-    from tare.findings.disturbance import failures
+    from tare.findings.failures import by_level, failures
     from tare.findings.judgement import differences
 
     results = conclude.results_of(folder)
     found = differences(results)
     if isinstance(found, str):
-        seen = say_evidence(results)
         if ended == "interrupted":
             raise cut_short(folder, execution)
-        why = "; ".join(failures(results, factor=results.experiment.stopping.compare or "workload"))
-        raise TrialError(f"{found} {why}".strip(), how_to_see(why, seen=seen))
+        why = "; ".join(by_level(results, factor=results.experiment.stopping.compare or "workload"))
+        raise TrialError(f"{found} {why}".strip(), how_to_see(failures(results)))
     return results, found
 
 
@@ -193,16 +193,6 @@ def cut_short(folder: Path, execution: Execution) -> InterruptError:
     )
 
 
-def say_evidence(results: Results) -> bool:
-    """Print what the first command that failed said at last; tell whether there is such a thing."""
-    from tare.cli.verdict import evidence
-
-    said = evidence(results)
-    if said:
-        output.err.print(said)
-    return bool(said)
-
-
 def tell(
     found: tuple[Difference, ...], results: Results, ended: str, folder: Path, wanted: Wanted
 ) -> int:
@@ -210,7 +200,7 @@ def tell(
     from tare import conclude
     from tare.cli import verdict
     from tare.findings import caveats, sessions
-    from tare.findings.disturbance import failures
+    from tare.findings.failures import by_level
     from tare.findings.judgement import GATE_CODES, worst
     from tare.report import comment, junit
 
@@ -228,12 +218,12 @@ def tell(
             output.out.print(f"Note     stopped by hand after {n} trials{more}")
         for note in caveats.notes(sessions.caveats(results)):
             output.out.print(f"Note     {note}")
-        for failed in failures(results):
+        for failed in by_level(results):
             output.out.print(f"Failed   {failed}")
     if wanted.json is not None:
         output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
     if wanted.junit is not None:
-        document = junit.render(found, wanted.gate, failures(results), weak)
+        document = junit.render(found, wanted.gate, by_level(results), weak)
         output.write_text(document, str(wanted.junit), "--junit")
     if wanted.markdown is not None:
         output.write_text(
@@ -258,6 +248,7 @@ def check_complete(
     """
     from tare.cli.summary import fails_often
     from tare.findings import completeness
+    from tare.findings.failures import failures
 
     # Who stops it by hand wants no more of them.
     enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
@@ -272,7 +263,7 @@ def check_complete(
             told,
             "the same command with --resume   (measures what is missing)"
             if execution.kept
-            else "--capture --out DIR keeps what they wrote"
+            else how_to_see(failures(results))
             if failed
             else "a longer --budget",
         )

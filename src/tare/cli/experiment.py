@@ -10,7 +10,7 @@ import typer
 from tare.cli import output
 from tare.cli.failed import Group
 from tare.cli.where import NetworkFingerprint
-from tare.errors import IncompleteError, InterruptError, StoreError
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
     from tare.conclude import Answers
@@ -118,6 +118,8 @@ def run(
             f"interrupted; what was measured is kept in {folder}",
             f"{again}   (goes on)",
         ) from error
+    except TrialError as error:
+        raise _explained(error, folder) from error
     answers = _tell(folder, ended, json)
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
@@ -173,6 +175,24 @@ def report(
         }
         output.write_json(told, json)
     conclude.check_same(found, results.levels_of, folder)
+
+
+def _explained(error: TrialError, folder: Path) -> TrialError:
+    """Return the error that ended a session; where every trial failed, write a page that says so.
+
+    The page and the error have what commands wrote at last.
+    """
+    from tare import conclude
+    from tare import report as pages
+    from tare.cli.command_line import explained
+    from tare.findings.failures import failures
+
+    results = conclude.results_of(folder)
+    if not (results.trial_table["status"] == "failed").all() or results.trial_table.empty:
+        return error
+    page = pages.write(folder, "html", None, results=results)[0]
+    output.out.print(f"Report: {page}", soft_wrap=True)
+    return TrialError(explained(error, failures(results)).message, error.hint)
 
 
 def _tell(folder: Path, ended: str, json: str | None) -> Answers:

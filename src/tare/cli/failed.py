@@ -147,7 +147,11 @@ def _markdown(failure: Failure) -> str:
 
 def _page(failure: Failure) -> str:
     body = html.escape(_markdown(failure))
-    return f"<!doctype html><meta charset=utf-8><title>tare failed</title><pre>{body}</pre>\n"
+    return (
+        "<!doctype html><meta charset=utf-8><title>tare failed</title>"
+        '<meta name=viewport content="width=device-width, initial-scale=1">'
+        f"<pre style='white-space: pre-wrap; overflow-wrap: anywhere'>{body}</pre>\n"
+    )
 
 
 #: What each option's file holds.

@@ -13,6 +13,7 @@ from tare.cli import lines, output, where
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
+    explained,
     factors,
     how_to_see,
     metric_name,
@@ -270,11 +271,10 @@ def _one(
 
             output.write_json(document(summary.good, [line], named=named), export)
         if failure is not None:
-            said = summary.evidence()
-            if said:
-                output.err.print(said)
-            hint = how_to_see(failure.message, seen=execution.capture or bool(said))
-            raise TrialError(failure.message, hint)
+            found = summary.failed
+            if not summary.good:
+                raise explained(failure, found)
+            raise TrialError(failure.message, how_to_see(found))
         if wanted.report is not None:
             page = comparing.page(folder, conclude.results_of(folder), wanted)
             output.err.print(f"Report  {page}")
@@ -285,12 +285,12 @@ def _one(
         conclude.check_same(summary.caveats, summary.levels_of, wanted.out)
 
 
-def _more(summary: Summary, out: Path | None) -> str:
+def _more(summary: Summary, out: Path | None) -> str | None:
     """Return what gets the trials that were asked for."""
     if out:
         return "the same command with --resume   (measures more)"
     if len(summary.good) < len(summary.trials):
-        return "--capture --out DIR keeps what it wrote"
+        return how_to_see(summary.failed)
     return "the same command again" if summary.by_hand else "a longer --budget"
 
 

@@ -19,7 +19,6 @@ from tare.cli.comparing import (
     differences_in,
     measure,
     prepare,
-    say_evidence,
 )
 from tare.errors import ExperimentError, TrialError
 from tare.findings.known import figure, relative_spread
@@ -108,7 +107,7 @@ def run_table(
     """
     from tare.cli import comparing
     from tare.cli.summary import read_trials
-    from tare.findings.disturbance import failures
+    from tare.findings.failures import by_level
 
     asked = {k: v for k, v in table["experiment"].items() if k not in ("quantile", "anytime")}
     table["experiment"] = {**asked, "metric": _only(asked)}
@@ -117,7 +116,7 @@ def run_table(
         ended, failure = measure(prepared, folder, execution)
         results, found = differences_in(folder, execution, ended)
         rows = list(_rows(found))
-        failed = failures(results, factor=found[0].factor)
+        failed = by_level(results, factor=found[0].factor)
         if "-" not in (wanted.json, wanted.markdown, export):
             _show(rows, found, lines, results, ended, failed)
         if wanted.json is not None:
@@ -298,17 +297,15 @@ def _number(text: str) -> float | None:
 def _check_all(results: Results, factor: str) -> None:
     """Raise where something that was asked for has no good trial."""
     from tare.cli.command_line import how_to_see
-    from tare.findings.disturbance import failures
+    from tare.findings.failures import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
 
     hopeless = failing(results, factor)
     if hopeless:
-        why = "; ".join(failures(results, hopeless, factor))
         on = "on" if factor == "platform" else "of"
         hint = f"tare describe platforms {' '.join(hopeless)}"
-        seen = say_evidence(results)
         raise TrialError(
-            f"every trial {on} {listing(hopeless)} failed: {why}",
-            hint if factor == "platform" else how_to_see(why, seen=seen),
+            f"every trial {on} {listing(hopeless)} failed",
+            hint if factor == "platform" else how_to_see(failures(results)),
         )

@@ -17,6 +17,7 @@ from tare.cli import output
 from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
 from tare.findings import disturbance
+from tare.findings.failures import Failed, Failure, reasons, together
 from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread, spread
 from tare.findings.phrasing import percent, share, unit_of
 from tare.metrics import ranked
@@ -68,7 +69,9 @@ class Trial:
     status: str = "unfinished"
     reason: str | None = None
     values: Values = field(default_factory=dict)
-    evidence: str | None = None
+    #: Of its first fault: its kind, and the end of standard error, empty where nothing was written.
+    kind: str | None = None
+    stderr: str | None = None
     #: When it began, and how long all of it took.
     began_ns: int = 0
     duration_ns: float = 0.0
@@ -125,21 +128,25 @@ class Summary:
         return None
 
     @property
+    def failed(self) -> list[Failure]:
+        """How trials failed, the most frequent reason first."""
+        return together(
+            Failed(t.reason or "for an unknown reason", t.kind, t.stderr or None, t.stderr == "")
+            for t in self.trials
+            if t.status == "failed"
+        )
+
+    @property
     def failures(self) -> list[str]:
         """How many trials failed, and why; nothing where none did."""
         failed = len(self.trials) - len(self.good)
-        reasons = sorted({t.reason for t in self.trials if t.reason})
         of = f"{failed} of {len(self.trials)} trials, left out"
-        return [f"{of}: {'; '.join(reasons[:3])}"] if failed else []
+        return [f"{of}: {reasons(self.failed)}"] if failed else []
 
     @property
     def of_levels(self) -> list[Trial]:
         """Good trials that levels are taken from."""
         return [t for t in self.good if self.levels_of in (None, t.session)]
-
-    def evidence(self) -> str | None:
-        """Return what the first trial that failed said at last, where it was captured."""
-        return next((trial.evidence for trial in self.trials if trial.evidence), None)
 
     def values(self, metric: str, source: str) -> FloatArray:
         """Return what the good trials have of a metric from a source."""
@@ -273,11 +280,14 @@ def _read(folder: Path) -> tuple[list[Trial], dict[str, Any], journal.Stop | Non
                     line.levels.get("platform", ""),
                     session,
                     began_ns=line.monotonic_ns,
+                    stderr="" if line.error_captured else None,
                 )
             case record.Sample(phase="measured"):
                 sums[line.trial][line.metric, line.source].append(line.value)
-            case record.Fault() if line.trial in trials and line.evidence:
-                trials[line.trial].evidence = line.evidence
+            case record.Fault() if line.kind != "warning" and line.trial in trials:
+                trial = trials[line.trial]
+                trial.kind = trial.kind or line.kind
+                trial.stderr = trial.stderr or line.evidence or trial.stderr
             case journal.TrialEnd() if line.trial in trials:
                 trial = trials[line.trial]
                 trial.status, trial.reason = line.status, line.reason

@@ -23,6 +23,7 @@ def trial_json(trial: Trial) -> dict[str, Any]:
         "trial": trial.number,
         "status": trial.status,
         "reason": trial.reason,
+        "stderr": trial.stderr if trial.status == "failed" else None,
         "wall_s": _seconds(wall),
         "source": source,
         "teardown_s": _seconds(trial.get("teardown_ns", "switch")),

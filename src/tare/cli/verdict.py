@@ -12,6 +12,7 @@ from tare.cli import output
 from tare.cli import summary_network as network
 from tare.findings import sessions
 from tare.findings.disturbance import disturbance, sentence
+from tare.findings.failures import failures
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.known import FEWEST_FOR_QUANTILES
 from tare.findings.phrasing import share
@@ -59,12 +60,6 @@ def trust(results: Results, found: Sequence[Difference]) -> str:
     if not all(d.paired for d in found):
         return f"{disturbed}; the baseline was measured at other times."
     return f"{disturbed}; a coin flip drew the order in each pair."
-
-
-def evidence(results: Results) -> str | None:
-    """Return what the first command that failed said at last, where it was captured."""
-    said = [text for text in results.faults.get("evidence", ()) if isinstance(text, str) and text]
-    return said[0] if said else None
 
 
 def _interval(value: float, low: float | None, high: float | None, d: Difference) -> str:
@@ -151,6 +146,7 @@ def as_json(
         "disturbance": None if disturbed is None else asdict(disturbed),
         "network": network.as_json(results),
         "failed": int((trials["status"] == "failed").sum()),
+        "failures": [asdict(one) for one in failures(results)],
         "facts": {
             str(row["name"]): row["value"]
             for row in results.facts.to_dict("records")

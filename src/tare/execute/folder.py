@@ -113,7 +113,9 @@ def go_on(made: Plan, text: str | None, folder: Path) -> tuple[Plan, Past]:
     StoreError
         If the folder cannot be read or written.
     """
-    made = plan_file.resume(made, plan_file.read(folder))
+    before = plan_file.text(folder)
+    was = None if before is None else before.decode(errors="replace")
+    made = plan_file.resume(made, plan_file.read(folder), (was, text))
     plan_file.write(made, folder)
     write_text(text, folder)
     compared = made.experiment.stopping.compare is not None

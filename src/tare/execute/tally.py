@@ -12,10 +12,12 @@ from tare.execute.trial import Outcome
 from tare.experiment import Cell, Experiment
 from tare.metrics import ranked
 
-#: A cell is given up after so many failures where it, or one of its levels, was never good …
-TRIES = 3
-#: … and otherwise after so many in a row: of commands that fail every third time, hardly one is.
+#: A cell is given up after so many failures in a row: of commands that fail every third time, one
+#: in 700 begins so.
 TRIES_IN_A_ROW = 6
+#: After so many where it, or one of its levels, was never good, and no program ended by itself:
+#: what cannot be started, or exceeds its time, does so again.
+TRIES = 3
 
 
 class Tally:
@@ -32,6 +34,8 @@ class Tally:
         #: Trials of this session that failed, and how many of the last ones by cell.
         self._failures: dict[int, int] = defaultdict(int)
         self._in_a_row: dict[int, int] = defaultdict(int)
+        #: Cells whose last failure may have been by chance.
+        self._by_chance: set[int] = set()
         #: Seconds and number of the trials of this session; None: of all cells.
         self._spent: dict[int | None, tuple[float, int]] = defaultdict(lambda: (0.0, 0))
         #: Seconds of rest before them.
@@ -59,6 +63,8 @@ class Tally:
             self._failures[cell] += 1
             self._in_a_row[cell] += 1
             self.last_failure = outcome.reason
+            self._by_chance -= {cell}
+            self._by_chance |= {cell} if outcome.by_chance else set()
 
     @property
     def good(self) -> int:
@@ -80,23 +86,28 @@ class Tally:
     def hopeless(self, cells: list[int]) -> list[int]:
         """Return cells that keep failing, with all others of a level that always fails."""
         given_up = {
-            c for c in cells if self._in_a_row[c] >= (TRIES_IN_A_ROW if self.trials[c] else TRIES)
+            c
+            for c in cells
+            if self._in_a_row[c]
+            >= (TRIES_IN_A_ROW if self.trials[c] or c in self._by_chance else TRIES)
         }
         for factor, level in self._hopeless_levels():
             given_up |= {c for c in cells if self._cells[c].levels()[factor] == level}
         return sorted(given_up)
 
     def _hopeless_levels(self) -> list[tuple[str, str]]:
-        tried: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+        tried: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, TRIES])
         for cell in self._cells:
             for key in cell.levels().items():
                 tried[key][0] += self._failures[cell.cell]
                 tried[key][1] += self.trials[cell.cell]
-        good_factors = {factor for (factor, _), (_, successes) in tried.items() if successes}
+                if cell.cell in self._by_chance:
+                    tried[key][2] = TRIES_IN_A_ROW
+        good_factors = {factor for (factor, _), (_, successes, _) in tried.items() if successes}
         return [
             (factor, level)
-            for (factor, level), (failures, successes) in tried.items()
-            if failures >= TRIES and not successes and factor in good_factors
+            for (factor, level), (failures, successes, tries) in tried.items()
+            if failures >= tries and not successes and factor in good_factors
         ]
 
     def seconds(self, cell: int) -> float:

@@ -17,6 +17,7 @@ from tare import loads, platforms, record, workloads
 from tare.agent import Answer
 from tare.errors import AgentError, TareError, TrialError
 from tare.execute.answers import Asked, answers
+from tare.execute.error_capture import ErrorCapture
 from tare.execute.files import from_here, seen_inside
 from tare.execute.hooks import Hooks
 from tare.execute.meeting import Meeting
@@ -27,7 +28,7 @@ from tare.execute.pool import Pool
 from tare.execute.resident import Cpus, Key, Resident
 from tare.execute.values import Values
 from tare.execute.window import longest_s, window
-from tare.experiment import Cell, Experiment, LoadSpec
+from tare.experiment import TOPOLOGY, Cell, Experiment, LoadSpec
 from tare.journal import HostTokens, HostUse, Line, TrialEnd, TrialStart
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class Outcome:
     also: dict[str, dict[str, float]] = field(default_factory=dict)
     #: It came to a wrong result: the machine is not to be trusted with more.
     wrong: bool = False
+    #: A program failed that could be started, and may do better the next time.
+    by_chance: bool = False
 
 
 @dataclass
@@ -78,8 +81,13 @@ class Conductor:
     surroundings: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     #: Duration of the longest good trial by cell.
     _longest_s: dict[int, float] = field(default_factory=dict)
-    #: Cells of which a trial failed.
-    _failing: set[int] = field(default_factory=set)
+    _errors: ErrorCapture = field(init=False)
+
+    def __post_init__(self) -> None:
+        levels = {"workload": self.experiment.workloads, **self.experiment.factors}
+        self._errors = ErrorCapture(
+            factor for factor, some in levels.items() if len(some) > 1 or some == (TOPOLOGY,)
+        )
 
     def execute(
         self,
@@ -124,6 +132,8 @@ class Conductor:
             If nothing can be measured any more; it is written down as failed before.
         """
         began = time.monotonic_ns()
+        command = cell.workload.command is not None
+        captured = command and (cell.workload.capture or self._errors.wants(cell))
         self.write(
             TrialStart(
                 trial=number,
@@ -136,6 +146,7 @@ class Conductor:
                 cpus=cpus,
                 monotonic_ns=began,
                 rehearsal=rehearsal,
+                error_captured=captured,
             )
         )
         metric = "kernel_cpu_ns" if rehearsal else self.metric
@@ -144,7 +155,7 @@ class Conductor:
         failure: str | None = None
         last: NoObserverError | None = None
         try:
-            job = self._job(number, cell, seed, repetitions, iterations)
+            job = self._job(number, cell, seed, repetitions, iterations, captured)
             network: AbstractContextManager[None] = nullcontext()
             if self.hosts is not None and not rehearsal:
                 keep = partial(self._keep, values=values)
@@ -160,9 +171,8 @@ class Conductor:
         if last is not None:
             raise last
         seconds = (ended - began) / 1e9
-        if failure is not None:
-            self._failing.add(cell.cell)
-        else:
+        self._errors.ended(cell, values.fault, good=failure is None, captured=captured)
+        if failure is None:
             self._longest_s[cell.cell] = max(seconds, self._longest_s.get(cell.cell, 0.0))
         return Outcome(
             status,
@@ -171,9 +181,12 @@ class Conductor:
             values.means(metric),
             {m: values.means(m) for m in also},
             values.wrong,
+            values.fault is not None and values.fault.kind in ("exit", "signal"),
         )
 
-    def _workload(self, cell: Cell, seed: int, repetitions: int | None) -> record.Workload:
+    def _workload(
+        self, cell: Cell, seed: int, repetitions: int | None, captured: bool
+    ) -> record.Workload:
         job = workloads.job(
             cell,
             repetitions=repetitions,
@@ -183,8 +196,7 @@ class Conductor:
         )
         if not isinstance(job, record.Command):
             return job
-        if job.capture is None and cell.cell in self._failing - self._longest_s.keys():
-            # Of a command that was never good, what it says is worth more than its time.
+        if job.capture is None and captured:
             job = msgspec.structs.replace(job, capture=record.Capture(limit_bytes=0))
         if platforms.own_files(cell.platform) and platforms.brings_files(
             cell.platform, self.experiment.platforms
@@ -193,7 +205,13 @@ class Conductor:
         return job
 
     def _job(
-        self, number: int, cell: Cell, seed: int, repetitions: int | None, iterations: int | None
+        self,
+        number: int,
+        cell: Cell,
+        seed: int,
+        repetitions: int | None,
+        iterations: int | None,
+        captured: bool,
     ) -> record.Trial:
         e = self.experiment
         given = window(e, cell, self.cpus)
@@ -205,7 +223,7 @@ class Conductor:
             id=0,
             trial=number,
             nonce=self.nonce,
-            workload=self._workload(cell, seed, repetitions),
+            workload=self._workload(cell, seed, repetitions, captured),
             workers=(),
             iterations=e.iterations if iterations is None else iterations,
             warmup=e.warmup,
@@ -373,4 +391,5 @@ class Conductor:
                 values.wrong |= got.kind == "check"
                 if got.kind != "warning":
                     failure = failure or got.message
+                    values.fault = values.fault or got
         return failure

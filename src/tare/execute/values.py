@@ -6,11 +6,13 @@ from tare import record
 
 
 class Values:
-    """Sums of metrics by source, over measured iterations and workers; whether all is right."""
+    """Sums of metrics by source, over measured iterations and workers; what went wrong."""
 
     def __init__(self, metrics: tuple[str, ...]) -> None:
         self._sums: dict[str, dict[str, tuple[float, int]]] = {m: {} for m in metrics}
         self.wrong = False
+        #: The first fault for which the trial failed.
+        self.fault: record.Fault | None = None
 
     def add(self, sample: record.Sample) -> None:
         """Count a sample, where it is measured and of one of the metrics."""

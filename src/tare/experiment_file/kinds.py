@@ -153,7 +153,11 @@ def _metrics(value: Any) -> tuple[str, ...]:
 
 TEXT = Kind("a text without control characters", _text)
 NAME = Kind("a text of one line, at most 100 characters", _name)
-EXITS = Kind("true, or a list of exit codes, such as [1, 2]", _exits)
+EXITS = Kind(
+    "true, or a list of exit codes, such as [1, 2]",
+    _exits,
+    lambda value: json.dumps(list(value)) if value else "true",
+)
 FLAG = Kind("true or false", _flag)
 COMMAND = Kind('a list of words, such as ["./prog", "{input}"], or one text', _words)
 COMMANDS = Kind(f"{COMMAND.expected}; or a list of such lists", _commands)
@@ -244,7 +248,12 @@ def _size(value: Any) -> int:
     return int(number)
 
 
-SIZE = Kind(f'a size with its unit ({", ".join(BYTES)}), such as "512 MiB"', _size)
+def _write_size(value: int) -> str:
+    unit = next(u for u in ("GiB", "MiB", "KiB", "B") if not value % int(BYTES[u]))
+    return f'"{value // int(BYTES[unit])} {unit}"'
+
+
+SIZE = Kind(f'a size with its unit ({", ".join(BYTES)}), such as "512 MiB"', _size, _write_size)
 
 
 def either(options: Iterable[str], other: Kind) -> Kind:

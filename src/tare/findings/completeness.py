@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from tare.experiment import Cell
+from tare.findings.failures import Failure, failures, reasons
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.phrasing import at_levels, counted, listing
 from tare.registry import Description
@@ -31,37 +34,93 @@ class ShortCell:
 
     Attributes
     ----------
+    cell : int
+        Its number.
     levels : dict
         Of all factors.
     good, failed : int
         Trials so far, over all sessions.
     asked : int or None
         None: no number was asked for, and the cell was given up because it kept failing.
-    reason : str or None
-        Why its last trial failed, where one did.
+    failures : tuple of Failure
+        Why trials failed, the most frequent reason first.
+    given_up : bool
+        Whether it was stopped because it kept failing.
     """
 
+    cell: int
     levels: dict[str, str]
     good: int
     failed: int
     asked: int | None
-    reason: str | None
+    failures: tuple[Failure, ...]
+    given_up: bool
+
+    @property
+    def reason(self) -> str | None:
+        """Why its trials failed, in words; None: none did."""
+        return reasons(self.failures) if self.failures else None
 
 
 def short_cells(results: Results) -> tuple[ShortCell, ...]:
     """Return the cells that have fewer good trials than were asked for, in the plan's order."""
     asked = results.experiment.stopping.trials
-    given_up = set(results.stops.loc[results.stops["reason"] == "failed", "cell"])
+    stopped = set(results.stops.loc[results.stops["reason"] == "failed", "cell"])
     by_cell: dict[Any, pd.DataFrame] = dict(list(results.trial_table.groupby("cell", sort=False)))
     found = []
     for cell in results.planned:
         trials = by_cell.get(cell.cell, results.trial_table.iloc[:0])
         good = int((trials["status"] == "ok").sum())
-        if good < asked if asked is not None else cell.cell in given_up:
-            failed = trials[trials["status"] == "failed"]
-            reason = None if failed.empty else str(failed["reason"].iloc[-1])
-            found.append(ShortCell(cell.levels(), good, len(failed), asked, reason))
+        if good < asked if asked is not None else cell.cell in stopped:
+            failed = int((trials["status"] == "failed").sum())
+            why = tuple(failures(results, trials))
+            found.append(
+                ShortCell(cell.cell, cell.levels(), good, failed, asked, why, cell.cell in stopped)
+            )
     return tuple(found)
+
+
+def given_up(results: Results) -> list[str]:
+    """Say which cells were stopped because they kept failing, and why: a sentence each.
+
+    Cells of a level of which none is left are one sentence, and so are those with one reason.
+    """
+    cells = [cell for cell in short_cells(results) if cell.given_up]
+    told = []
+    for names, part in _parts(cells, results.planned) if cells else ():
+        trials = results.trial_table
+        why = failures(results, trials[trials["cell"].isin([c.cell for c in part])])
+        failed, good = sum(c.failed for c in part), sum(c.good for c in part)
+        asked = [c.asked for c in part if c.asked is not None]
+        of = f" of {sum(asked):,}" if asked else ""
+        told.append(
+            f"{listing(names)} {'was' if len(names) == 1 else 'were'} given up after "
+            f"{counted(failed, 'failed trial')} ({good:,}{of} good)"
+            + (f": {reasons(why).removesuffix('.')}." if why else ".")
+        )
+    return told
+
+
+def _parts(
+    cells: list[ShortCell], planned: tuple[Cell, ...]
+) -> Iterator[tuple[list[str], list[ShortCell]]]:
+    """Divide cells, with their names: those of a level that has no others, then by reason."""
+    levels = [cell.levels() for cell in planned]
+    for factor in levels[0]:
+        of = Counter(some[factor] for some in levels)
+        for level, n in of.items():
+            part = [cell for cell in cells if cell.levels[factor] == level]
+            if len(of) > 1 and len(part) == n:
+                yield [level if factor in ("workload", "platform") else f"{factor} {level}"], part
+                cells = [cell for cell in cells if cell not in part]
+    for reason in dict.fromkeys(cell.reason for cell in cells):
+        part = [cell for cell in cells if cell.reason == reason]
+        yield _names([at_levels(cell.levels, _varied(planned)) for cell in part]), part
+
+
+def _names(named: list[str]) -> list[str]:
+    more = len(named) - _MOST_NAMED
+    return [*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
 
 
 def find(results: Results) -> Finding | None:
@@ -70,20 +129,20 @@ def find(results: Results) -> Finding | None:
     if not short:
         return None
     varied = _varied(results.planned)
-    named = [_named(cell, varied) for cell in short[:_MOST_NAMED]]
-    if len(short) > _MOST_NAMED:
-        named.append(f"{len(short) - _MOST_NAMED} more")
+    named = _names([_named(cell, varied) for cell in short])
+    kept = tuple(cell for cell in short if not cell.given_up)
     answer = (
         f"{len(short)} of {counted(len(results.planned), 'cell')} "
         f"{'has' if len(short) == 1 else 'have'} fewer good trials than were asked for: "
-        f"{listing(named)}.{_last_failure(short)}"
+        f"{listing(named)}."
     )
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="no",
-        summary=answer,
+        # Of cells that were given up, the headline speaks first.
+        summary=answer if kept else None,
         estimates=tuple(
             Estimate(
                 name="good trials",
@@ -97,11 +156,6 @@ def find(results: Results) -> Finding | None:
         ),
         tables=(_table(short, varied),),
     )
-
-
-def _last_failure(short: tuple[ShortCell, ...]) -> str:
-    reason = next((cell.reason for cell in short if cell.reason), None)
-    return "" if reason is None else f" Last failure: {reason.removesuffix('.')}."
 
 
 def _varied(cells: tuple[Cell, ...]) -> list[str]:
@@ -125,7 +179,7 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
             Column(key="good", title="good trials"),
             Column(key="asked", title="asked"),
             Column(key="failed", title="failed"),
-            Column(key="reason", title="last failure"),
+            Column(key="reason", title="why trials failed"),
         ),
         rows=tuple(
             {

@@ -1,8 +1,8 @@
-"""What took time from the trials beside the workload, and which trials failed."""
+"""What took time from the trials beside the workload."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -130,19 +130,3 @@ def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None
         durations,
         int(results.fact("cpus", 1)),
     )
-
-
-def failures(
-    results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
-) -> list[str]:
-    """Tell of each level of a factor, or of some, which trials failed, and why."""
-    trials = results.trial_table
-    if levels is not None:
-        trials = trials[trials[factor].isin(levels)]
-    failed = trials[trials["status"] == "failed"]
-    told = []
-    for name, some in failed.groupby(factor, sort=False):
-        total = int((trials[factor] == name).sum())
-        reasons = sorted({str(r) for r in some["reason"] if r})
-        told.append(f"{len(some)} of {total} trials of {name}: {'; '.join(reasons[:3])}")
-    return told

@@ -3,16 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from tare.findings import caveats, sessions
+from tare.findings import caveats, completeness, sessions
 from tare.findings.cells import basis_of
+from tare.findings.failures import failures, reasons
 from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, listing, metric_name
 from tare.results import Results
 
 
+@dataclass(frozen=True)
+class Headline:
+    """What sums up an experiment, each a few sentences.
+
+    Attributes
+    ----------
+    given_up : tuple of str
+        What was stopped because it kept failing: without it, an answer is about less than was
+        asked.
+    answers : tuple of str
+        The answer first, then what else matters; never empty.
+    failed : tuple of str
+        What failed besides, and why.
+    left_out : tuple of str
+        What was not measured.
+    """
+
+    given_up: tuple[str, ...]
+    answers: tuple[str, ...]
+    failed: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All of it, in order of importance."""
+        return (*self.given_up, *self.answers, *self.failed, *self.left_out)
+
+
 def headline(results: Results, found: Sequence[Finding]) -> list[str]:
-    """Sum up an experiment in a few sentences.
+    """Sum up an experiment in a few sentences; as for :func:`summarize`."""
+    return [*summarize(results, found).lines]
+
+
+def summarize(results: Results, found: Sequence[Finding]) -> Headline:
+    """Sum up an experiment.
 
     Parameters
     ----------
@@ -20,18 +55,18 @@ def headline(results: Results, found: Sequence[Finding]) -> list[str]:
         What the findings were made from.
     found : sequence of Finding
         As :func:`tare.findings.answers.all_findings` gave them.
-
-    Returns
-    -------
-    list of str
-        Sentences in order of importance; what was left out comes last.
     """
     told = [line for f in found for line in f.advice]
     told += [f.summary for f in found if f.summary]
     if not told:
         told = [f.answer for f in found[:1]] or ["There is nothing to conclude from yet."]
     busy = caveats.notes(sessions.caveats(results))
-    return [*told, *busy, *_basis(results), *_failures(results), *results.notes]
+    return Headline(
+        given_up=tuple(completeness.given_up(results)),
+        answers=(*told, *busy, *_basis(results)),
+        failed=tuple(_failures(results)),
+        left_out=tuple(results.notes),
+    )
 
 
 def _basis(results: Results) -> list[str]:
@@ -47,13 +82,16 @@ def _basis(results: Results) -> list[str]:
 
 
 def _failures(results: Results) -> list[str]:
+    """Tell what failed in cells that were not given up, and why."""
     trials = results.trial_table
-    failed = trials[trials["status"] == "failed"]
+    over = [cell.cell for cell in completeness.short_cells(results) if cell.given_up]
+    failed = trials[(trials["status"] == "failed") & ~trials["cell"].isin(over)]
     if failed.empty:
         return []
     counts = failed.groupby(["workload", "platform"]).size().rename("n").reset_index()
     where = [f"{row.n} of {row.workload} on {row.platform}" for row in counts.itertuples()]
     return [
         f"{len(failed)} of {counted(len(trials), 'trial')} failed and "
-        f"{'is' if len(failed) == 1 else 'are'} not in these answers: {listing(where)}."
+        f"{'is' if len(failed) == 1 else 'are'} not in these answers ({listing(where)}): "
+        f"{reasons(failures(results, failed)).removesuffix('.')}."
     ]

@@ -12,6 +12,7 @@ from tare.findings import known
 from tare.findings.calibrated import sentence
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
+from tare.findings.failures import failures, reasons
 from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
 from tare.findings.phrasing import counted, duration, listing, percent, quantity
@@ -146,12 +147,28 @@ def doubts(results: Results) -> tuple[str, ...]:
     for reason, some in failed.groupby(failed["reason"].fillna("unknown")):
         where = (some["workload"] + " on " + some["platform"]).value_counts()
         cells = listing(f"{n} of {cell}" for cell, n in where.head(5).items())
-        told.append(f"{counted(len(some), 'trial')} failed ({cells}): {reason}")
+        words = reasons(failures(results, some)) or reason
+        told.append(f"{counted(len(some), 'trial')} failed ({cells}): {words}")
+    told += _captured(trials)
     faults = results.faults
     warnings = faults[faults["kind"] == "warning"]
     for message, n in warnings["message"].value_counts().head(20).items():
         told.append(f"{message} ({counted(int(n), 'time')})")
     return tuple(told)
+
+
+def _captured(trials: pd.DataFrame) -> list[str]:
+    """Tell how many good trials had a pipe for standard error since others failed."""
+    if "error_captured" not in trials:
+        return []
+    good = trials[trials["status"] == "ok"]
+    n = int(good["error_captured"].sum())
+    if not n or n == len(good):
+        return []
+    return [
+        f"Standard error was a pipe instead of /dev/null in {counted(n, 'good trial')} of "
+        f"{len(good):,}: captured as asked, or read to explain a failure before."
+    ]
 
 
 def machine_tables(results: Results) -> list[Table]:

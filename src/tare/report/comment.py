@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import tare
 from tare.findings import caveats, sessions
-from tare.findings.disturbance import disturbance, failures, sentence
+from tare.findings.disturbance import disturbance, sentence
+from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.findings.phrasing import change, quantity, share
 from tare.report.markdown import text
@@ -44,7 +45,7 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
         yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
     for weak in caveats.sentences(sessions.caveats(results), results.levels_of):
         yield f"> {_words(weak)}\n"
-    for failed in failures(results):
+    for failed in by_level(results):
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"
     of = "pairs" if all(d.paired for d in found) else "sessions"
     yield f"| compared | with | {' | '.join(_HEADS)} | {of} |"

@@ -29,8 +29,12 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"# {text(page.question)}\n"
     for caveat in page.caveats:
         yield f"> {text(caveat)}\n"
+    for sentence in page.given_up:
+        yield f"**{text(sentence)}**\n"
     badge = f"**{page.lead.finding.word}** – " if page.lead else ""
     yield f"{badge}{text(page.headline[0])}\n"
+    for sentence in page.failed:
+        yield f"{text(sentence)}\n"
     for sentence in page.headline[1:]:
         yield f"{text(sentence)}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"

@@ -8,7 +8,7 @@ from typing import Any
 
 from tare.findings import caveats, sessions
 from tare.findings.finding import Finding
-from tare.findings.headline import headline
+from tare.findings.headline import summarize
 from tare.findings.phrasing import counted, duration
 from tare.registry import scan
 from tare.report.backing import doubts, machine_tables, stop_table
@@ -49,8 +49,12 @@ class Page:
         The section whose answer stands at the head.
     caveats : tuple of str
         What weakens everything below; stands above it.
+    given_up : tuple of str
+        What was stopped because it kept failing; stands above the answer.
     headline : tuple of str
         The answer first, then what else matters.
+    failed : tuple of str
+        What failed besides, and why; stands below the answer.
     strip : tuple of (str, str)
         Size and place of the experiment, in a few words each.
     overview : tuple of Figure
@@ -84,6 +88,8 @@ class Page:
     badges: bool = True
     unfolded: int = 14
     caveats: tuple[str, ...] = ()
+    given_up: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
     @property
     def figures(self) -> list[Figure]:
@@ -108,12 +114,15 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
     charts: dict[str, ChartUnit] = scan("report.charts")
     owned = {name for finding in findings for name in finding.charts}
     sections = tuple(_section(f, charts, results, findings) for f in findings)
-    told = tuple(headline(results, findings))
+    told = summarize(results, findings)
+    first = told.answers[0]
     return Page(
         name=results.experiment.name,
         question=results.experiment.question,
-        lead=next((s for s in sections if told[0] in (*s.finding.advice, s.finding.summary)), None),
-        headline=told,
+        lead=next((s for s in sections if first in (*s.finding.advice, s.finding.summary)), None),
+        given_up=told.given_up,
+        headline=(*told.answers, *told.left_out),
+        failed=told.failed,
         strip=_strip(results),
         sections=sections,
         overview=_figures(

@@ -185,7 +185,7 @@ class _Session:
         return (
             start.trial, session, start.block, start.position, start.cell, *known,
             as_json(start.levels), start.seed, start.repetitions, as_json(start.cpus),
-            start.rehearsal, start.monotonic_ns,
+            start.rehearsal, start.error_captured, start.monotonic_ns,
             end and end.monotonic_ns - start.monotonic_ns,
             end.status if end else "unfinished", end and end.reason,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from tare.store.build import connect
 
 _TRIALS = """
     SELECT trial, session, block, position, cell, levels, seed, status, reason, started,
-        duration_ns
+        duration_ns, error_captured
     FROM trials WHERE NOT calibration ORDER BY trial
 """
 _SAMPLES = """

@@ -163,6 +163,8 @@ TABLES = (
             Column("repetitions", "BIGINT", "executions in one timed region; absent: a command"),
             Column("cpus", "JSON", "CPUs of each worker; null where it was not pinned"),
             Column("calibration", "BOOLEAN", "true: a rehearsal, of which no value is used"),
+            Column("error_captured", "BOOLEAN", "true: standard error was a pipe that was read, "
+                   "not `/dev/null`"),
             Column("started", "BIGINT", "start, ns of CLOCK_MONOTONIC"),
             Column("duration_ns", "BIGINT", "start to end; absent: unfinished"),
             Column("status", "VARCHAR", "`ok`, `failed`, or `unfinished`: cut short, never used"),

@@ -1,0 +1,152 @@
+"""Which trials failed, why, and what their commands wrote on standard error at last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tare.findings.phrasing import counted
+from tare.harmless import harmless
+from tare.journal import SPEAKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tare.results import Results
+
+#: What is shown of standard error: lines, and characters of each. In an error that ends a command
+#: there is room for a whole traceback.
+LINES, ALONE, WIDTH = 3, 12, 120
+#: Kinds of failure that are told; the others are counted.
+MOST_KINDS = 3
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A trial that failed."""
+
+    reason: str
+    #: Of the fault; None: no command had a part in it.
+    kind: str | None = None
+    #: End of standard error; None: it is empty, or was not read.
+    evidence: str | None = None
+    #: Whether it was read.
+    captured: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Trials that failed in the same way.
+
+    Attributes
+    ----------
+    reason : str
+        Why, for a person.
+    kind : str or None
+        Of the fault, as in :data:`tare.record.FaultKind`; None: no command had a part in it.
+    trials : int
+        How many.
+    stderr : str or None
+        End of the standard error of the last that wrote any, as it was; empty: none of those that
+        were read wrote any; None: none was read.
+    """
+
+    reason: str
+    kind: str | None
+    trials: int
+    stderr: str | None
+
+    @property
+    def ran(self) -> bool:
+        """Whether a command ran, and may have said why."""
+        return self.kind in SPEAKING
+
+    @property
+    def words(self) -> str:
+        """The reason, with the last lines of standard error where there are any: one line."""
+        if not self.stderr:
+            silent = "; it wrote nothing on standard error" if self.stderr == "" else ""
+            return f"{self.reason}{silent if self.ran else ''}"
+        quoted = " / ".join(f'"{line}"' for line in last_lines(self.stderr))
+        return f"{self.reason}; standard error ends with {quoted}"
+
+    @property
+    def block(self) -> str:
+        """The same with a line for each of standard error, for an error that ends a command."""
+        if not self.stderr:
+            return self.words
+        lines = "".join(f"\n    {line}" for line in last_lines(self.stderr, ALONE))
+        return f"{self.reason}; standard error ends with:{lines}"
+
+
+def last_lines(text: str, most: int = LINES) -> list[str]:
+    """Return the last lines of what a command wrote, each short, and harmless where it is shown."""
+    lines = [harmless(line.rstrip()) for line in re.split(r"[\r\n]+", text)]
+    some = [line for line in lines if line][-most:]
+    return [line if len(line) <= WIDTH else f"{line[: WIDTH - 1]}…" for line in some]
+
+
+def together(failed: Iterable[Failed]) -> list[Failure]:
+    """Put trials together that failed for the same reason, the most frequent first."""
+    by_reason: dict[str, list[Failed]] = {}
+    for one in failed:
+        by_reason.setdefault(one.reason, []).append(one)
+    found = []
+    for reason, some in by_reason.items():
+        said = [one.evidence for one in some if one.evidence]
+        silent = "" if any(one.captured for one in some) else None
+        found.append(Failure(reason, some[0].kind, len(some), said[-1] if said else silent))
+    return sorted(found, key=lambda one: -one.trials)
+
+
+def failures(results: Results, trials: pd.DataFrame | None = None) -> list[Failure]:
+    """Return how trials failed: all of them, or those of some rows of the trial table."""
+    table = results.trial_table if trials is None else trials
+    table = table[table["status"] == "failed"]
+    failed: Any = table.to_dict("records")
+    faults = results.faults
+    theirs = faults["trial"].isin(table["trial"]) & (faults["kind"] != "warning")
+    of: dict[int, Any] = {}
+    for fault in faults[theirs].to_dict("records"):
+        # Of several workers, the first that said something.
+        if not _said(of.get(fault["trial"])):
+            of.setdefault(fault["trial"], fault)
+            if _said(fault):
+                of[fault["trial"]] = fault
+    return together(
+        Failed(
+            reason=row["reason"] if isinstance(row["reason"], str) else "for an unknown reason",
+            kind=of[row["trial"]]["kind"] if row["trial"] in of else None,
+            evidence=_said(of.get(row["trial"])),
+            captured=bool(row.get("error_captured", False)),
+        )
+        for row in failed
+    )
+
+
+def _said(fault: Any) -> str | None:
+    found = None if fault is None else fault["evidence"]
+    return found if isinstance(found, str) and found.strip() else None
+
+
+def reasons(found: Sequence[Failure]) -> str:
+    """Tell why trials failed; of many kinds, the most frequent."""
+    told = "; ".join(one.words for one in found[:MOST_KINDS])
+    more = len(found) - MOST_KINDS
+    return told if more <= 0 else f"{told}; and {counted(more, 'other reason')}"
+
+
+def by_level(
+    results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
+) -> list[str]:
+    """Tell of each level of a factor, or of some, which trials failed, and why."""
+    trials = results.trial_table
+    told = []
+    for name, some in trials.groupby(factor, sort=False):
+        found = failures(results, some) if levels is None or name in levels else []
+        if found:
+            n = sum(one.trials for one in found)
+            told.append(f"{n} of {len(some)} trials of {name}: {reasons(found)}")
+    return told

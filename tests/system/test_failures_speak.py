@@ -1,0 +1,185 @@
+"""Programs that fail say why: on the terminal, in files for a CI, on the first screen of a page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import chromium
+import pytest
+
+from tare import journal
+from tare.harmless import ORDERS
+
+pytestmark = pytest.mark.system
+
+TARE = [sys.executable, "-c", "from tare.cli import main; main()"]
+
+PROGRAMS = {
+    "always": "echo 'cannot open /tmp/lock' >&2; echo 'giving up' >&2; exit 3",
+    "third": """
+        n=$(cat "$0.count" 2>/dev/null || echo 0); echo $((n + 1)) >"$0.count"
+        test $((n % 3)) != 1 || { echo "another one holds the lock" >&2; exit 4; }
+    """,
+    "signal": "echo 'about to die' >&2; kill -SEGV $$",
+    "slow": "echo 'still waiting for the lock' >&2; sleep 30",
+    "rubbish": r"printf '\033]0;owned\007\033[2J\377\376\000rubbish\202\n' >&2; exit 1",
+    "long": "head -c 10000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo 'the end' >&2; exit 1",
+    "silent": "exit 7",
+    "good": "exit 0",
+}
+WORDS = {
+    "always": '"cannot open /tmp/lock" / "giving up"',
+    "third": '"another one holds the lock"',
+    "signal": '"about to die"',
+    "slow": '"still waiting for the lock"',
+    "rubbish": r'"\x1b]0;owned\x07\x1b[2J',
+    "long": '"the end"',
+}
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    for name, text in PROGRAMS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def tare(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*TARE, *words], cwd=folder, capture_output=True, timeout=240, check=False
+    )
+
+
+def words(done: subprocess.CompletedProcess[bytes]) -> str:
+    """What was said, as one line; nothing in it is obeyed by a terminal."""
+    text = (done.stdout + done.stderr).decode()
+    assert not ORDERS.search(text)
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "lines"),
+    [
+        ("always", "ended with exit code 3", ["cannot open /tmp/lock", "giving up"]),
+        ("signal", "was ended by signal 11", ["about to die"]),
+        ("slow", "exceeded its 0.2 s", ["still waiting for the lock"]),
+        ("rubbish", "ended with exit code 1", [r"\x1b]0;owned\x07\x1b[2J"]),
+        ("long", "ended with exit code 1", ["the end"]),
+    ],
+)
+def test_a_command_that_always_fails_says_why(
+    programs: Path, name: str, how: str, lines: list[str]
+) -> None:
+    done = tare(programs, "run", "-n", "4", "--timeout", "0.2 s" if name == "slow" else "60 s",
+                "--json", "found.json", "--", f"./{name}")  # fmt: skip
+    assert done.returncode == 15
+    told = words(done)
+    assert how in told
+    assert all(line in told for line in lines)
+    assert "--capture" not in told
+    error = json.loads((programs / "found.json").read_text())
+    assert lines[0].encode().decode("unicode_escape") in json.dumps(error).encode().decode(
+        "unicode_escape"
+    )
+
+
+def test_who_says_nothing_is_told_to_be_silent(programs: Path) -> None:
+    told = words(tare(programs, "run", "-n", "4", "--", "./silent"))
+    assert "exit code 7; it wrote nothing on standard error" in told
+    assert "--capture --out DIR" in told
+
+
+def test_a_command_that_fails_now_and_then_says_why(programs: Path) -> None:
+    done = tare(programs, "run", "-n", "9", "--out", "out", "--json", "found.json", "--", "./third")
+    assert done.returncode == 18
+    assert f"exit code 4; standard error ends with {WORDS['third']}" in words(done)
+    found = json.loads((programs / "found.json").read_text())
+    failed = [one["stderr"] for one in found["trials"] if one["status"] == "failed"]
+    assert failed[:2] == [None, "another one holds the lock"]
+    # Few trials had a pipe for standard error.
+    begun = [line for line in journal.read_all(programs / "out")
+             if isinstance(line, journal.TrialStart)]  # fmt: skip
+    assert [one.error_captured for one in begun].count(True) == 3
+
+
+def test_a_comparison_says_why_wherever_it_is_told(programs: Path) -> None:
+    done = tare(programs, "compare", "-n", "9", "--junit", "found.xml", "--markdown", "found.md",
+                "--json", "found.json", "--report", "found.html", "./good", "./third")  # fmt: skip
+    assert done.returncode == 0, "less than a quarter of all trials failed"
+    assert WORDS["third"] in words(done)
+    assert WORDS["third"] in (programs / "found.xml").read_text()
+    assert "another one holds the lock" in (programs / "found.md").read_text()
+    (failure,) = json.loads((programs / "found.json").read_text())["failures"]
+    assert failure["stderr"] == "another one holds the lock"
+    assert "another one holds the lock" in (programs / "found.html").read_text()
+
+
+def test_a_comparison_that_cannot_answer_leaves_no_earlier_answer(programs: Path) -> None:
+    for name in ("found.xml", "found.md"):
+        (programs / name).write_text("STALE")
+    done = tare(programs, "compare", "--gate", "3%", "--budget", "3s", "--junit", "found.xml",
+                "--markdown", "found.md", "./good", "./always")  # fmt: skip
+    assert done.returncode == 15
+    assert "giving up" in words(done)
+    assert Xml.parse(programs / "found.xml").find(".//error") is not None
+    assert "giving up" in (programs / "found.xml").read_text()
+    assert "giving up" in (programs / "found.md").read_text()
+
+
+FILE = """
+[experiment]
+name = "locks"
+question = "Which program is fast?"
+fingerprint = false
+trials = 8
+[[workload]]
+command = "./good"
+[[workload]]
+command = "./third"
+[[workload]]
+command = "./{name}"
+timeout = "0.5 s"
+"""
+
+
+@pytest.mark.parametrize("name", ["always", "signal", "slow", "rubbish", "long"])
+def test_an_experiment_says_first_what_was_given_up(programs: Path, name: str) -> None:
+    (programs / "locks.toml").write_text(FILE.format(name=name))
+    done = tare(programs, "experiment", "run", "locks.toml")
+    assert done.returncode == 18
+    told = words(done)
+    first = done.stdout.decode().splitlines()[0]
+    assert first.startswith(f"{name} was given up after ")
+    assert WORDS[name] in told
+    assert WORDS["third"] in told
+    if chromium.binary() is None:
+        pytest.skip("Chromium is not installed")
+    with chromium.Browser() as page:
+        for size in ((1200, 800), (390, 844)):
+            page.show(programs / "locks/report.html", *size)
+            shown = page.ask(
+                "[...document.querySelectorAll('.failed')]"
+                ".map(e => [e.textContent, e.getBoundingClientRect().bottom])"
+            )
+            assert len(shown) == 2
+            assert all(bottom < size[1] for _, bottom in shown), shown
+            assert WORDS[name] in shown[0][0]
+            assert WORDS["third"] in shown[1][0]
+
+
+def test_an_experiment_in_which_all_fails_says_why(programs: Path) -> None:
+    (programs / "locks.toml").write_text(
+        FILE.format(name="always").replace("./good", "./silent").replace("./third", "./signal")
+    )
+    done = tare(programs, "experiment", "run", "locks.toml")
+    assert done.returncode == 15
+    told = words(done)
+    assert "giving up" in told
+    assert "about to die" in told
+    assert "silent ended with exit code 7; it wrote nothing on standard error" in told
+    assert "always was given up" in (programs / "locks/report.html").read_text()

@@ -1,0 +1,157 @@
+"""A failure comes with what its command wrote, and what was given up is told first."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import journals
+import pandas as pd
+import pytest
+import synthetic
+
+from tare import store
+from tare.experiment import Stopping
+from tare.findings.answers import all_findings
+from tare.findings.completeness import given_up
+from tare.findings.failures import (
+    MOST_KINDS,
+    WIDTH,
+    Failed,
+    by_level,
+    failures,
+    last_lines,
+    together,
+)
+from tare.findings.headline import headline, summarize
+from tare.harmless import ORDERS
+from tare.report import html, markdown, page
+from tare.report.origin import Origin
+from tare.results import Results
+
+ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
+
+
+def test_the_last_lines_are_shown() -> None:
+    assert last_lines("one\n\ntwo  \nthree\r\nfour\n") == ["two", "three", "four"]
+    assert last_lines("10 %\r50 %\r100 %\rno room") == ["50 %", "100 %", "no room"]
+    assert last_lines(" \n\n") == []
+
+
+def test_rubbish_is_harmless_and_short() -> None:
+    said = "\x00\ufffd\x07" * 500 + "\n\x1b]0;owned\x07\x1b[2J\u202egnp.exe\n" + "x" * 10_000_000
+    lines = last_lines(said)
+    assert len(lines) == 3
+    assert all(len(line) <= WIDTH and not ORDERS.search(line) for line in lines)
+    assert lines[1].startswith(r"\x1b]0;owned\x07\x1b[2J\u202e")
+
+
+def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
+    (found,) = together(
+        [
+            Failed("a ended with exit code 2", "exit"),
+            Failed("a ended with exit code 2", "exit", "no lock\ngiving up\n", captured=True),
+            Failed("a ended with exit code 2", "exit"),
+        ]
+    )
+    assert found.trials == 3
+    assert (
+        found.words == 'a ended with exit code 2; standard error ends with "no lock" / "giving up"'
+    )
+    assert found.block.splitlines()[1:] == ["    no lock", "    giving up"]
+
+
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        (Failed("a ended", "exit"), "a ended"),
+        (Failed("a ended", "exit", captured=True), "a ended; it wrote nothing on standard error"),
+        (Failed("a: not found", "launch", captured=True), "a: not found"),
+        (Failed("the agent is gone"), "the agent is gone"),
+    ],
+)
+def test_silence_is_told_only_where_it_was_listened_to(failed: Failed, words: str) -> None:
+    assert together([failed])[0].words == words
+
+
+def results(folder: Path, *, failing: float, stopped: bool) -> Results:
+    """Results of two commands on two platforms, of which one fails on docker."""
+    made = synthetic.make(
+        lambda levels: synthetic.Behaviour(
+            failing=failing if levels["platform"] == "docker" else 0.0
+        ),
+        trials=12,
+        workers=(1,),
+        workloads=("sort", "wc"),
+        stopping=Stopping(trials=12, budget_s=None),
+    )
+    made.stops.loc[made.stops["cell"] % 2 == 1, "reason"] = "failed" if stopped else "fixed"
+    failed = made.trial_table[made.trial_table["status"] == "failed"]
+    loaded = store.load(journals.write(made, folder / "out"))
+    faults = pd.DataFrame(
+        {
+            "trial": failed["trial"], "worker": 0, "iteration": 0, "kind": "exit",
+            "message": "exit 1", "evidence": "no <lock>\nanother one holds it",
+        }
+    )  # fmt: skip
+    return dataclasses.replace(loaded, faults=faults)
+
+
+SAID = 'exit 1; standard error ends with "no <lock>" / "another one holds it"'
+
+
+def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
+    found = results(tmp_path, failing=1.0, stopped=True)
+    sentence = f"docker was given up after 24 failed trials (0 of 24 good): {SAID}."
+    assert given_up(found) == [sentence]
+    answers = all_findings(found)
+    told = headline(found, answers)
+    assert told[0] == sentence
+    assert len(told) > 1
+    assert not any("exit 1" in line for line in told[1:]), "nothing is told twice"
+    laid = page.make(found, answers, ORIGIN)
+    assert laid.lead is None or laid.lead.finding.name != "completeness"
+    text = html.render(laid)
+    assert text.index("docker was given up") < text.index('class="lead"')
+    assert "no &lt;lock&gt;" in text
+    assert markdown.render(laid, "charts").index("docker was given up") < 400
+
+
+def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
+    found = results(tmp_path, failing=1.0, stopped=True)
+    found.stops.loc[found.stops["cell"] == 3, "reason"] = "fixed"
+    assert given_up(found) == [
+        f"sort on docker was given up after 12 failed trials (0 of 12 good): {SAID}."
+    ]
+    (rest,) = summarize(found, []).failed
+    assert rest == (
+        f"12 of 48 trials failed and are not in these answers (12 of wc on docker): {SAID}."
+    )
+
+
+def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> None:
+    found = results(tmp_path, failing=0.3, stopped=False)
+    assert given_up(found) == []
+    answers = all_findings(found)
+    assert SAID in summarize(found, answers).failed[0]
+    text = html.render(page.make(found, answers, ORIGIN))
+    place = text.index("another one holds it")
+    assert text.index('class="lead"') < place < text.index('class="also"')
+    told = by_level(found)
+    assert len(told) == 2
+    assert all(line.endswith(SAID) for line in told)
+
+
+def test_without_failures_nothing_is_told(tmp_path: Path) -> None:
+    found = results(tmp_path, failing=0.0, stopped=False)
+    assert (failures(found), by_level(found), given_up(found)) == ([], [], [])
+    assert summarize(found, []).failed == ()
+
+
+def test_of_many_reasons_the_most_frequent_are_told() -> None:
+    from tare.findings.failures import reasons
+
+    found = together(Failed(f"reason {n}") for n in range(6) for _ in range(n + 1))
+    assert [one.trials for one in found] == [6, 5, 4, 3, 2, 1]
+    assert reasons(found) == "reason 5; reason 4; reason 3; and 3 other reasons"
+    assert MOST_KINDS == 3
