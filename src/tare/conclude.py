@@ -308,19 +308,22 @@ def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | Non
 
 
 def answers(
-    folder: Path, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+    folder: Path | None, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
 ) -> Answers:
-    """Conclude from what a folder holds, as loaded by :func:`results_of`, and store the findings.
+    """Conclude from what a folder holds, as loaded by :func:`results_of`.
 
-    ``tell`` is told how many questions of how many were asked.
+    The findings are stored in the folder that is given; None: nowhere. ``tell`` is told how many
+    questions of how many were asked.
     """
-    from tare import store
     from tare.findings.answers import all_findings
     from tare.findings.headline import headline
     from tare.findings.sessions import caveats
 
     found = tuple(all_findings(results, tell))
-    store.save_findings(folder, found)
+    if folder is not None:
+        from tare import store
+
+        store.save_findings(folder, found)
     return Answers(
         headline=tuple(headline(results, found)),
         findings=found,
