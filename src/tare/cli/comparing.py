@@ -203,6 +203,7 @@ def tell(
     from tare.findings import caveats, sessions
     from tare.findings.disturbance import failures
     from tare.findings.judgement import GATE_CODES, worst
+    from tare.findings.phrasing import counted
     from tare.report import comment, junit
 
     spoken = "-" not in (wanted.json, wanted.markdown)
@@ -215,8 +216,8 @@ def tell(
         verdict.show(found, results, wanted.gate)
         if ended == "interrupted":
             more = "; --resume goes on" if wanted.out else ""
-            n = len(results.trial_table)
-            output.out.print(f"Note     stopped by hand after {n} trials{more}")
+            n = counted(len(results.trial_table), "trial")
+            output.out.print(f"Note     stopped by hand after {n}{more}")
         for note in caveats.notes(sessions.caveats(results)):
             output.out.print(f"Note     {note}")
         for failed in failures(results):

@@ -7,6 +7,7 @@ from rich.table import Table
 from tare import plan
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
+from tare.findings.phrasing import counted
 
 #: A kernel's iteration with the repetitions that are found; a command's is not known beforehand.
 TYPICAL_S = 0.2
@@ -56,9 +57,9 @@ def show_plan(prepared: Prepared, json: str | None) -> None:
 
 
 def _sentence(cells: int, trials: int | None, block_s: float, budget_s: float | None) -> str:
-    told = f"{cells} cells; one block of all takes about {output.seconds(block_s)}"
-    if trials is not None:
-        told += f", {trials} blocks about {output.seconds(block_s * trials)}"
+    told = f"{counted(cells, 'cell')}; one block of all takes {output.about(block_s)}"
+    if trials is not None and trials > 1:
+        told += f", {trials} blocks {output.about(block_s * trials)}"
     if budget_s is not None:
         told += f"; the budget is {output.seconds(budget_s)} and outranks the rest"
     return told + "."
