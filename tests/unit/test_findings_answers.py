@@ -197,6 +197,17 @@ def test_the_largest_undisturbed_number_of_workers_is_found() -> None:
     assert [r["state"] for r in found.tables[0].rows] == ["undisturbed", "disturbed"]
 
 
+def test_a_platform_that_allows_more_workers_is_named() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        slow = levels["platform"] == "docker" and levels["workers"] == "2"
+        return Behaviour(mean_ns=200 * MS * (1.5 if slow else 1))
+
+    found = ask("parallelism", make(rule, trials=300))
+    assert found.summary is not None
+    assert found.summary.startswith("Run at most 1 worker side by side: with 2, the mean shifts")
+    assert found.summary.endswith(" for exp_float on docker. At least 2 on bare.")
+
+
 def test_a_growing_spread_disturbs_too() -> None:
     def rule(levels: dict[str, str]) -> Behaviour:
         return Behaviour(spread=0.01 * int(levels["workers"]) ** 2)
