@@ -65,6 +65,19 @@ def test_too_few_trials_for_a_spread_are_told_without_a_number() -> None:
     assert "no interval" not in found.answer
 
 
+def test_what_an_interval_needs_is_not_told_to_decide() -> None:
+    names = ("bare", "docker", "runc")
+    found = ask("stability", make(platforms=names, workers=(1,), trials=12))
+    assert "would decide" not in found.answer
+    assert "an interval needs 8 further trials of a cell" in found.answer
+    # Once for all of them.
+    assert found.summary is not None
+    assert found.summary.startswith(
+        "Whether docker or runc is as stable as bare (within 1.5 ×) cannot be told from n = 12 "
+        "trials a cell: a spread needs at least 20 (an interval needs 8 further trials of a cell"
+    )
+
+
 def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     results = make(workloads=("a", "b", "c"), workers=(1, 2), trials=45, seed=2)
     found = ask("stability", results)
