@@ -78,6 +78,13 @@ def test_what_an_interval_needs_is_not_told_to_decide() -> None:
     )
 
 
+def test_what_is_undecided_of_one_cell_is_named() -> None:
+    found = ask("stability", make(workers=(1,), trials=25))
+    assert found.answer.startswith(
+        "Whether docker is as stable as bare (within 1.5 ×) is undecided in the one cell ("
+    )
+
+
 def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     results = make(workloads=("a", "b", "c"), workers=(1, 2), trials=45, seed=2)
     found = ask("stability", results)

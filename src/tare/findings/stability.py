@@ -111,7 +111,9 @@ def _sentence(
     telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", limit, cells.varied)
     bounded = overall.verdict == "not decided" and (overall.high or math.inf) < 1 + margin
     if len(some) == 1 and not bounded:
-        return f"{platform} is {telling.clauses(some)}."
+        asked = f"Whether {platform} is {words['as stable']} is"
+        known = some[0][1].verdict != "not decided"
+        return f"{f'{platform} is' if known else asked} {telling.clauses(some)}."
     if bounded:
         excluded = f"not less stable than {reference} by more than {1 + margin:g} ×"
         words = {**words, "not decided": f"{excluded}; whether it is more stable is undecided"}
