@@ -29,7 +29,7 @@ from tare import (
 )
 from tare.calibration import remembered
 from tare.catalogue import catalogue
-from tare.errors import ChangedError, ExperimentError, StoreError
+from tare.errors import ChangedError, ExperimentError, StoreError, TrialError
 from tare.execute import folder as folders
 from tare.execute import weighing
 from tare.execute.past import Past
@@ -198,12 +198,23 @@ def _piloted(
             user=calling_user(),
             teardown=any(cell.workload.command for cell in cells),
         )
-        with folders.held(folder):
-            execution.conduct(request)
+        try:
+            with folders.held(folder):
+                execution.conduct(request)
+        except TrialError as error:
+            raise TrialError(_failed(folder) or error.message) from error
         took_s = time.monotonic() - began
-        took = pilot.read(journal.read_all(folder))
+        took = pilot.read(journal.read_all(folder))._replace(failures=_failed(folder))
     renamed = [one._replace(cell=numbers[one.cell]) for one in took.trials]
     return took._replace(trials=renamed), took_s
+
+
+def _failed(folder: Path) -> str | None:
+    """Return why trials in a folder failed, with what their commands wrote; None: none did."""
+    from tare.findings.failures import failures, reasons
+
+    found = failures(results_of(folder))
+    return reasons(found) if found else None
 
 
 def _begun(
@@ -362,20 +373,23 @@ def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | Non
 
 
 def answers(
-    folder: Path, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
+    folder: Path | None, results: Results, tell: Callable[[int, int], None] = lambda done, of: None
 ) -> Answers:
-    """Conclude from what a folder holds, as loaded by :func:`results_of`, and store the findings.
+    """Conclude from what a folder holds, as loaded by :func:`results_of`.
 
-    ``tell`` is told how many questions of how many were asked.
+    The findings are stored in the folder that is given; None: nowhere. ``tell`` is told how many
+    questions of how many were asked.
     """
-    from tare import store
     from tare.findings.answers import all_findings
     from tare.findings.failures import failures
     from tare.findings.headline import headline
     from tare.findings.sessions import caveats
 
     found = tuple(all_findings(results, tell))
-    store.save_findings(folder, found)
+    if folder is not None:
+        from tare import store
+
+        store.save_findings(folder, found)
     return Answers(
         headline=tuple(headline(results, found)),
         findings=found,

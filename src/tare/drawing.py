@@ -19,6 +19,8 @@ MOST_PANELS = 48
 WIDTH = 760
 #: Pixels of a character in a row's label, and the most that labels take.
 _CHARACTER, _MOST_LABEL = 6.1, 250
+#: Characters of which all are shown.
+_FITTING = int((_MOST_LABEL - 10) / _CHARACTER)
 #: Space between panels.
 GAP = 14
 
@@ -63,14 +65,52 @@ def panel_width(columns: int, gutter: int) -> int:
 
 def label_width(labels: Iterable[str]) -> int:
     """Give the labels of rows the pixels that the longest takes, up to a limit."""
-    return min(_MOST_LABEL, int(max(len(label) for label in labels) * _CHARACTER) + 10)
+    longest = max(len(label) for label in distinct(labels).values())
+    return min(_MOST_LABEL, int(longest * _CHARACTER) + 10)
 
 
-def label_axis(label: int, **more: Any) -> altair.Axis:
-    """Axis of row labels that takes so many pixels, whatever stands in it."""
+def label_axis(label: int, names: Iterable[str] = (), **more: Any) -> altair.Axis:
+    """Axis of row labels that takes so many pixels, whatever stands in it.
+
+    With the ``names`` of the rows, those that would be cut are shown by what differs.
+    """
     import altair as alt
 
+    short = {name: told for name, told in distinct(names).items() if told != name}
+    if short:
+        table = ", ".join(f"{quoted(name)}: {quoted(told)}" for name, told in short.items())
+        more["labelExpr"] = f"{{{table}}}[datum.value] || datum.value"
     return alt.Axis(labelLimit=label, minExtent=label, maxExtent=label, grid=False, **more)
+
+
+def distinct(names: Iterable[str], most: int = _FITTING) -> dict[str, str]:
+    """Shorten names that are too long for a label to the words in which they differ.
+
+    Cut at their ends, as a chart would, they may all look the same. Of a name that has no word of
+    its own the last stays.
+    """
+    found = {name: name for name in names}
+    words = {name: name.split() for name in found if len(name) > most}
+    if len(words) < 2:
+        return found
+    common = set.intersection(*map(set, words.values()))
+    for name, its in words.items():
+        own = [word not in common for word in its]
+        own[-1] |= not any(own)
+        # One sign for each run of words that is left out.
+        kept = [
+            word if mine else "…"
+            for word, mine, before in zip(its, own, [True, *own], strict=False)
+            if mine or before
+        ]
+        found[name] = " ".join(kept)
+    return found if len({*found.values()}) == len(found) else {name: name for name in found}
+
+
+def quoted(name: str) -> str:
+    """Write a name as a text of Vega's expressions."""
+    plain = name.replace("\\", "\\\\").replace("'", "\\'")
+    return "'" + "".join(c if c.isprintable() else " " for c in plain) + "'"
 
 
 def styled(

@@ -42,7 +42,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     #: Cells of which a trial was executed, and all.
     executed: int
     cells: int
-    #: Why trials failed, each once.
+    #: Why trials failed, and what their commands wrote.
     failures: tuple[str, ...] = ()
 
     def measuring_s(self, blocks: int) -> float:
@@ -81,7 +81,8 @@ class Took(NamedTuple):
     #: From the asking to the agent's hello, and from its end to its last trace, by platform.
     starts_s: dict[str, float]
     stops_s: dict[str, float]
-    failures: tuple[str, ...]
+    #: Why trials failed; None: none did.
+    failures: str | None = None
 
 
 def first_cells(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
@@ -119,7 +120,6 @@ def read(lines: Iterable[journal.Line]) -> Took:
     starts: defaultdict[str, list[float]] = defaultdict(list)
     stops: defaultdict[str, list[float]] = defaultdict(list)
     platforms: dict[str, str] = {}
-    failures: dict[str, None] = {}
     begun: journal.TrialStart | None = None
     for line in lines:
         match line:
@@ -138,9 +138,7 @@ def read(lines: Iterable[journal.Line]) -> Took:
                     rehearsals_s += seconds
                 else:
                     trials.append(Trial(begun.cell, seconds - started_s, started_s))
-                if line.reason is not None:
-                    failures[line.reason] = None
-    return Took(trials, rehearsals_s, _means(starts), _means(stops), tuple(failures))
+    return Took(trials, rehearsals_s, _means(starts), _means(stops))
 
 
 def forecast(
@@ -195,7 +193,7 @@ def forecast(
         once_s=max(0.0, took_s - spent_s - stopped_s) + probes_s,
         executed=len(executed),
         cells=len(cells),
-        failures=tuple(dict.fromkeys(why for took, _ in sessions for why in took.failures)),
+        failures=tuple(dict.fromkeys(took.failures for took, _ in sessions if took.failures)),
     )
 
 

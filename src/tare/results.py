@@ -223,9 +223,15 @@ class Results:
         )
 
     @property
+    def ended(self) -> str | None:
+        """Why the last session ended: ``finished``, ``budget`` …; None: it runs, or was killed."""
+        last = [*self.sessions["reason"]][-1:] if "reason" in self.sessions else []
+        return str(last[0]) if last and not pd.isna(last[0]) else None
+
+    @property
     def by_hand(self) -> bool:
         """Whether somebody ended the last session, who may have watched what came out."""
-        return "reason" in self.sessions and [*self.sessions["reason"]][-1:] == ["interrupted"]
+        return self.ended == "interrupted"
 
     def fact(self, name: str, default: Any = None) -> Any:
         """Value of a fact of the machine (the latest session's)."""

@@ -15,6 +15,8 @@ from tare.errors import StoreError
 SELFTEST = "selftest.json"
 #: What `tare calibrate` found of this machine, the newest of each workload on each platform.
 CALIBRATIONS = "calibrations.json"
+#: The folder of root: what it holds, only root can see.
+ROOT = Path("/var/lib/tare")
 _ELSEWHERE = "set XDG_STATE_HOME to a folder that may be written to"
 #: A document that is larger is none of tare's.
 _MOST_BYTES = 16 << 20
@@ -45,7 +47,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
 def folder() -> Path:
     """Return the folder, which may not be there yet: ``/var/lib/tare`` for root."""
     if os.geteuid() == 0:
-        return Path("/var/lib/tare")
+        return ROOT
     given = os.environ.get("XDG_STATE_HOME")
     return (Path(given) if given else Path.home() / ".local" / "state") / "tare"
 
@@ -65,6 +67,25 @@ def _bytes(path: Path) -> bytes:
     if len(text) > _MOST_BYTES:
         raise OSError("too large")
     return text
+
+
+def remove(name: str) -> Path | None:
+    """Remove a document from the folder; None where there was none.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be removed.
+    """
+    try:
+        path = folder() / name
+        path.unlink()
+    except FileNotFoundError:
+        return None
+    except (OSError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise StoreError(f"cannot remove {name} from where tare keeps its state: {why}") from error
+    return path
 
 
 def write(name: str, document: Any) -> Path:

@@ -111,6 +111,8 @@ def test_an_experiment_goes_from_file_to_report(question: Path, tmp_path: Path) 
     assert exported.count("\n") >= 6 * 4
     assert "kernel_cpu_ns" in tare("export", str(out), "--format", "csv").stdout
     assert tare("experiment", "report", str(out), "--format", "markdown").stdout
+    # The report prints the answer that the run printed.
+    assert tare("experiment", "report", str(out)).stdout == done.stdout
 
 
 def test_who_fails_often_is_no_success(tmp_path: Path) -> None:

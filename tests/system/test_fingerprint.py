@@ -69,7 +69,8 @@ def test_the_screen_tells_a_figure_and_what_to_type_next() -> None:
     done = fingerprint("clock.vdso", "--budget", "2 s")
     assert "clock.vdso" in done.stdout
     assert "95 % interval" in done.stdout
-    assert "Next    tare fingerprint" in done.stdout
+    # What was asked for stays in what is to be typed.
+    assert "Next    tare fingerprint clock.vdso --budget '2 s' --json machine.json" in done.stdout
 
 
 def test_what_there_is_no_probe_for_is_named_with_what_there_is() -> None:

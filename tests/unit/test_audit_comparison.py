@@ -39,7 +39,7 @@ def test_blocks_pair_trials_whatever_their_order() -> None:
     found = match(first, second)
     assert found.how == "by block"
     assert (found.second - found.first).tolist() == [0.5] * 8
-    assert "1 blocks" in found.because
+    assert "1 block that only one has" in found.because
 
 
 def test_too_few_common_blocks_do_not_pair() -> None:

@@ -133,6 +133,21 @@ def test_all_cpus_speak_for_the_machine() -> None:
     assert told()["calibration_date"] == "2026-05-01 10:00"
 
 
+def test_what_is_remembered_is_forgotten_at_a_word(folder: Path) -> None:
+    assert remembered.forget() == (None, ())
+    remember(calibrated())
+    remember(calibrated(platform="docker"))
+    path, removed = remembered.forget()
+    assert path == folder / state.CALIBRATIONS
+    assert [one.platform for one in removed] == ["docker", "bare"]
+    assert told() == {}
+    assert remembered.forget() == (None, ())
+    # Of another tare, or damaged: nobody can read it, and it goes as well.
+    (folder / state.CALIBRATIONS).write_text("{")
+    assert remembered.forget() == (path, ())
+    assert not path.exists()
+
+
 def test_too_noisy_a_sweep_takes_no_place() -> None:
     one = calibrated()
     remember(one)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tare.cli import doctor_fix as fix
 from tare.cli import doctor_screen as screen
 from tare.conclude import calling_user
 from tare.errors import ExperimentError
+from tare.settings import Change, Held
 from tare.settings.setting import NeedsRootError
 
 #: What a line begins with.
@@ -63,6 +66,35 @@ def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(NeedsRootError) as refused, fix._as_typed():
         raise NeedsRootError("it needs root", "sudo /opt/tare doctor --fix idle_states")
     assert refused.value.hint == "sudo /opt/tare doctor --fix idle_states=5 -- sh -c 'a b'"
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds", "told"),
+    [(None, 3600.0, "for 60 min (--for)"), ("90 s", 90.0, "for 90 s (--for)")],
+)
+def test_settings_are_not_held_for_ever(
+    asked: str | None,
+    seconds: float,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    change = Change(setting="swappiness", was="60", now="59")
+    put_back: list[str] = []
+
+    @contextlib.contextmanager
+    def hold(wanted: dict[str, str], *, tolerant: bool) -> Iterator[Held]:
+        yield Held(name="tare-123456", changes=(change,), left_out=())
+        put_back.extend(wanted)
+
+    slept: list[float] = []
+    monkeypatch.setattr(fix, "held_settings", hold)
+    monkeypatch.setattr(fix.time, "sleep", slept.append)
+    assert fix.hold("swappiness=59", [], hold_for=asked, as_root=False, json=None) == 0
+    assert (slept, put_back) == ([seconds], ["swappiness"])
+    said = " ".join(capsys.readouterr().err.split())
+    assert told in said
+    assert "tare cleanup" in said
 
 
 def test_a_purpose_is_read_before_anything_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

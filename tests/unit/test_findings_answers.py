@@ -65,6 +65,26 @@ def test_too_few_trials_for_a_spread_are_told_without_a_number() -> None:
     assert "no interval" not in found.answer
 
 
+def test_what_an_interval_needs_is_not_told_to_decide() -> None:
+    names = ("bare", "docker", "runc")
+    found = ask("stability", make(platforms=names, workers=(1,), trials=12))
+    assert "would decide" not in found.answer
+    assert "an interval needs 8 further trials of a cell" in found.answer
+    # Once for all of them.
+    assert found.summary is not None
+    assert found.summary.startswith(
+        "Whether docker or runc is as stable as bare (within 1.5 ×) cannot be told from n = 12 "
+        "trials a cell: a spread needs at least 20 (an interval needs 8 further trials of a cell"
+    )
+
+
+def test_what_is_undecided_of_one_cell_is_named() -> None:
+    found = ask("stability", make(workers=(1,), trials=25))
+    assert found.answer.startswith(
+        "Whether docker is as stable as bare (within 1.5 ×) is undecided in the one cell ("
+    )
+
+
 def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     results = make(workloads=("a", "b", "c"), workers=(1, 2), trials=45, seed=2)
     found = ask("stability", results)
@@ -195,6 +215,17 @@ def test_the_largest_undisturbed_number_of_workers_is_found() -> None:
     assert found.summary is not None
     assert found.summary.startswith("Run at most 2 workers side by side: with 4, the mean shifts")
     assert [r["state"] for r in found.tables[0].rows] == ["undisturbed", "disturbed"]
+
+
+def test_a_platform_that_allows_more_workers_is_named() -> None:
+    def rule(levels: dict[str, str]) -> Behaviour:
+        slow = levels["platform"] == "docker" and levels["workers"] == "2"
+        return Behaviour(mean_ns=200 * MS * (1.5 if slow else 1))
+
+    found = ask("parallelism", make(rule, trials=300))
+    assert found.summary is not None
+    assert found.summary.startswith("Run at most 1 worker side by side: with 2, the mean shifts")
+    assert found.summary.endswith(" for exp_float on docker. At least 2 on bare.")
 
 
 def test_a_growing_spread_disturbs_too() -> None:

@@ -61,8 +61,9 @@ def test_shares_of_one_range_are_comparable() -> None:
     assert found is not None
     assert found.verdict == "yes"
     assert found.answer == (
-        "This machine was calibrated on 2026-05-01 10:00 (by linpack (size 1000) on bare): linear, "
-        "R² 0.9995, linear from 0.1 to 2 CPUs. All shares given here lie in 0.1 to 2 CPUs."
+        "This machine was calibrated on 2026-05-01 10:00 (by linpack (size 1000) on bare, R² "
+        "0.9995, while other work had 0.20 % of the CPU time): linear, linear from 0.1 to 2 CPUs. "
+        "All shares given here lie in 0.1 to 2 CPUs."
     )
     assert [row["level"] for row in found.tables[0].rows] == ["quota 0.5", "quota 1"]
     assert found.summary is None
@@ -125,6 +126,7 @@ def test_a_machine_that_has_changed_decides_nothing() -> None:
     found = find(shared(0.5, facts=changed))
     assert found is not None
     assert found.verdict == "undecided"
+    assert "R² 0.9995, while other work had 0.20 % of the CPU time" in found.answer
     assert found.answer.endswith(
         "but it has changed since, governor from performance to powersave: calibrate it again "
         "(tare calibrate)."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pandas as pd
 import synthetic
@@ -42,6 +43,15 @@ def test_medians_leave_the_first_start_out() -> None:
     (table,) = found.tables
     assert table.rows[1]["first"] > 5 * table.rows[1]["start"]
     assert table.rows[0]["stop"] == MS
+
+
+def test_where_each_trial_starts_one_all_platforms_are_named() -> None:
+    some = started(bare=2, docker=300, bubblewrap=20)
+    anew = replace(some, experiment=msgspec.structs.replace(some.experiment, fresh="trial"))
+    found = UNIT.find(anew)
+    assert found is not None
+    assert found.summary is not None
+    assert [word in found.summary for word in ("bare", "bubblewrap", "docker")] == [True] * 3
 
 
 def test_it_is_not_asked_where_there_is_nothing_beside_it() -> None:

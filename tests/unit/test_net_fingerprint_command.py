@@ -59,6 +59,20 @@ def test_diff_answers_by_its_exit_code(
     assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
 
 
+def test_diff_tells_facts_apart_from_how_it_was_measured(
+    kept: Path, tmp_path: Path, bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = msgspec.structs.replace(
+        bucket, streams=4, here={**bucket.here, "kernel": "9.9", "only_here": "1"}
+    )
+    file.write(other, tmp_path / "other.json")
+    net_fingerprint_diff.diff(kept, tmp_path / "other.json", None)
+    said = capsys.readouterr().out
+    assert "Setting  streams: 1 → 4" in said
+    assert "here only_here" in said.split("Facts of one of the two only: ")[1]
+    assert "not told" not in said
+
+
 def test_diff_fits_a_terminal_and_cuts_nothing_silently(
     kept: Path, tmp_path: Path, bucket: NetworkFingerprint, capsys: pytest.CaptureFixture[str]
 ) -> None:

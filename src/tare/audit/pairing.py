@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.audit.trials import Trials
+from tare.findings.phrasing import counted
 from tare.statistics.shift import FEWEST_INDEPENDENT, pair_dependence
 from tare.statistics.statistic import FloatArray
 
@@ -74,9 +75,9 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     assert second.block is not None
     common = np.intersect1d(first.block, second.block)
     if len(common) < FEWEST:
-        return _not(first, second, f"Only {len(common)} blocks are common to both")
+        return _not(first, second, f"Only {counted(len(common), 'block')} in common")
     left_out = len(np.union1d(first.block, second.block)) - len(common)
-    rest = f"; {left_out} blocks that only one has are left out" if left_out else ""
+    rest = f"; {counted(left_out, 'block')} that only one has left out" if left_out else ""
     means = _means(first, common), _means(second, common)
     return _paired(*means, "by block", f"Paired by block{rest}.", common)
 

@@ -7,6 +7,7 @@ what has changed of the machine since: a calibration of another governor is none
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -122,6 +123,26 @@ def kept() -> tuple[Remembered, ...]:
         return () if found is None else msgspec.convert(found, _Kept).calibrations
     except msgspec.ValidationError:
         return ()
+
+
+def forget() -> tuple[Path | None, tuple[Remembered, ...]]:
+    """Remove all that this user remembers of this machine.
+
+    Returns
+    -------
+    path : Path or None
+        Of the file that was removed; None: there was none.
+    removed : tuple of Remembered
+        What it held; nothing where it was damaged, or of another tare.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be removed.
+    """
+    held = kept()
+    path = state.remove(state.CALIBRATIONS)
+    return path, () if path is None else held
 
 
 def facts(here: Iterable[MachineFact], platforms: Sequence[Any] = ("bare",)) -> list[MachineFact]:

@@ -206,6 +206,23 @@ def compare(
 
 
 @app.command()
+def forget(
+    json: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
+    ] = None,
+) -> None:
+    """Remove the calibrations of this machine that later sessions would cite.
+
+    Those of this user; `sudo tare` has its own. Folders with trials and pages stay.
+    Example: tare calibrate forget
+    """
+    from tare.cli import calibrate_forget
+
+    calibrate_forget.forget(json)
+
+
+@app.command()
 def fit(
     file: Annotated[
         Path, typer.Argument(help="A table with columns quota and gflops.", metavar="FILE.csv")

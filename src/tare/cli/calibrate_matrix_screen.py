@@ -27,7 +27,7 @@ def announce(made: Matrix, folder: Path) -> None:
     told += f", {done} measured already" if done else ""
     if states.count("to do"):
         windows = made.experiment.stopping.trials or WINDOWS
-        told += f", about {output.seconds(states.count('to do') * windows * made.each_s)}"
+        told += f", {output.about(states.count('to do') * windows * made.each_s)}"
     waiting = states.count("waiting")
     told += f", {waiting} waiting for a start of the machine" if waiting else ""
     output.err.print(

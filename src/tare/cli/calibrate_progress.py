@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.cli.output import err, seconds
+from tare.cli.output import about, err, seconds
 from tare.cli.progress import Live
 from tare.execute import Outcome
 from tare.experiment import Cell
@@ -22,7 +22,7 @@ class SweepBar(Live):
     """
 
     def __init__(self, steps: int, blocks: int, block_s: float) -> None:
-        super().__init__(f"starting, about {seconds(blocks * block_s)} at most")
+        super().__init__(f"starting, {about(blocks * block_s)} at most")
         self._steps = steps
         self._trials = steps * blocks
         self._left_s = blocks * block_s

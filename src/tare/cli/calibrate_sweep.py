@@ -169,7 +169,7 @@ def within(budget_s: float, left_s: float, each_s: float) -> Stopping:
     enough = math.ceil((budget_s - left_s + sweeps.FEWEST_WINDOWS * each_s) / 10) * 10
     if n < 1:
         raise ExperimentError(
-            f"one window at each step takes about {output.seconds(each_s)}, which does not fit "
+            f"one window at each step takes {output.about(each_s)}, which does not fit "
             f"{output.seconds(budget_s)}",
             f"--budget '{enough} s', or fewer steps: --step",
         )

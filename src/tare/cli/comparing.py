@@ -202,6 +202,7 @@ def tell(
     from tare.findings import caveats, sessions
     from tare.findings.failures import by_level
     from tare.findings.judgement import GATE_CODES, worst
+    from tare.findings.phrasing import counted
     from tare.report import comment, junit
 
     spoken = "-" not in (wanted.json, wanted.markdown)
@@ -214,8 +215,8 @@ def tell(
         verdict.show(found, results, wanted.gate)
         if ended == "interrupted":
             more = "; --resume goes on" if wanted.out else ""
-            n = len(results.trial_table)
-            output.out.print(f"Note     stopped by hand after {n} trials{more}")
+            n = counted(len(results.trial_table), "trial")
+            output.out.print(f"Note     stopped by hand after {n}{more}")
         for note in caveats.notes(sessions.caveats(results)):
             output.out.print(f"Note     {note}")
         for failed in by_level(results):

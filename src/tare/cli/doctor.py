@@ -28,7 +28,10 @@ def doctor(
         ),
     ] = None,
     hold_for: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="Hold so long, such as 1h.")
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", help="With --fix and no command: hold so long.  [default: 1h]"
+        ),
     ] = None,
     as_root: Annotated[
         bool, typer.Option("--as-root", help="Under sudo: run COMMAND as root, not as you.")
@@ -56,7 +59,8 @@ def doctor(
     """Tell whether this machine is fit to measure on, for what, and what would change that.
 
     Exit code 0: nothing speaks against it; 1: something does. With --fix it changes what was asked
-    for as long as it is held, and puts everything back to what it was. Example: tare doctor --fast
+    while COMMAND runs, or for an hour, and puts everything back to what it was.
+    Example: tare doctor --fast
     """
     output.check_writable(json)
     if fix is not None:

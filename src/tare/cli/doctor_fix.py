@@ -1,4 +1,4 @@
-"""``tare doctor --fix``: hold settings while a command runs, for a time, or until Ctrl-C."""
+"""``tare doctor --fix``: hold settings while a command runs, or for a time at most."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import os
 import shlex
-import signal
 import subprocess
 import sys
 import time
@@ -23,6 +22,9 @@ from tare.settings import hold as held_settings
 from tare.settings.isolation import inside
 from tare.settings.setting import NeedsRootError
 
+#: How long settings are held where neither a command nor a time says: whoever forgets them must not
+#: find another machine the next day.
+HOLD_S = 3600.0
 #: How long a command that is told to end may take.
 END_S = 5.0
 
@@ -43,7 +45,7 @@ def hold(
         raise ExperimentError(
             "--for and a command are two ends of one lease", "leave one of them out"
         )
-    limit_s = None if hold_for is None else seconds(hold_for, "--for")
+    limit_s = HOLD_S if hold_for is None else seconds(hold_for, "--for")
     wanted = _wanted(asked)
     with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
         if held.left_out and not held.changes:
@@ -133,15 +135,12 @@ def _tell(held: Held, json: str | None) -> None:
         output.err.print("Nothing is to be changed.")
 
 
-def _stay(limit_s: float | None) -> None:
-    until = "" if limit_s is None else f"for {output.seconds(limit_s)}, or "
+def _stay(limit_s: float) -> None:
     try:
         output.err.print(
-            f"Held {until}until Ctrl-C or `kill {os.getpid()}`; then everything is put back."
+            f"Held for {output.seconds(limit_s)} (--for), or until Ctrl-C or `kill {os.getpid()}`; "
+            "then everything is put back. After `kill -9`: tare cleanup"
         )
-        if limit_s is None:
-            while True:
-                signal.pause()
         time.sleep(limit_s)
     except KeyboardInterrupt:
         return  # that is how it was to end

@@ -13,6 +13,8 @@ from tare.cli.where import NetworkFingerprint
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tare.conclude import Answers
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help="Ask a question that is written as a file.")
@@ -112,7 +114,7 @@ def run(
         output.err.print(f"Note: {note.message}")
     try:
         with Bar() as bar:
-            ended = conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
+            conclude.execute(prepared, folder, bar, resume=resume, as_root=as_root)
     except KeyboardInterrupt as error:
         raise InterruptError(
             f"interrupted; what was measured is kept in {folder}",
@@ -120,7 +122,7 @@ def run(
         ) from error
     except TrialError as error:
         raise _explained(error, folder) from error
-    answers = _tell(folder, ended, json)
+    answers = _tell(folder, json)
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
@@ -151,30 +153,11 @@ def report(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Write the report of an experiment, also while it still runs.
+    """Print the answers of an experiment and write its report, also while it still runs.
 
     Example: tare experiment report demo-results --out demo.md
     """
-    from tare import conclude
-    from tare import report as pages
-    from tare.findings import caveats, sessions
-
-    with output.err.status("working out the answers and drawing"):
-        results = conclude.results_of(folder, session or ())
-        written = pages.write(folder, format, out, results=results)
-    found = sessions.caveats(results)
-    for sentence in caveats.sentences(found, results.levels_of):
-        output.err.print(f"Caveat: {sentence}", soft_wrap=True)
-    for path in written:
-        output.out.print(str(path), soft_wrap=True)
-    if json is not None:
-        told = {
-            "written": [str(path) for path in written],
-            "caveats": found,
-            "levels_of": results.levels_of,
-        }
-        output.write_json(told, json)
-    conclude.check_same(found, results.levels_of, folder)
+    _tell(folder, json, sessions=session or (), format=format, out=out, keep=False)
 
 
 def _explained(error: TrialError, folder: Path) -> TrialError:
@@ -195,33 +178,54 @@ def _explained(error: TrialError, folder: Path) -> TrialError:
     return TrialError(explained(error, failures(results)).message, error.hint)
 
 
-def _tell(folder: Path, ended: str, json: str | None) -> Answers:
-    """Print the answers, write the page, say where it is, and return the answers."""
+def _tell(
+    folder: Path,
+    json: str | None,
+    *,
+    sessions: Sequence[int] = (),
+    format: str | None = None,
+    out: Path | None = None,
+    keep: bool = True,
+) -> Answers:
+    """Print the answers, write the report, say where it is, and return the answers.
+
+    ``keep``: also store the findings in the folder.
+    """
     from tare import conclude
     from tare import report as pages
-    from tare.findings import caveats
 
+    pages.chosen(format, out)
     with output.err.status("working out the answers") as status:
 
         def tell(done: int, of: int) -> None:
             status.update(f"working out the answers: {done} of {of}")
 
-        results = conclude.results_of(folder)
-        answers = conclude.answers(folder, results, tell)
+        results = conclude.results_of(folder, sessions)
+        answers = conclude.answers(folder if keep else None, results, tell)
         status.update("drawing the page")
-        page = pages.write(folder, "html", None, answers.findings, results=results)[0]
+        written = pages.write(folder, format, out, answers.findings, results=results)
+    if json != "-":
+        _show(answers, written, results.ended)
+    if json is not None:
+        told = {name: getattr(answers, name) for name in answers.__struct_fields__}
+        output.write_json({**told, "written": [str(path) for path in written]}, json)
+    conclude.check_same(answers.caveats, results.levels_of, folder)
+    return answers
+
+
+def _show(answers: Answers, written: Sequence[Path], ended: str | None) -> None:
+    """Print what weakens all of it, the headline, the verdict on each question, and the files."""
+    from tare.findings import caveats
+
     for sentence in caveats.sentences(answers.caveats, answers.levels_of):
         output.out.print(f"Caveat: {sentence}")
     for line in answers.headline:
         output.out.print(line)
     output.out.print()
     for finding in answers.findings:
-        verdict = f"{finding.word:<18}"
-        output.out.print(f"{verdict} {finding.question}")
+        output.out.print(f"{finding.word:<18} {finding.question}")
     if ended == "budget":
         output.out.print("\nThe budget ended before every cell had what was asked; see the report.")
-    output.out.print(f"\nReport: {page}", soft_wrap=True)
-    if json is not None:
-        output.write_json(answers, json)
-    conclude.check_same(answers.caveats, results.levels_of, folder)
-    return answers
+    output.out.print()
+    for path in written:
+        output.out.print(f"Report: {path}", soft_wrap=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -217,23 +216,23 @@ def _spent_s() -> float:
 def _report(found: Fingerprint, destination: Path | None) -> bool:
     if destination is None:
         return False
-    import shlex
-
     from tare.catalogue import catalogue
+    from tare.cli.fingerprint_several import typed
     from tare.report import fingerprint_page
 
-    command = shlex.join(["tare", *sys.argv[1:]])
-    for path in fingerprint_page.write(found, catalogue().probes, destination, command):
+    for path in fingerprint_page.write(found, catalogue().probes, destination, typed()):
         output.err.print(f"Wrote   {path}")
     return True
 
 
 def _next(json: str | None, reported: bool) -> str:
     """Return the next command worth typing."""
+    from tare.cli.fingerprint_several import typed
+
     if json is None:
-        return "Next    tare fingerprint --json machine.json   (keeps it, to compare with later)"
+        return f"Next    {typed()} --json machine.json   (keeps it, to compare with later)"
     if not reported:
-        return "Next    tare fingerprint --report machine.html   (a page with the curves)"
+        return f"Next    {typed()} --report machine.html   (a page with the curves)"
     return f"Next    tare fingerprint diff {json} LATER.json   (what has changed?)"
 
 

@@ -48,10 +48,9 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
     if interrupted:
         raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
     if json != "-":
-        command = shlex.join(["tare", "fingerprint", *(f"-p{stack}" for stack in stacks)])
-        told = "--report FILE.html   (a page with every figure)"
+        again = f"{typed()} --report machine.html   (a page with every figure)"
         if report is None:
-            output.out.print(f"Next    {command} {told}", soft_wrap=True)
+            output.out.print(f"Next    {again}", soft_wrap=True)
 
 
 def write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
@@ -68,9 +67,13 @@ def write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
     return None
 
 
+def typed() -> str:
+    """Return what was typed, to be typed again."""
+    return shlex.join(["tare", *sys.argv[1:]])
+
+
 def _report(found: Weights, destination: Path) -> None:
     from tare.report import fingerprint_weights
 
-    command = shlex.join(["tare", *sys.argv[1:]])
-    for path in fingerprint_weights.write(found, destination, command):
+    for path in fingerprint_weights.write(found, destination, typed()):
         output.err.print(f"Wrote   {path}")

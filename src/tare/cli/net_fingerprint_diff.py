@@ -44,6 +44,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 
 
 def _show(found: Difference) -> None:
+    from tare.network_fingerprint.difference import SETTINGS
     from tare.network_fingerprint.telling import name_told, size_told
 
     out = output.out
@@ -61,20 +62,29 @@ def _show(found: Difference) -> None:
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
         out.print(f"Same     {same} of {len(found.changes)} figures, within what matters.")
-    for name, (was, now) in list(found.facts.items())[:_MOST]:
-        word = "Differs" if name in found.deciding else "Fact"
+    both = [(name, was, now) for name, (was, now) in found.facts.items()
+            if was is not None and now is not None]  # fmt: skip
+    for name, was, now in both[:_MOST]:
+        word = "Setting" if name in SETTINGS else "Fact"
+        word = "Differs" if name in found.deciding else word
         out.print(f"{word:<8} {name}: {_fact(was)} → {_fact(now)}")
-    if len(found.facts) > _MOST:
-        out.print(f"… and {len(found.facts) - _MOST} more facts that differ (--json - has all)")
+    if len(both) > _MOST:
+        out.print(f"… and {len(both) - _MOST} more facts that differ (--json - has all)")
+    # What one of the two does not tell is no change.
+    of_one = [name for name, told in found.facts.items() if None in told]
     if found.throttled:
         sizes = ", ".join(size_told(size) for size in found.throttled)
         out.print(f"Without  writes of {sizes}: they met an empty bucket in one of the two")
-    for what, names in (("first", found.only_before), ("second", found.only_after)):
+    for what, names in (
+        ("Facts of one of the two only", of_one),
+        ("Only in the first", [*map(name_told, found.only_before)]),
+        ("Only in the second", [*map(name_told, found.only_after)]),
+    ):
         if names:
-            told = [name_told(name) for name in names[:_MOST]]
+            told = names[:_MOST]
             if len(names) > _MOST:
                 told.append(f"… and {len(names) - _MOST} more (--json - has all)")
-            out.print(f"Only in the {what}: {', '.join(told)}")
+            out.print(f"{what}: {', '.join(told)}")
 
 
 def headline(found: Difference) -> str:
@@ -132,6 +142,6 @@ def _without_cpu(ends: Sequence[Lacking]) -> str:
     return f"the {' and the '.join(named)} had no CPU" if named else "round trips waited for a CPU"
 
 
-def _fact(value: str | None) -> str:
-    text = "not told" if value is None else " ".join(value.splitlines())
+def _fact(value: str) -> str:
+    text = " ".join(value.splitlines())
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -178,6 +178,7 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
 
 
 def _account(made: RestPlan) -> list[str]:
+    from tare.findings.phrasing import counted
     from tare.shaping.rates import format_amount, format_rate
 
     told = []
@@ -193,8 +194,10 @@ def _account(made: RestPlan) -> list[str]:
         f"Block   {format_amount(made.block_bits)} for each cell once"
         + ("." if blocks is None else f"; without rests, {blocks} of them fit.")
     )
-    if made.experiment_bits is not None:
-        told.append(f"In all  {format_amount(made.experiment_bits)} for {made.n} blocks.")
+    if made.experiment_bits is not None and made.n is not None:
+        told.append(
+            f"In all  {format_amount(made.experiment_bits)} for {counted(made.n, 'block')}."
+        )
     if made.least_rest_s is not None:
         told.append(
             f"Least   With {output.seconds(made.least_rest_s)} between trials none would run dry "

@@ -123,3 +123,9 @@ def seconds(value: float) -> str:
     if whole < 7200:
         return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def about(value: float) -> str:
+    """Return a duration that is estimated: ``about 85 s``, ``under 1 s``."""
+    told = seconds(value)
+    return told if value < 1 else f"about {told}"

@@ -6,6 +6,8 @@ from rich.table import Table
 
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
+from tare.experiment import Experiment
+from tare.findings.phrasing import counted
 from tare.pilot import Forecast
 
 #: Rows shown; ``--json`` has all.
@@ -29,7 +31,7 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
                 "starts_s": forecast.starts_s,
                 "once_s": forecast.once_s,
                 "total_s": forecast.total_s(stopping.trials, stopping.budget_s),
-                "blocks": _blocks(prepared, forecast),
+                "blocks": blocks(experiment, forecast),
                 "executed_cells": forecast.executed,
                 "failures": forecast.failures,
             },
@@ -57,55 +59,58 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
         output.out.print(f"Note: {note.message}")
     for failure in forecast.failures:
         output.out.print(f"Failed: {failure}", soft_wrap=True)
-    for line in _lines(prepared, forecast):
+    for line in lines(experiment, forecast):
         output.out.print(line)
 
 
-def _blocks(prepared: Prepared, forecast: Forecast) -> int | None:
+def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
     """Return how many whole blocks there will be; None: the precision decides."""
-    stopping = prepared.experiment.stopping
+    stopping = experiment.stopping
     if stopping.budget_s is None:
         return stopping.trials
     fitting = forecast.blocks(stopping.budget_s)
     return fitting if stopping.trials is None else min(stopping.trials, fitting)
 
 
-def _lines(prepared: Prepared, forecast: Forecast) -> list[str]:
-    experiment = prepared.experiment
+def lines(experiment: Experiment, forecast: Forecast) -> list[str]:
+    """Tell how long an experiment takes, and what a budget leaves of it."""
     trials, budget_s = experiment.stopping.trials, experiment.stopping.budget_s
-    cells = f"{forecast.cells} cell{'s' * (forecast.cells > 1)}"
-    told = [
-        f"{cells}. One trial of each takes {output.seconds(forecast.block_s)}, starting the "
-        f"platforms {output.seconds(forecast.starts_s)}"
+    each = " of each" if forecast.cells > 1 else ""
+    starts = (
+        f"starting the platforms {output.about(forecast.starts_s)}"
         if forecast.starts_s
-        else f"{cells}. One trial of each takes {output.seconds(forecast.block_s)}, starts included"
-    ]
+        else "starts included"
+    )
     few = forecast.executed < forecast.cells
-    told[0] += f" (from trials of {forecast.executed} of them)." if few else "."
-    total_s = forecast.total_s(trials, budget_s)
-    whole = _blocks(prepared, forecast)
-    if trials is not None and whole == trials:
-        told.append(f"{trials} trials of each take {output.seconds(total_s or 0.0)} in all.")
-    elif trials is not None and budget_s is not None:
-        needed_s = forecast.measuring_s(trials)
-        told.append(
-            f"{trials} trials of each would take {output.seconds(needed_s)}. The budget of "
-            f"{output.seconds(budget_s)} ends it after {whole} of each, "
-            f"{output.seconds(total_s or 0.0)} in all."
-            if whole
-            else f"The budget of {output.seconds(budget_s)} ends it before every cell has one "
-            f"trial; {trials} of each would take {output.seconds(needed_s)}."
-        )
-    elif budget_s is not None:
-        told.append(
-            f"It ends when the medians are known to {100 * experiment.stopping.precision:g} %, "
-            f"after {output.seconds(total_s or 0.0)} at the latest; until then there is room for "
-            f"{whole} trials of each."
-        )
+    told = [
+        f"{counted(forecast.cells, 'cell')}. One trial{each} takes "
+        f"{output.about(forecast.block_s)}, {starts}"
+        + (f" (from trials of {forecast.executed} of them)." if few else ".")
+    ]
+    total = output.about(forecast.total_s(trials, budget_s) or 0.0)
+    room = blocks(experiment, forecast)
+    if trials is not None:
+        needed = output.about(forecast.measuring_s(trials))
+        budget = output.seconds(budget_s or 0.0)
+        if room == trials:
+            told += [f"{trials} trials{each} take {total} in all."] if trials > 1 else []
+        elif room:
+            told.append(
+                f"{trials} trials{each} would take {needed}. The budget of {budget} ends it after "
+                f"about {room}{each}, {total} in all."
+            )
+        else:
+            told.append(
+                f"The budget of {budget} ends it before every cell has one trial; "
+                f"{trials} trials{each} would take {needed}."
+            )
     else:
+        known = f"It ends when the medians are known to {100 * experiment.stopping.precision:g} %"
         told.append(
-            f"It ends when the medians are known to {100 * experiment.stopping.precision:g} %: "
-            "no budget ends it before."
+            f"{known}: no budget ends it before."
+            if budget_s is None
+            else f"{known}, after {total} at the latest, in which there is room for about "
+            f"{room} trials{each}."
         )
     if experiment.networked and experiment.network.rest == "refill":
         told.append("Rests until buckets are full come on top; they count into the budget.")

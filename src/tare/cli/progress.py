@@ -11,7 +11,7 @@ from typing import Self
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from tare.cli.by_hand import is_at_terminal
-from tare.cli.output import err, seconds
+from tare.cli.output import about, err, seconds
 from tare.execute import Outcome
 from tare.experiment import Cell
 
@@ -137,7 +137,7 @@ class Bar(Live):
         """Tell how many trials there will be."""
         self._trials = trials
         if seconds_left is not None and self._live:
-            self._show(f"about {seconds(seconds_left)}")
+            self._show(about(seconds_left))
 
     def running(self, estimate: str) -> None:
         """Tell what a comparison says so far."""

@@ -249,14 +249,14 @@ def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Se
 
 def _further(found: Sequence[Difference]) -> list[str]:
     """Say what would settle what is inconclusive; of many, how many they are."""
-    from tare.findings.phrasing import duration
+    from tare.findings.phrasing import counted, duration
 
     open_ones = [d for d in found if d.further]
     if len(open_ones) <= MOST_TOLD:
         return [f"{d.second}: {d.further}" for d in open_ones]
     more = max((d.comparison.more_pairs or 0 for d in open_ones), default=0)
     seconds = more * sum(d.seconds for d in found)
-    each = f": about {more:,} more trials of each, {duration(seconds)}" if more else ""
+    each = f": about {counted(more, 'more trial')} of each, {duration(seconds)}" if more else ""
     return [f"{len(open_ones)} of {len(found)} comparisons are inconclusive{each}"]
 
 

@@ -19,7 +19,7 @@ from tare.experiment import Stopping
 from tare.findings import disturbance
 from tare.findings.failures import Failed, Failure, reasons, together
 from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread, spread
-from tare.findings.phrasing import percent, share, unit_of
+from tare.findings.phrasing import counted, percent, share, unit_of
 from tare.metrics import ranked
 from tare.statistics.intervals import p10_and_p90
 
@@ -414,9 +414,10 @@ def _problems(summary: Summary, kept: Path | None) -> list[str]:
     told += [f"Failed  {failed}" for failed in summary.failures]
     if summary.by_hand:
         asked = summary.stopping.trials
-        of = "" if asked is None else f" of {asked:,}"
+        n = len(summary.good)
+        after = counted(n, "trial") if asked is None else f"{n:,} of {counted(asked, 'trial')}"
         more = "" if kept is None else "; --resume goes on"
-        told.append(f"Note    stopped by hand after {len(summary.good):,}{of} trials{more}")
+        told.append(f"Note    stopped by hand after {after}{more}")
     told += [f"Note    {warning}" for warning in summary.warnings]
     stop = summary.stop
     if summary.is_only_dependent:
@@ -436,7 +437,7 @@ def _problems(summary: Summary, kept: Path | None) -> list[str]:
         told.append(
             f"Note    target not reached: ±{percent(summary.reached)} instead of "
             f"±{share(stop.target)}; "
-            f"about {stop.more_trials} more trials{more}"
+            f"about {counted(stop.more_trials, 'more trial')}{more}"
         )
     return told
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tare.calibration.numbers import cpus, span
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict
-from tare.findings.phrasing import listing, significant
+from tare.findings.phrasing import listing, percent, significant
 from tare.registry import Description
 from tare.results import Results
 
@@ -72,7 +72,7 @@ def _finding(verdict: Verdict, answer: str, **more: Any) -> Finding:
 
 
 def sentence(fact: Fact) -> str | None:
-    """Tell what this machine was calibrated to be, and what has changed since.
+    """Tell what this machine was calibrated to be: when, how well, and what has changed since.
 
     Parameters
     ----------
@@ -87,7 +87,9 @@ def sentence(fact: Fact) -> str | None:
     date, verdict = fact("calibration_date"), fact("calibration_verdict")
     if not isinstance(date, str) or not isinstance(verdict, str):
         return None
-    by = f"by {fact('calibration_workload')} on {fact('calibration_platform')}"
+    by = ", ".join([
+        f"by {fact('calibration_workload')} on {fact('calibration_platform')}", *_quality(fact)
+    ])  # fmt: skip
     changed = fact("calibration_changed")
     if isinstance(changed, str):
         return (
@@ -99,11 +101,18 @@ def sentence(fact: Fact) -> str | None:
             f"This machine was calibrated on {date} ({by}), but whether other work had its CPUs "
             f"meanwhile was not recorded: {_AGAIN}."
         )
-    r2 = fact("calibration_r_squared")
-    fit = f", R² {significant(r2, 4)}" if isinstance(r2, float) else ""
     found = ranges(fact)
     linear = f", linear from {listing(span(*one) for one in found)}" if found else ""
-    return f"This machine was calibrated on {date} ({by}): {verdict}{fit}{linear}."
+    return f"This machine was calibrated on {date} ({by}): {verdict}{linear}."
+
+
+def _quality(fact: Fact) -> Iterator[str]:
+    """Tell how well one line fits, and how much of the CPU time other work had meanwhile."""
+    r2, lost = fact("calibration_r_squared"), fact(_LOST)
+    if isinstance(r2, float):
+        yield f"R² {significant(r2, 4)}"
+    if isinstance(lost, int | float):
+        yield f"while other work had {percent(lost)} of the CPU time"
 
 
 def ranges(fact: Fact) -> list[Range]:

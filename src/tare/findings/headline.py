@@ -74,10 +74,10 @@ def _basis(results: Results) -> list[str]:
     if isinstance(basis, str):
         return []
     good = results.cells()["n"]
-    n = f"{good.min()}" if good.min() == good.max() else f"{good.min()} to {good.max()}"
+    least = "" if good.min() == good.max() else f"{good.min()} to "
     return [
-        f"Judged by {metric_name(basis.metric)}, {basis}; n = {n} trials of a cell; "
-        "intervals are 95 %."
+        f"Judged by {metric_name(basis.metric)}, {basis}; n = {least}"
+        f"{counted(good.max(), 'trial')} of a cell; intervals are 95 %."
     ]
 
 

@@ -122,7 +122,7 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
         where = at_levels(ladder.levels, varied)
         return (
             f"Run at most {counted(safe, 'worker')} side by side: with {end.workers}, "
-            f"{_disturbance(end, results)} for {where}."
+            f"{_disturbance(end, results)} for {where}.{_elsewhere(found, safe)}"
         )
     ladder, end = _slowest(ends)
     return (
@@ -130,6 +130,16 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
         f"{_open(results)}, for {at_levels(ladder.levels, varied)}"
         f"{_others(len(ends) - 1)} ({_further(end)})."
     )
+
+
+def _elsewhere(found: list[Ladder], safe: int) -> str:
+    """Name the platforms that allow more than the one that allows least."""
+    least: dict[str, int] = {}
+    for ladder in found:
+        name = ladder.levels.get("platform", "")
+        least[name] = min(ladder.safe, least.get(name, ladder.safe))
+    more = [f"{n} on {name}" for name, n in least.items() if n > safe]
+    return f" At least {listing(more)}." if more else ""
 
 
 def _others(n: int) -> str:

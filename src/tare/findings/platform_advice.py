@@ -9,13 +9,13 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, cells_of
 from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import change_interval, counted, listing, metric_name, percent, share
+from tare.findings.phrasing import change_interval, listing, metric_name, percent, share
 from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
 from tare.findings.platform_size import factor_words, refusal_words, where
 from tare.findings.platform_why import extras, sentence
-from tare.findings.telling import Compared, further
+from tare.findings.telling import Compared, further, share_of
 from tare.metrics import RATES
 from tare.registry import Description
 from tare.results import Results
@@ -88,7 +88,7 @@ def advise(results: Results, basis: Basis, known: Evidence) -> list[Line]:
         *_pinning(known),
         *_factors(results, basis),
         *_why(results),
-        *_open(compared),
+        *_open(compared, results.experiment.margin),
     ]
     return lines[:MOST_LINES]
 
@@ -108,6 +108,9 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
         yield Line("platform", "Which platform to take is not decided", text, open=True)
         return
     equal = _no_worse(best, results)
+    if most[best] < 1 + SMALL:
+        # That it is shown nowhere to cost more does not make another one cheap.
+        equal = [name for name in equal if most[name] < 1 + SMALL]
     here = [(p, c) for p, c in compared if p.level == best]
     pair, c = max(here, key=lambda pc: pc[1].high or 0)
     ratio = change_interval(c.ratio or 1, c.low, c.high)
@@ -115,8 +118,8 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     text = f"beside {pair.reference} {best} costs {ratio} {at}, where it may cost most"
     others = [name for name in most if name != best and name not in equal]
     if others:
-        worst = max(others, key=most.__getitem__)
-        text += f"; {worst} up to {percent(most[worst] - 1, sign=True)}"
+        told = listing(f"{name} up to {percent(most[name] - 1, sign=True)}" for name in others)
+        text += f"; {told}"
     if equal:
         text += f"; that it costs less than {listing(equal, 'or')} is not shown anywhere"
     yield Line("platform", _verb([best, *equal], here, among=bool(others or equal)), text)
@@ -278,14 +281,13 @@ def _why(results: Results) -> Iterable[Line]:
         yield Line("why", "Where the time goes", f"{text[0].lower()}{text[1:]}")
 
 
-def _open(compared: Compared) -> Iterable[Line]:
-    """Say where the data do not decide, and what would."""
+def _open(compared: Compared, margin: float) -> Iterable[Line]:
+    """Say where it is open whether a cost is one at all, and what would decide that."""
     waiting = [(p, c) for p, c in compared if c.verdict == "not decided"]
     if waiting:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
-        told = f"{counted(len(waiting), 'cell')} of {len(compared)} on {names}{further(waiting)}"
-        everywhere = len(waiting) == len(compared)
-        advice = "Decided nowhere" if everywhere else "Not decided everywhere"
+        told = f"{share_of(len(waiting), len(compared))}, on {names}{further(waiting)}"
+        advice = f"Whether there is a cost, or none above {percent(margin)}, is not decided"
         yield Line("open", advice, told, open=True)
 
 

@@ -78,8 +78,8 @@ def refusal_words(one: Beside, results: Results) -> str:
     """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
     refusal = one.found.refusal or ""
     missing = one.planned is not None and len(one.found.sizes) < one.planned
-    ended = "reason" in results.sessions and [*results.sessions["reason"]][-1:] == ["budget"]
-    return f"{refusal} before the budget ended" if missing and ended else refusal
+    ended = missing and results.ended == "budget"
+    return f"{refusal} before the budget ended" if ended else refusal
 
 
 def factor_words(factor: Factor | None) -> str:

@@ -17,7 +17,7 @@ from tare.findings.evidence import (
 )
 from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
 from tare.findings.phrasing import at_levels, change_interval, listing, percent, significant
-from tare.findings.telling import Compared, Telling, share_of, smallest_detectable
+from tare.findings.telling import Compared, Telling, further, share_of, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
@@ -111,7 +111,9 @@ def _sentence(
     telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", limit, cells.varied)
     bounded = overall.verdict == "not decided" and (overall.high or math.inf) < 1 + margin
     if len(some) == 1 and not bounded:
-        return f"{platform} is {telling.clauses(some)}."
+        asked = f"Whether {platform} is {words['as stable']} is"
+        known = some[0][1].verdict != "not decided"
+        return f"{f'{platform} is' if known else asked} {telling.clauses(some)}."
     if bounded:
         excluded = f"not less stable than {reference} by more than {1 + margin:g} ×"
         words = {**words, "not decided": f"{excluded}; whether it is more stable is undecided"}
@@ -165,8 +167,12 @@ def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dic
     worst = {p.level for p, c in compared if c.verdict in ("less stable", "more stable")}
     fine = [x for x, c in overall.items() if c.verdict == "as stable" and x not in worst]
     open_ = [x for x, c in overall.items() if c.verdict == "not decided" and x not in worst]
+    few = [x for x in open_ if overall[x].low is None]
+    few = few if len(few) > 1 else []
     open_ = open_ if len(open_) >= _MANY_OPEN and all(overall[x].low for x in open_) else []
-    others = " ".join(told[x] for x in overall if x not in (*fine, *open_))
+    others = " ".join(told[x] for x in overall if x not in (*fine, *open_, *few))
+    if few:
+        others = f"{others} {_few_told(few, compared, overall)}".strip()
     if open_:
         others = f"{others} {_open_told(open_, overall, compared[0][0].reference)}".strip()
     if not fine:
@@ -193,6 +199,19 @@ def _open_told(
     return (
         f"Whether {listing(platforms, 'or')} is {words} is undecided: over all cells, p10–p90 "
         f"ranges differ by {ratios}."
+    )
+
+
+def _few_told(
+    platforms: Sequence[str], compared: Compared, overall: Mapping[str, SpreadComparison]
+) -> str:
+    """Tell at once which platforms have too few trials for a spread, and how many more it takes."""
+    waiting = [(p, c) for p, c in compared if p.level in platforms]
+    words = spread_words(overall[platforms[0]].margin, waiting[0][0].reference)["as stable"]
+    return (
+        f"Whether {listing(platforms, 'or')} is {words} cannot be told from n = "
+        f"{min(c.n for _, c in waiting)} trials a cell: a spread needs at least "
+        f"{FEWEST_FOR_RANGE}{further(waiting)}."
     )
 
 

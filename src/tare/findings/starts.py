@@ -41,13 +41,12 @@ def find(results: Results) -> Finding | None:
         "(medians with intervals)."
     )
     anew = results.experiment.fresh == "trial"
-    first, last = by_time[0], by_time[-1]
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="told",
-        summary=f"To start one more takes {_short(first)} to {_short(last)}." if anew else None,
+        summary=f"To start one more takes {listing(map(_short, by_time))}." if anew else None,
         estimates=tuple(_estimate(row) for row in told),
         tables=(_table(rows),),
         caveats=(

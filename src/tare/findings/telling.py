@@ -63,6 +63,8 @@ class Telling:
 
     def _undecided(self, some: Compared, total: int) -> str:
         why = f"neither a difference nor one below {self.limit} is shown"
+        if all(c.low is None for _, c in some):
+            why = "too few trials"
         where = share_of(len(some), total)
         return f"undecided in {where} ({'; '.join([why, *filter(None, [needed(some)])])})"
 
@@ -74,13 +76,18 @@ def further(some: Compared) -> str:
 
 
 def needed(some: Compared) -> str:
-    """Tell how many further trials, and how long, would decide these comparisons."""
+    """Tell how many further trials, and how long, would decide these comparisons.
+
+    Where there is no interval yet, its width says nothing: so many are needed for one.
+    """
     wanting = [(p, c.more_pairs) for p, c in some if c.more_pairs is not None]
     if not wanting:
         return ""
     most = max(more for _, more in wanting)
     seconds = sum(more * p.seconds for p, more in wanting)
     time = f", {duration(seconds)} in all" if seconds else ""
+    if all(c.low is None for _, c in some):
+        return f"an interval needs {counted(most, 'further trial')} of a cell{time}"
     return f"about {counted(most, 'further trial')} of a cell would decide{time}"
 
 

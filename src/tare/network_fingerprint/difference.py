@@ -51,6 +51,8 @@ _EXTREME = ".max"
 DECIDING = (
     "instance_type", "mtu", "congestion", "tso", "gso", "gro", "qdisc", "interface_speed",
 )  # fmt: skip
+#: How it was measured: no facts of the network.
+SETTINGS = ("direction", "streams", "effort", "tare", "agent")
 #: Kinds that look alike as long as no bucket is emptied.
 _UNSHAPED = frozenset({"constant", "noisy", "interrupted", "capped", "starved"})
 
@@ -304,7 +306,7 @@ def _facts(
 ) -> dict[str, tuple[str | None, str | None]]:
     """Return what differs of both ends, and first of how they were measured."""
     found: dict[str, tuple[str | None, str | None]] = {}
-    for name in ("end", "direction", "streams", "effort", "tare", "agent"):
+    for name in ("end", *SETTINGS):
         was, now = (str(getattr(one, name)) for one in (before, after))
         if was != now:
             found[name] = (was[:80], now[:80])

@@ -60,7 +60,7 @@ def _marks(names: list[str], labels: list[str], label: int) -> list[Any]:
     above = alt.Axis(orient="top", labelAngle=-40, labelLimit=150, labelPadding=8)
     base = alt.Chart().encode(
         x=alt.X("name:N", sort=names, title=None, axis=above),
-        y=alt.Y("where:N", sort=labels, title=None, axis=label_axis(label)),
+        y=alt.Y("where:N", sort=labels, title=None, axis=label_axis(label, labels)),
         tooltip=[
             alt.Tooltip("where:N", title="cell"),
             alt.Tooltip("name:N", title="goes with"),

@@ -54,7 +54,7 @@ def _panels(table: Table, results: Results, label: int, width: int) -> Any:
     records = _records(table, results)
     x: dict[str, Any] = {"title": unit, "axis": alt.Axis(tickCount=4)}
     base = alt.Chart().encode(
-        y=alt.Y("where:N", sort=names, title=None, axis=label_axis(label)),
+        y=alt.Y("where:N", sort=names, title=None, axis=label_axis(label, names)),
         tooltip=[alt.Tooltip(f"{k}:N") for k in ("where", "source", "mean", "sd", "n")],
     )
     none = alt.Chart().transform_filter("datum.first").mark_rule(color=colour("soft"))

@@ -84,7 +84,7 @@ def _panel(names: list[str], platforms: list[str], unit: str, label: int) -> Any
     legend = alt.Legend(title=None) if len(platforms) > 1 else None
     tip = [alt.Tooltip(f"{key}:N", title=key) for key in ("platform", "median", "spread", "n")]
     base = alt.Chart().encode(
-        y=alt.Y("name:N", sort=names, title=None, axis=label_axis(label)),
+        y=alt.Y("name:N", sort=names, title=None, axis=label_axis(label, names)),
         yOffset=alt.YOffset("platform:N", sort=platforms),
         color=alt.Color(
             "platform:N", scale=alt.Scale(domain=platforms, range=colours), legend=legend

@@ -53,7 +53,7 @@ def _marks(records: list[dict[str, Any]], names: list[str], label: int) -> list[
         "axis": alt.Axis(format=".0%", tickCount=5),
     }
     base = alt.Chart().encode(
-        y=alt.Y("where:N", sort=names, title=None, axis=label_axis(label)),
+        y=alt.Y("where:N", sort=names, title=None, axis=label_axis(label, names)),
         yOffset=alt.YOffset("measure:N", sort=measures),
         color=alt.Color("measure:N", scale=colours, legend=alt.Legend(title=None)),
         tooltip=[

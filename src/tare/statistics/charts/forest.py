@@ -123,7 +123,7 @@ def draw_ratios(some: Sequence[Ratio], margin: float, title: str) -> Any:
     shown = [r for r in some if r.where in set(rows)]
     label = label_width(rows)
     gutter = label + 20
-    y = alt.Y("where:N", sort=rows, title=None, axis=label_axis(label))
+    y = alt.Y("where:N", sort=rows, title=None, axis=label_axis(label, rows))
     ends = [v for r in shown for v in (r.ratio, r.low, r.high)]
     x = ratio_axis(ends, margin)
     panels = alt.layer(*_margin(x), *_marks(x, y, title), data=data(_records(shown, margin)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.drawing import colour, data, label_axis, label_width, panel_width, quoted, styled
 from tare.statistics.charts.panels import number, shorten
 
 _ROW_HEIGHT = 19
@@ -80,13 +80,8 @@ def interval_rows(
 
 def _named(label: int, names: Sequence[str]) -> Any:
     """Axis of rows by number that shows names, since two rows may be called the same."""
-    table = ", ".join(f"'{_quoted(name)}'" for name in names)
+    table = ", ".join(map(quoted, names))
     return label_axis(label, labelExpr=f"[{table}][datum.value]")
-
-
-def _quoted(name: str) -> str:
-    plain = name.replace("\\", "\\\\").replace("'", "\\'")
-    return "".join(c if c.isprintable() else " " for c in plain)
 
 
 def _states(words: Sequence[str], order: Sequence[str]) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""What ``tare experiment`` prints of a plan and of a folder's answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import journals
+import pytest
+import synthetic
+from typer.testing import CliRunner
+
+from tare import conclude
+from tare.cli import experiment, output, planning
+from tare.cli.app import app
+from tare.experiment import Experiment, Stopping, WorkloadSpec
+from tare.pilot import Forecast
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return journals.write(synthetic.make(trials=12), tmp_path_factory.mktemp("answers") / "out")
+
+
+def report(*words: str) -> str:
+    done = CliRunner().invoke(app, ["experiment", "report", *words], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
+    said = report(str(folder))
+    answers = conclude.answers(None, conclude.results_of(folder))
+    one = " ".join(said.split())
+    for line in answers.headline:
+        assert " ".join(line.split()) in one
+    for finding in answers.findings:
+        assert " ".join(f"{finding.word} {finding.question}".split()) in one
+    assert said.splitlines()[-1] == f"Report: {folder / 'report.html'}"
+
+
+def test_a_budget_that_ended_first_is_said(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = conclude.answers(None, conclude.results_of(folder))
+    for ended, said in (("budget", True), ("finished", False), (None, False)):
+        experiment._show(answers, [folder], ended)
+        assert ("The budget ended before" in capsys.readouterr().out) is said
+
+
+def test_json_alone_is_what_programs_get(folder: Path) -> None:
+    told = json.loads(report(str(folder), "--json", "-"))
+    assert told["written"] == [str(folder / "report.html")]
+    assert told["levels_of"] is None
+    assert {f["name"] for f in told["findings"]} >= {"overhead", "stability"}
+    assert told["headline"]
+
+
+def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: Path) -> None:
+    report(str(folder))
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    page = tmp_path / "page.html"
+    assert f"Report: {page}" in report(str(folder), "--out", str(page))
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(0.2, "under 1 s"), (7.2, "about 7 s"), (600.0, "about 10 min")]
+)
+def test_what_is_estimated_is_said_once(value: float, told: str) -> None:
+    assert output.about(value) == told
+
+
+def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[str]:
+    known = {"block_s": 1.0, "starts_s": 0.0, "once_s": 0.0, "executed": given.get("cells", 4)}
+    told = Forecast(**({"cells": 4} | known | given))
+    asked = Experiment(
+        name="a",
+        question="b?",
+        workloads=(WorkloadSpec(name="null", kernel="null"),),
+        factors={},
+        stopping=Stopping(trials=trials, budget_s=budget_s),
+    )
+    return planning.lines(asked, told)
+
+
+def test_a_plan_of_one_block_has_no_blocks() -> None:
+    assert planned(1, None, block_s=0.3, cells=1) == [
+        "1 cell. One trial takes under 1 s, starts included."
+    ]
+    assert planned(12, 480.0, block_s=6.0, starts_s=3.0) == [
+        "4 cells. One trial of each takes about 6 s, starting the platforms about 3 s.",
+        "12 trials of each take about 75 s in all.",
+    ]
+
+
+def test_a_plan_says_what_a_budget_leaves() -> None:
+    assert planned(12, 40.0, block_s=6.0, executed=2) == [
+        "4 cells. One trial of each takes about 6 s, starts included (from trials of 2 of them).",
+        "12 trials of each would take about 72 s. The budget of 40 s ends it after about 6 of "
+        "each, about 36 s in all.",
+    ]
+    assert "before every cell has one trial" in planned(12, 4.0, block_s=6.0)[1]
+    assert "about 6 trials of each" in planned(None, 40.0, block_s=6.0)[1]
+    assert "no budget" in planned(None, None, block_s=6.0)[1]
