@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -157,8 +156,8 @@ def execute(
         return execution.conduct(request)
 
 
-def forecast(prepared: Prepared, progress: execution.Progress) -> pilot.Forecast:
-    """Execute a few trials, keep nothing of them, and tell how long all will take.
+def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> pilot.Forecast:
+    """Execute a few trials in a folder that nobody keeps, and tell how long all will take.
 
     Raises
     ------
@@ -167,44 +166,47 @@ def forecast(prepared: Prepared, progress: execution.Progress) -> pilot.Forecast
     """
     cells, experiment = prepared.cells, prepared.experiment
     probes_s = 2 * weighing.TAKE_S if experiment.fingerprint else 0.0
-    sessions = [_piloted(prepared, progress, pilot.first_cells(experiment, cells), pilot.FIRST)]
+    first = pilot.first_cells(experiment, cells)
+    sessions = [_piloted(prepared, folder / "first", progress, first, pilot.FIRST)]
 
     def told() -> pilot.Forecast:
         return pilot.forecast(experiment, cells, prepared.machine, sessions, probes_s)
 
     if told().block_s <= pilot.ALL_S:
-        sessions.append(_piloted(prepared, progress, cells, pilot.ALL))
+        sessions.append(_piloted(prepared, folder / "all", progress, cells, pilot.ALL))
     return told()
 
 
 def _piloted(
-    prepared: Prepared, progress: execution.Progress, cells: Sequence[Cell], stopping: Stopping
+    prepared: Prepared,
+    folder: Path,
+    progress: execution.Progress,
+    cells: Sequence[Cell],
+    stopping: Stopping,
 ) -> tuple[pilot.Took, float]:
     """Execute some cells; return what they took, and how long it was in all."""
     numbers = [cell.cell for cell in cells]
     alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
     asked = msgspec.structs.replace(prepared.experiment, stopping=stopping, order="blocks")
-    with tempfile.TemporaryDirectory(prefix="tare-plan-") as name:
-        folder = Path(name)
-        began = time.monotonic()
-        request = execution.Request(
-            folder=folder,
-            plan=plan.make(asked, alone),
-            machine=prepared.machine,
-            facts=[],
-            decide=lambda *values: {},
-            progress=progress,
-            past=Past(),
-            user=calling_user(),
-            teardown=any(cell.workload.command for cell in cells),
-        )
-        try:
-            with folders.held(folder):
-                execution.conduct(request)
-        except TrialError as error:
-            raise TrialError(_failed(folder) or error.message) from error
-        took_s = time.monotonic() - began
-        took = pilot.read(journal.read_all(folder))._replace(failures=_failed(folder))
+    began = time.monotonic()
+    request = execution.Request(
+        folder=folder,
+        plan=plan.make(asked, alone),
+        machine=prepared.machine,
+        facts=[],
+        decide=lambda *values: {},
+        progress=progress,
+        past=Past(),
+        user=calling_user(),
+        teardown=any(cell.workload.command for cell in cells),
+    )
+    try:
+        with folders.held(folder):
+            execution.conduct(request)
+    except TrialError as error:
+        raise TrialError(_failed(folder) or error.message) from error
+    took_s = time.monotonic() - began
+    took = pilot.read(journal.read_all(folder))._replace(failures=_failed(folder))
     renamed = [one._replace(cell=numbers[one.cell]) for one in took.trials]
     return took._replace(trials=renamed), took_s
 

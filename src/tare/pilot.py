@@ -23,7 +23,7 @@ from tare.placement import Machine, placement
 #: One trial of each cell that takes no longer is executed.
 ALL_S = 15.0
 #: Of cells that have every level, and of all.
-FIRST = Stopping(trials=2, budget_s=None)
+FIRST = Stopping(trials=2, budget_s=60.0)
 ALL = Stopping(trials=4, budget_s=ALL_S)
 
 
@@ -76,8 +76,6 @@ class Took(NamedTuple):
     """What a session took, as its journal says."""
 
     trials: list[Trial]
-    #: Finding the repetitions.
-    rehearsals_s: float
     #: From the asking to the agent's hello, and from its end to its last trace, by platform.
     starts_s: dict[str, float]
     stops_s: dict[str, float]
@@ -116,7 +114,7 @@ def first_cells(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
 def read(lines: Iterable[journal.Line]) -> Took:
     """Return what the trials of a session took."""
     trials: list[Trial] = []
-    rehearsals_s = started_s = 0.0
+    started_s = 0.0
     starts: defaultdict[str, list[float]] = defaultdict(list)
     stops: defaultdict[str, list[float]] = defaultdict(list)
     platforms: dict[str, str] = {}
@@ -134,11 +132,9 @@ def read(lines: Iterable[journal.Line]) -> Took:
                 stops[platforms[line.instance]].append(line.stop_ns / 1e9)
             case journal.TrialEnd() if begun is not None:
                 seconds = (line.monotonic_ns - begun.monotonic_ns) / 1e9
-                if begun.rehearsal:
-                    rehearsals_s += seconds
-                else:
+                if not begun.rehearsal:
                     trials.append(Trial(begun.cell, seconds - started_s, started_s))
-    return Took(trials, rehearsals_s, _means(starts), _means(stops))
+    return Took(trials, _means(starts), _means(stops))
 
 
 def forecast(

@@ -32,7 +32,7 @@ def asked(**changes: Any) -> Experiment:
 
 
 def took(trials: list[Trial], **given: Any) -> Took:
-    rest: dict[str, Any] = {"rehearsals_s": 0.0, "starts_s": {}, "stops_s": {}}
+    rest: dict[str, Any] = {"starts_s": {}, "stops_s": {}}
     return Took(trials=trials, **(rest | given))
 
 
@@ -129,7 +129,6 @@ def test_a_journal_tells_what_trials_and_starts_took() -> None:
             journal.InstanceEnd(instance="a", stop_ns=250_000_000),
         ]
     )  # fmt: skip
-    assert found.rehearsals_s == 1.0
     assert found.trials == [Trial(0, 0.5, 0.5), Trial(1, 1.0, 0.0)]
     assert found.starts_s == {"docker": pytest.approx(0.4)}
     assert found.stops_s == {"docker": 0.25}

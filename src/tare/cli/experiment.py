@@ -67,12 +67,13 @@ def plan(file: File, skip_missing: SkipMissing = False, json: Json = None) -> No
     Example: tare experiment plan examples/stability.toml
     """
     from tare import conclude
+    from tare.cli.command_line import folder_in_memory
     from tare.cli.planning import show_plan
     from tare.cli.progress import Bar
 
     prepared = conclude.prepare(file, skip_missing=skip_missing)
-    with Bar() as bar:
-        forecast = conclude.forecast(prepared, bar)
+    with folder_in_memory() as folder, Bar() as bar:
+        forecast = conclude.forecast(prepared, folder, bar)
     show_plan(prepared, forecast, json)
 
 
