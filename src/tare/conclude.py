@@ -202,6 +202,7 @@ def _piloted(
     )
     try:
         with folders.held(folder):
+            folders.begin(request.plan, None, folder)
             execution.conduct(request)
     except TrialError as error:
         raise TrialError(_failed(folder) or error.message) from error

@@ -100,6 +100,21 @@ def test_a_missing_program_is_known_before_the_first_trial(folder: Path) -> None
     assert not (folder / "wrong" / "journal").exists()
 
 
+def test_a_plan_says_what_fails_and_why(folder: Path) -> None:
+    text = (folder / "everywhere.toml").read_text().replace(json.dumps(PLATFORMS), '["bare"]')
+    (folder / "few.toml").write_text(text)
+    (folder / "script").write_text("#!/bin/sh\necho no luck >&2\nexit 3\n")
+    done = tare("experiment", "plan", "few.toml", "--json", "-", folder=folder)
+    assert done.returncode == 0, done.stderr
+    (said,) = json.loads(done.stdout)["forecast"]["failures"]
+    assert "exit code 3" in said
+    assert "no luck" in said
+    (folder / "numbers.txt").write_text("1\n")
+    done = tare("experiment", "plan", "few.toml", folder=folder)
+    assert done.returncode == 15
+    assert "exit code" in done.stderr
+
+
 def test_a_plan_tells_how_long_it_takes_and_keeps_nothing(folder: Path) -> None:
     text = (folder / "everywhere.toml").read_text()
     (folder / "few.toml").write_text(text.replace(json.dumps(PLATFORMS), '["bare", "unshare"]'))
