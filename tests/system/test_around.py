@@ -143,7 +143,7 @@ def test_a_command_that_fails_shows_what_it_said_at_last(tmp_path: Path) -> None
     done = tare("run", "--", "sh", "-c", "echo lost key >&2; exit 3", cwd=tmp_path, code=15)
     assert "lost key" in done.stderr
     assert "--capture" not in done.stderr
-    done = tare("run", "a b", "sh -c 'echo lost door >&2; exit 3'", cwd=tmp_path, code=15)
+    done = tare("run", "false b", "sh -c 'echo lost door >&2; exit 3'", cwd=tmp_path, code=15)
     assert "lost door" in done.stderr
 
 
