@@ -172,6 +172,9 @@ def forecast(prepared: Prepared, folder: Path, progress: execution.Progress) -> 
     def told() -> pilot.Forecast:
         return pilot.forecast(experiment, cells, prepared.machine, sessions, probes_s)
 
+    longest = pilot.longest_cell(cells, sessions[0][0])
+    if longest is not None:
+        sessions.append(_piloted(prepared, folder / "longest", progress, [longest], pilot.FIRST))
     if told().block_s <= pilot.ALL_S:
         sessions.append(_piloted(prepared, folder / "all", progress, cells, pilot.ALL))
     return told()

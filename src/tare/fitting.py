@@ -48,6 +48,7 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
         If a platform or load is missing; says what would make it work.
     """
     experiment, notes = _sizes(experiment, here, skip)
+    _check_programs(experiment, plan.cells(experiment, here))
     for factor, look in (
         ("platform", _platforms), ("load", _loads), ("network", _networks), ("platform", _nowhere),
     ):  # fmt: skip
@@ -61,7 +62,6 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
         experiment = plan.without(experiment, factor, missing)
     refuse = _Refusals(experiment, here).of
     made = plan.cells(experiment, here, refuse)
-    _check_programs(experiment, made)
     out = plan.left_out(experiment, here, refuse)
     notes += [_cells_left_out(one, count) for one, count in out.items()]
     notes += [journal.Note(message=told) for told in plan.notes(experiment, made, here)]

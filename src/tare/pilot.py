@@ -1,8 +1,8 @@
 """How long an experiment takes here: from a few of its trials, all of them.
 
 One cell of each level of each factor is executed twice, since the first trial of a cell finds cold
-caches. A level is taken to multiply the time of a trial, whatever the others are. Where that says
-that all cells fit into seconds, all of them are executed.
+caches; then the one cell of the longest levels, which says whether levels add to the time of a
+trial or multiply it. Where that says that all cells fit into seconds, all of them are executed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tare import journal
 from tare.execute.pool import MOST_RESIDENT, keys_of
@@ -28,6 +29,7 @@ ALL = Stopping(trials=4, budget_s=ALL_S)
 
 
 K = TypeVar("K")
+FloatArray = npt.NDArray[np.float64]
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +113,22 @@ def first_cells(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
     return [chosen[number] for number in sorted(chosen)]
 
 
+def longest_cell(cells: Sequence[Cell], took: Took) -> Cell | None:
+    """Choose the cell whose levels took longest where each stood alone; None: it was executed."""
+    executed = {one.cell: one.seconds + one.starts_s for one in took.trials}
+    alone: dict[tuple[str, str], float] = {}
+    for cell in cells:
+        if cell.cell in executed:
+            for level in cell.levels().items():
+                alone[level] = min(alone.get(level, math.inf), executed[cell.cell])
+
+    def together(cell: Cell) -> float:
+        return sum(alone.get(level, 0.0) for level in cell.levels().items())
+
+    found = max(cells, key=together)
+    return None if found.cell in executed else found
+
+
 def read(lines: Iterable[journal.Line]) -> Took:
     """Return what the trials of a session took."""
     trials: list[Trial] = []
@@ -167,7 +185,8 @@ def forecast(
             by_cell[one.cell].append(one.seconds + (one.starts_s if fresh else 0.0))
         # Of caches that are warm, as they are for most.
         executed |= _means({cell: some[1:] or some for cell, some in by_cell.items()})
-    seconds = _all_cells(cells, executed)
+    first_cells = {one.cell for one in sessions[0][0].trials}
+    seconds = _all_cells(cells, executed, first_cells)
     of_network_s = experiment.network.rest if experiment.networked else 0.0
     rest_s = experiment.rest_s + (0.0 if isinstance(of_network_s, str) else of_network_s)
     each_s = _together([took.starts_s for took, _ in sessions])
@@ -193,20 +212,45 @@ def forecast(
     )
 
 
-def _all_cells(cells: Sequence[Cell], executed: Mapping[int, float]) -> dict[int, float]:
-    """Return the seconds of a trial of each cell: as executed, or as its levels multiply."""
+def _all_cells(
+    cells: Sequence[Cell], executed: Mapping[int, float], first: set[int]
+) -> dict[int, float]:
+    """Return the seconds of a trial of each cell: as executed, or as its levels tell.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+    executed : mapping
+        Seconds by number of the cell.
+    first : set of int
+        Those of which each has one level of its own.
+    """
     columns: dict[tuple[str, str], int] = {}
     for cell in cells:
         for level in cell.levels().items():
             columns.setdefault(level, len(columns))
-    rows = np.zeros((len(cells), len(columns) + 1))
-    rows[:, -1] = 1.0
+    rows = np.zeros((len(cells), len(columns)))
     for row, cell in zip(rows, cells, strict=True):
         row[[columns[level] for level in cell.levels().items()]] = 1.0
-    known = [n for n, cell in enumerate(cells) if cell.cell in executed]
-    logs = np.log([max(1e-6, executed[cells[n].cell]) for n in known])
-    effects = np.linalg.lstsq(rows[known], logs, rcond=None)[0]
-    found = np.exp(rows @ effects)
+    seconds = np.array([max(1e-6, executed.get(cell.cell, 0.0)) for cell in cells])
+    known = np.array([cell.cell in executed for cell in cells])
+    alone = np.array([cell.cell in first for cell in cells]) & known
+
+    def fitted(values: FloatArray) -> FloatArray:
+        # About their mean, so that a level that was not executed is like the others.
+        mean = values[alone].mean()
+        effects = np.linalg.lstsq(rows[alone], values[alone] - mean, rcond=None)[0]
+        return np.asarray(mean + rows @ effects)
+
+    added = np.maximum(fitted(seconds), seconds[alone].min() / 2)
+    multiplied = np.exp(fitted(np.log(seconds)))
+    # By how much of the way from sums to products the others are best told.
+    others = known & ~alone
+    way = np.log(multiplied / added)
+    seen = np.log(seconds / added)[others] @ way[others]
+    length = way[others] @ way[others]
+    share = min(1.0, max(0.0, seen / length)) if length else 0.5
+    found = added * np.exp(share * way)
     return {c.cell: executed.get(c.cell, float(s)) for c, s in zip(cells, found, strict=True)}
 
 

@@ -278,7 +278,7 @@ def test_further_trials_are_those_of_the_group_that_needs_most() -> None:
     more = {r["workload"]: r["more"] for r in found.tables[0].rows}
     most = max(more, key=lambda w: more[w])
     assert len(set(more.values())) == 2
-    assert f"about {more[most]:,} further trials a cell" in found.answer
+    assert f"about {more[most]:,} further trials of a cell" in found.answer
     assert f", most for {most})" in found.answer
 
 

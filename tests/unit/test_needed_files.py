@@ -83,6 +83,22 @@ def test_a_command_of_files_starts_among_them(
     assert from_here(other) == other
 
 
+def test_a_way_that_goes_up_becomes_a_whole_path(tmp_path: Path) -> None:
+    for name in ("prog", "in.txt"):
+        (tmp_path / name).write_text("a")
+    (tmp_path / "sub").mkdir()
+    words = ("../prog", "--file=../in.txt", "sub/../../in.txt", "../nothing", "..")
+    made = cell(*words, directory=str(tmp_path / "sub"))
+    (tmp_path / "sub" / "sub").mkdir()
+    assert set(needed([made], {})) == {str(tmp_path / "prog"), str(tmp_path / "in.txt")}
+    job = record.Command(argv=words, environment={}, directory=str(tmp_path / "sub"))
+    found = from_here(job)
+    assert found.argv == (
+        str(tmp_path / "prog"), f"--file={tmp_path}/in.txt", str(tmp_path / "in.txt"),
+        "../nothing", "..",
+    )  # fmt: skip
+
+
 def test_what_cannot_be_run_is_known_beforehand(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("a")
     folder = str(tmp_path)

@@ -59,10 +59,44 @@ def test_levels_multiply() -> None:
     cells = plan.cells(experiment, HERE)
     chosen = pilot.first_cells(experiment, cells)
     found = took([Trial(c.cell, seconds(c), 0.0) for c in chosen])
-    forecast = pilot.forecast(experiment, cells, HERE, [(found, 30.0)], probes_s=10.0)
+    longest = pilot.longest_cell(cells, found)
+    assert longest is not None
+    other = took([Trial(longest.cell, seconds(longest), 0.0)])
+    sessions = [(found, 30.0), (other, 9.0)]
+    forecast = pilot.forecast(experiment, cells, HERE, sessions, probes_s=10.0)
     assert forecast.block_s == pytest.approx(sum(map(seconds, cells)))
-    assert (forecast.executed, forecast.cells) == (6, 18)
+    assert (forecast.executed, forecast.cells) == (7, 18)
     assert forecast.once_s == pytest.approx(30 - sum(map(seconds, chosen)) + 10)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_levels_add_or_multiply_as_the_longest_cell_says(share: float) -> None:
+    factors = {"a": ("0.01", "1", "3"), "b": ("0.01", "3")}
+    cells = plan.cells(asked(factors=factors), HERE)
+
+    def seconds(cell: Any) -> float:
+        a, b = float(cell.others["a"]), float(cell.others["b"])
+        return float((a + b) ** (1 - share) * (a * b / 0.01) ** share)
+
+    experiment = asked(factors=factors)
+    first = took([Trial(c.cell, seconds(c), 0.0) for c in pilot.first_cells(experiment, cells)])
+    longest = pilot.longest_cell(cells, first)
+    assert longest is not None
+    assert longest.others == {"a": "3", "b": "3"}
+    second = took([Trial(longest.cell, seconds(longest), 0.0)])
+    forecast = pilot.forecast(experiment, cells, HERE, [(first, 0.0), (second, 0.0)], 0.0)
+    assert forecast.block_s == pytest.approx(sum(map(seconds, cells)), rel=0.1)
+    done = took([Trial(c.cell, seconds(c), 0.0) for c in cells])
+    assert pilot.longest_cell(cells, done) is None
+
+
+def test_a_level_that_was_not_executed_is_like_the_others_in_any_unit() -> None:
+    experiment = asked(factors={"platform": ("bare", "docker")})
+    cells = plan.cells(experiment, HERE)
+    for seconds in (0.01, 366.0):
+        found = took([Trial(0, seconds, 0.0)])
+        forecast = pilot.forecast(experiment, cells, HERE, [(found, 0.0)], 0.0)
+        assert forecast.block_s == pytest.approx(2 * seconds)
 
 
 def test_the_last_trial_of_a_cell_is_what_it_takes_and_starts_come_once() -> None:

@@ -8,6 +8,7 @@ import tarfile
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tare import agent
@@ -123,3 +124,18 @@ def test_the_engine_is_told_a_period_only_where_it_is_not_its_own(
 ) -> None:
     place = Place(name="tare-0123ab-0", shared="/", cores=cores, period_us=period_us)
     assert quota(place) == words
+
+
+def test_commands_without_an_image_are_nobody_or_who_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Place(name="tare-0123ab-0", shared="/dev/shm/x", runs_commands=True)
+    monkeypatch.setattr("tare.platforms.users.base", lambda outer, name: None)
+    monkeypatch.setattr("os.getegid", lambda: 110)
+    for caller, seen in ((42, "42:110"), (0, "65534:65534")):
+        monkeypatch.setattr("os.geteuid", lambda caller=caller: caller)
+        assert UNIT._user(place, ()) == seen
+    monkeypatch.setattr("tare.platforms.users.base", lambda outer, name: 1_100_000_000)
+    assert UNIT._user(place, ()) == "1100000000:1100000000"
+    # Root of an image's own files, and of what tare packs for its kernels.
+    image = msgspec.structs.replace(place, options={"docker": {"image": "debian:12"}})
+    kernels = msgspec.structs.replace(place, runs_commands=False)
+    assert UNIT._user(image, ()) is UNIT._user(kernels, ()) is None

@@ -249,9 +249,13 @@ def test_folders_of_commands_files_are_shown(stub: Stub) -> None:
     assert "--dir=tmp=/scratch/tare-0123ab-0.tmp:rw " in rest
     assert "'--dir=tmp/my own=/tmp/my own'" in rest
     assert "--dir=home" not in script_of(stub.place())
-    for name in ("/at-the-top", "/srv/a:b/prog"):
-        with pytest.raises(PlatformError, match="folders alone"):
+    for name in ("/at-the-top", "/srv/a:b/prog", "/tmp/prog", "/run/me/x", "/dev/shm/x"):
+        with pytest.raises(PlatformError, match=r"isolate (cannot show|shows folders)"):
             script_of(msgspec.structs.replace(place, files=(name,)))
+    # A box has its own of these.
+    own = script_of(msgspec.structs.replace(place, files=("/proc/meminfo", "/sys/power/state")))
+    assert "dir=proc" not in own
+    assert "dir=sys" not in own
 
 
 def test_a_folder_that_a_box_may_not_use_is_told(stub: Stub, tmp_path: Path) -> None:

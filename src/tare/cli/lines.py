@@ -283,7 +283,9 @@ def _texts(
     arguments: Sequence[str], around: Around, names: Sequence[str], *, several: bool
 ) -> list[str] | None:
     """Return the commands; None where the arguments are the words of a single one."""
-    lines = several or around.shell is not None or set(" \t") & set(arguments[0])
+    # A program whose own name has blanks is one.
+    blanks = set(" \t") & set(arguments[0]) and not Path(arguments[0]).is_file()
+    lines = several or around.shell is not None or blanks
     named = len(names) == len(arguments) > 1
     return list(arguments) if lines or named or len(arguments) == 1 else None
 

@@ -105,14 +105,37 @@ def from_here(job: record.Command) -> record.Command:
     Parameters
     ----------
     job : record.Command
-        For a platform that shows those files, but starts what runs in it somewhere else.
+        For a platform that shows those files, but starts what runs in it somewhere else. What it
+        names by a way that goes up is named from the root: of the directories on the way, some
+        are not shown.
     """
     folder = _folder(job)
+    program, *words = job.argv
+    if "/" in program:
+        program = _whole(folder, program)
+    job = msgspec.structs.replace(job, argv=(program, *(_whole(folder, word) for word in words)))
     if not any(Path(file).is_relative_to(folder) for file in _of(job)):
         return job
     return msgspec.structs.replace(
         job, directory=str(folder), input=None if job.input is None else str(folder / job.input)
     )
+
+
+def _whole(folder: Path, word: str) -> str:
+    """Return a word of a command with a whole path in place of one that goes up to a file."""
+    option, sign, part = word.partition("=")
+    for prefix, name in (("", word), (option + sign, part)):
+        if ".." in Path(name).parts and _is_file(folder / name):
+            return prefix + _file(folder, name)
+    return word
+
+
+def _file(folder: Path, name: str) -> str:
+    """Return the path of a file, as it is shown."""
+    path = folder / name
+    if ".." not in path.parts:
+        return str(path)
+    return str(Path(os.path.realpath(path.parent)) / path.name)
 
 
 def seen_inside(job: record.Command, shared: str, inside: str) -> record.Command:
@@ -142,12 +165,12 @@ def _of(job: record.Command) -> Iterator[str]:
     folder = _folder(job)
     at = _program(job)
     if at is not None:
-        yield str(at.absolute())
+        yield _file(folder, str(at))
     for word in (*job.argv[1:], *(() if job.input is None else (job.input,))):
         # Options hold files as well: --input=FILE.
         for part in (word, word.partition("=")[2]):
             if part and _is_file(folder / part):
-                yield str(folder / part)
+                yield _file(folder, part)
 
 
 def _program(job: record.Command) -> Path | None:

@@ -10,6 +10,7 @@ from tare.findings.cells import basis_of
 from tare.findings.failures import failures, reasons
 from tare.findings.finding import Finding
 from tare.findings.phrasing import counted, listing, metric_name
+from tare.findings.platform_cells import cost_basis
 from tare.results import Results
 
 
@@ -63,20 +64,23 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     busy = caveats.notes(sessions.caveats(results))
     return Headline(
         given_up=tuple(completeness.given_up(results)),
-        answers=(*told, *busy, *_basis(results)),
+        answers=(*told, *busy, *_basis(results, found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),
     )
 
 
-def _basis(results: Results) -> list[str]:
-    basis = basis_of(results)
+def _basis(results: Results, found: Sequence[Finding]) -> list[str]:
+    basis, cost = basis_of(results), cost_basis(results)
     if isinstance(basis, str):
         return []
+    costs = ""
+    if not isinstance(cost, str) and cost != basis and any(f.advice for f in found):
+        costs = f"; costs by {metric_name(cost.metric)}, {cost}"
     good = results.cells()["n"]
     least = "" if good.min() == good.max() else f"{good.min()} to "
     return [
-        f"Judged by {metric_name(basis.metric)}, {basis}; n = {least}"
+        f"Judged by {metric_name(basis.metric)}, {basis}{costs}; n = {least}"
         f"{counted(good.max(), 'trial')} of a cell; intervals are 95 %."
     ]
 
@@ -90,8 +94,10 @@ def _failures(results: Results) -> list[str]:
         return []
     counts = failed.groupby(["workload", "platform"]).size().rename("n").reset_index()
     where = [f"{row.n} of {row.workload} on {row.platform}" for row in counts.itertuples()]
+    counted_in = trials[~trials["cell"].isin(over)]
+    of = " of the other cells" if over else ""
     return [
-        f"{len(failed)} of {counted(len(trials), 'trial')} failed and "
+        f"{len(failed)} of {counted(len(counted_in), 'trial')}{of} failed and "
         f"{'is' if len(failed) == 1 else 'are'} not in these answers ({listing(where)}): "
         f"{reasons(failures(results, failed)).removesuffix('.')}."
     ]

@@ -128,7 +128,7 @@ def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
     return (
         f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers}, "
         f"{_open(results)}, for {at_levels(ladder.levels, varied)}"
-        f"{_others(len(ends) - 1)} ({_further(end)})."
+        f"{_others(len(ends) - 1)} ({_further([step for _, step in ends])})."
     )
 
 
@@ -146,10 +146,12 @@ def _others(n: int) -> str:
     return f" and {counted(n, 'other group')}" if n else ""
 
 
-def _further(step: Step) -> str:
-    time = step.pair.seconds * (step.more or 1)
-    return f"about {counted(step.more or 1, 'further trial')} a cell would decide" + (
-        f", {duration(time)}" if time else ""
+def _further(open_ones: list[Step]) -> str:
+    """Tell how many further trials of a cell decide all that is open, and how long they take."""
+    time = sum(step.pair.seconds * (step.more or 1) for step in open_ones)
+    most = max(step.more or 1 for step in open_ones)
+    return f"about {counted(most, 'further trial')} of a cell would decide" + (
+        f", {duration(time)} in all" if time else ""
     )
 
 
@@ -179,7 +181,7 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
                 most = f", most for {at_levels(ladder.levels, varied)}" if some[1:] else ""
                 text = (
                     f"{counted(safe, 'worker')} for certain; with {end.workers}, "
-                    f"{_open(results)} ({_further(end)}{most})."
+                    f"{_open(results)} ({_further([step for _, step in some])}{most})."
                 )
             told.append(f"{where}: {text}")
     return " ".join(told)

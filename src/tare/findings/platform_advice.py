@@ -104,7 +104,7 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     best = min(most, key=lambda name: most[name])
     if all(c.verdict == "not decided" for _, c in compared):
         told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
-        text = f"at most they cost {told}"
+        text = f"the upper limits of their costs are {told}"
         yield Line("platform", "Which platform to take is not decided", text, open=True)
         return
     equal = _no_worse(best, results)
@@ -287,7 +287,9 @@ def _open(compared: Compared, margin: float) -> Iterable[Line]:
     if waiting:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
         told = f"{share_of(len(waiting), len(compared))}, on {names}{further(waiting)}"
-        advice = f"Whether there is a cost, or none above {percent(margin)}, is not decided"
+        advice = (
+            f"Whether a cost is shown, or the same time within {percent(margin)}, is not decided"
+        )
         yield Line("open", advice, told, open=True)
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from tare.findings.cells import measured
 from tare.findings.platform_cells import given_cores, reference_of
+from tare.metrics import ranked
 from tare.results import Results
 
 Kind = Literal["CN", "VM", "VMCN", "other"]
@@ -71,9 +72,10 @@ def _share(results: Results, workload: str, bare: str | None) -> float | None:
 
 
 def _median(results: Results, metric: str, trials: set[int]) -> float | None:
-    """Return the median of a metric by its best source over trials."""
-    for source in results.sources(metric)[:1]:
-        rows = measured(results, metric, source)
-        values = rows.loc[rows["trial"].isin(trials), "value"]
-        return None if values.empty else float(values.median())
+    """Return the median of a metric over trials, by the best source that they have."""
+    rows = results.sample_table
+    rows = rows[rows["trial"].isin(trials) & (rows["metric"] == metric)]
+    for source in ranked(metric, set(rows["source"])):
+        values = measured(results, metric, source)
+        return float(values.loc[values["trial"].isin(trials), "value"].median())
     return None

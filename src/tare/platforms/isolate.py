@@ -30,6 +30,8 @@ TARE, SHARED = "/tare", "/shared"
 
 #: Of the directories that other sandboxes show, those that a box has anyway.
 SHOWN = ("bin", "lib", "lib64", "usr")
+#: Folders that all users have together.
+COMMON = ("/tmp", "/var", "/var/tmp", "/home")
 #: Its configuration, as it is compiled and as distributions have it; and where boxes are.
 CONFIGURED = (Path("/usr/local/etc/isolate"), Path("/etc/isolate"))
 #: By which 2.x finds the users of its boxes.
@@ -221,16 +223,23 @@ class Mapped(NamedTuple):
 
 
 def _folders(files: Sequence[str]) -> list[str]:
-    """Return the folders of files that are in no system directory, none within another."""
+    """Return the folders of files that a box does not have anyway, none within another."""
     found: list[str] = []
     for folder in sorted({Path(os.path.normpath(file)).parent for file in files}):
-        if folder == Path("/") or any(sign in str(folder) for sign in ":="):
-            raise PlatformError(
-                f"isolate can show folders alone, and not {folder}", "move its files to another one"
-            )
-        top = folder.parts[1]
-        if top in root.SYSTEM or any(folder.is_relative_to(one) for one in found):
+        top = folder.parts[1] if len(folder.parts) > 1 else ""
+        if top in (*root.SYSTEM, "proc", "sys") or any(folder.is_relative_to(x) for x in found):
             continue
+        if sign := next((sign for sign in ":=" if sign in str(folder)), None):
+            raise PlatformError(
+                f"isolate cannot show {folder}: there is a {sign!r} in its name",
+                "move its files to another one",
+            )
+        # What others have in such a folder would be shown as well.
+        if top in ("", "dev", "run") or str(folder) in COMMON:
+            raise PlatformError(
+                f"isolate shows folders, no single files, and all of {folder} is not for a box",
+                "move its files to a folder of their own",
+            )
         if folder.is_dir() and not folder.stat().st_mode & stat.S_IXOTH:
             raise PlatformError(
                 f"a box has a user of its own, who may not use {folder}", f"chmod o+x {folder}"

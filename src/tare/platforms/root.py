@@ -80,7 +80,9 @@ def shown(outer: View, place: Place, settings: dict[str, Any]) -> Shown:
     Shown
         Nothing of it is writable.
     """
-    files = [*place.files, *_further(settings["show"])]
+    # A sandbox has the kernel's files of its own.
+    named = [file for file in place.files if PurePosixPath(file).parts[1] not in ("proc", "sys")]
+    files = [*named, *_further(settings["show"])]
     if outer.host_files:
         binds, links = _looked_at(settings["root"])
     else:

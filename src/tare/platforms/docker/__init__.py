@@ -137,7 +137,7 @@ class Docker(Ground):
                 name=place.name,
                 labels={nested.LABEL: place.name, f"{nested.LABEL}.user": str(os.geteuid())},
                 host_config=self._host_config(client, place, inner, rights),
-                user=None if (user := self._user(place, inner)) is None else f"{user}:{user}",
+                user=self._user(place, inner),
             )
         except (DockerException, OSError) as error:
             client.close()
@@ -220,13 +220,14 @@ class Docker(Ground):
         settings = self.settings(place)
         return place.runs_commands and settings["image"] is None and settings["root"] is None
 
-    def _user(self, place: Place, inner: Sequence[Layer]) -> int | None:
-        """Return whom it runs as; None: root, whose files are those of an image alone."""
+    def _user(self, place: Place, inner: Sequence[Layer]) -> str | None:
+        """Return user and group that it runs as; None: root, whose files are an image's alone."""
         if inner or not self._shows_files(place):
             return None
         # Root in it would be root to the kernel, for files of root's that it shows.
         here = View(agent="", shared="", host_files=True)
-        return users.base(here, place.name) or os.geteuid() or NOBODY
+        unknown = users.base(here, place.name) or (None if os.geteuid() else NOBODY)
+        return f"{os.geteuid()}:{os.getegid()}" if unknown is None else f"{unknown}:{unknown}"
 
     def _files(self, place: Place) -> list[Any]:
         """Return mounts of this machine's files, for commands that have no image."""
