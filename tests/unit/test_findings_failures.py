@@ -125,7 +125,8 @@ def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
     ]
     (rest,) = summarize(found, []).failed
     assert rest == (
-        f"12 of 36 trials of the other cells failed and are not in these answers (12 of wc on docker): {SAID}."
+        "12 of 36 trials of the other cells failed and are not in these answers "
+        f"(12 of wc on docker): {SAID}."
     )
 
 
