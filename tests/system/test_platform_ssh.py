@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -125,6 +126,8 @@ def test_a_layer_stands_on_it(place: platforms.Place) -> None:
 def test_a_host_that_does_not_serve_is_told_and_how_to_mend_it(
     place: platforms.Place, host: str, why: str, hint: str
 ) -> None:
+    if host == "here/isolate" and shutil.which("isolate"):
+        pytest.skip("isolate is on this machine, which is the host")
     with pytest.raises(PlatformError, match=why) as caught:
         platforms.start(f"ssh:{host}", place)
     assert caught.value.hint is not None

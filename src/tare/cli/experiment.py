@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tare.conclude import Answers
-    from tare.results import Results
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help="Ask a question that is written as a file.")
 
@@ -106,7 +105,6 @@ def run(
     """
     from tare import conclude
     from tare.cli.progress import Bar
-    from tare.cli.summary import fails_often
     from tare.findings import completeness
 
     folder = out or file.with_suffix("")
@@ -125,17 +123,13 @@ def run(
         ) from error
     except TrialError as error:
         raise _explained(error, folder) from error
-    answers, results = _tell(folder, json)
+    answers = _tell(folder, json)
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
             short.answer,
             f"{again}   (measures what is missing)",
         )
-    status = results.trial_table["status"]
-    failed = int((status == "failed").sum())
-    if fails_often(failed, len(status)):
-        raise IncompleteError(f"{failed} of {len(status)} trials failed", None)
 
 
 @app.command()
@@ -193,8 +187,8 @@ def _tell(
     format: str | None = None,
     out: Path | None = None,
     keep: bool = True,
-) -> tuple[Answers, Results]:
-    """Print the answers, write the report, say where it is, and return both.
+) -> Answers:
+    """Print the answers, write the report, say where it is, and return the answers.
 
     ``keep``: also store the findings in the folder.
     """
@@ -217,7 +211,7 @@ def _tell(
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**told, "written": [str(path) for path in written]}, json)
     conclude.check_same(answers.caveats, results.levels_of, folder)
-    return answers, results
+    return answers
 
 
 def _show(answers: Answers, written: Sequence[Path], ended: str | None) -> None:
