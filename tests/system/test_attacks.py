@@ -257,6 +257,8 @@ def test_nothing_is_reached_from_inside(
     assert set(attacks["status"]) == {"ok"} or stack in STOPPED, done.stderr
     # What it said for the agent was not heard: times are those of a program that tries all that.
     samples = results.samples()
+    # While the other worker still runs, what goes on beside it may be cut at any time.
+    samples = samples[samples["phase"] == "measured"]
     times = samples[samples["trial"].isin(attacks["trial"]) & (samples["metric"] == "wall_ns")]
     assert times["value"].min() > 1_000_000
     # Where it is the same user it may end the worker beside it. Then that trial fails, and the next
