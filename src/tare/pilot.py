@@ -185,8 +185,8 @@ def forecast(
             by_cell[one.cell].append(one.seconds + (one.starts_s if fresh else 0.0))
         # Of caches that are warm, as they are for most.
         executed |= _means({cell: some[1:] or some for cell, some in by_cell.items()})
-    first_cells = {one.cell for one in sessions[0][0].trials}
-    seconds = _all_cells(cells, executed, first_cells)
+    first, took_s = sessions[0]
+    seconds = _all_cells(cells, executed, {one.cell for one in first.trials})
     of_network_s = experiment.network.rest if experiment.networked else 0.0
     rest_s = experiment.rest_s + (0.0 if isinstance(of_network_s, str) else of_network_s)
     each_s = _together([took.starts_s for took, _ in sessions])
@@ -199,7 +199,6 @@ def forecast(
     if not fresh and len(keys) > MOST_RESIDENT:
         # They do not stay: nearly each trial starts its own.
         block_s, starts_s = block_s + starts_s, 0.0
-    first, took_s = sessions[0]
     spent_s = sum(one.seconds + one.starts_s for one in first.trials)
     stopped_s = 0.0 if fresh else sum(first.stops_s.values())
     return Forecast(
@@ -229,18 +228,19 @@ def _all_cells(
     for cell in cells:
         for level in cell.levels().items():
             columns.setdefault(level, len(columns))
-    rows = np.zeros((len(cells), len(columns)))
-    for row, cell in zip(rows, cells, strict=True):
-        row[[columns[level] for level in cell.levels().items()]] = 1.0
+    places = np.array([[columns[level] for level in cell.levels().items()] for cell in cells])
     seconds = np.array([max(1e-6, executed.get(cell.cell, 0.0)) for cell in cells])
     known = np.array([cell.cell in executed for cell in cells])
     alone = np.array([cell.cell in first for cell in cells]) & known
+    # Of few cells, as a factor may have as many levels as there may be cells.
+    rows = np.zeros((alone.sum(), len(columns)))
+    np.put_along_axis(rows, places[alone], 1.0, axis=1)
 
     def fitted(values: FloatArray) -> FloatArray:
         # About their mean, so that a level that was not executed is like the others.
         mean = values[alone].mean()
-        effects = np.linalg.lstsq(rows[alone], values[alone] - mean, rcond=None)[0]
-        return np.asarray(mean + rows @ effects)
+        effects = np.linalg.lstsq(rows, values[alone] - mean, rcond=None)[0]
+        return np.asarray(mean + effects[places].sum(axis=1))
 
     added = np.maximum(fitted(seconds), seconds[alone].min() / 2)
     multiplied = np.exp(fitted(np.log(seconds)))
