@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from tare import execute, journal, loads, plan, platforms
@@ -60,7 +61,7 @@ def fitted(experiment: Experiment, here: Machine, *, skip: bool) -> Fitted:
             raise _refusal(missing, others=others)
         notes += [_level_left_out(factor, level, one) for level, one in missing.items()]
         experiment = plan.without(experiment, factor, missing)
-    refuse = _Refusals(experiment, here).of
+    refuse = _Trying(experiment, here).refuse
     made = plan.cells(experiment, here, refuse)
     out = plan.left_out(experiment, here, refuse)
     notes += [_cells_left_out(one, count) for one, count in out.items()]
@@ -89,31 +90,8 @@ def _sizes(
     ]
 
 
-def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
-    """Return the levels of ``platform`` that do not work here."""
-    made = plan.cells(experiment, here)
-    stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
-    asked = {
-        stack: _outside(experiment, stack) or _tried(experiment, made, stack, platforms.NOT_HELD)
-        for stack in stacks
-    }
-    return {stack: found for stack, found in asked.items() if not found.works}
-
-
-def _tried(
-    experiment: Experiment, made: tuple[Cell, ...], stack: str, held: platforms.Held
-) -> Availability:
-    """Start a stack once, with the files that it has to show."""
-    hosts = experiment.network.hosts if experiment.networked else 0
-    # Where the files are this machine's, none has to be brought along.
-    files = execute.needed(made, os.environ, hosts) if platforms.own_files(stack) else ()
-    return platforms.availability(
-        stack, experiment.platforms, experiment.runs_commands, files, held
-    )
-
-
-class _Refusals:
-    """Why cells cannot be whose platform alone can."""
+class _Trying:
+    """What of an experiment platforms cannot do here, found out by starting them."""
 
     def __init__(self, experiment: Experiment, here: Machine) -> None:
         self._experiment = experiment
@@ -121,8 +99,19 @@ class _Refusals:
         self._helds = {_held(experiment, cell) for cell in self._made}
         self._found: dict[tuple[str, platforms.Held], Availability] = {}
 
-    def of(self, cell: Cell) -> plan.LeftOut | None:
-        """Return why a cell cannot be; None: it can."""
+    def stack(self, stack: str, held: platforms.Held = platforms.NOT_HELD) -> Availability:
+        """Tell whether a stack works, with the files that it has to show, held to a size."""
+        if (stack, held) not in self._found:
+            # Where the files are this machine's, none has to be brought along.
+            files = self._files if platforms.own_files(stack) else ()
+            e = self._experiment
+            self._found[stack, held] = platforms.availability(
+                stack, e.platforms, e.runs_commands, files, held
+            )
+        return self._found[stack, held]
+
+    def refuse(self, cell: Cell) -> plan.LeftOut | None:
+        """Return why a cell cannot be whose platform alone can; None: it can."""
         levels = (("platform", cell.platform),)
         apart = not platforms.shares_memory(cell.platform)
         if apart and cell.workers > 1 and self._experiment.instances == "own":
@@ -141,13 +130,21 @@ class _Refusals:
         # Where the least of the processors is enough, more of them are.
         alike = [one for one in self._helds if one.memory_bytes == held.memory_bytes]
         least = min(alike, key=lambda one: one.cores or math.inf)
-        found = self._try(stack, least)
-        return found if found.works or held == least else self._try(stack, held)
+        found = self.stack(stack, least)
+        return found if found.works or held == least else self.stack(stack, held)
 
-    def _try(self, stack: str, held: platforms.Held) -> Availability:
-        if (stack, held) not in self._found:
-            self._found[stack, held] = _tried(self._experiment, self._made, stack, held)
-        return self._found[stack, held]
+    @cached_property
+    def _files(self) -> tuple[str, ...]:
+        e = self._experiment
+        return execute.needed(self._made, os.environ, e.network.hosts if e.networked else 0)
+
+
+def _platforms(experiment: Experiment, here: Machine) -> dict[str, Availability]:
+    """Return the levels of ``platform`` that do not work here."""
+    trying = _Trying(experiment, here)
+    stacks = [str(stack) for stack in experiment.factors.get("platform", ("bare",))]
+    asked = {stack: _outside(experiment, stack) or trying.stack(stack) for stack in stacks}
+    return {stack: found for stack, found in asked.items() if not found.works}
 
 
 def _held(experiment: Experiment, cell: Cell) -> platforms.Held:
@@ -158,7 +155,7 @@ def _held(experiment: Experiment, cell: Cell) -> platforms.Held:
 
 def _nowhere(experiment: Experiment, here: Machine) -> dict[str, Availability]:
     """Return the levels of ``platform`` of which no cell can be."""
-    refuse = _Refusals(experiment, here).of
+    refuse = _Trying(experiment, here).refuse
     there = {cell.platform for cell in plan.cells(experiment, here, refuse)}
     return {
         level: Availability(name=level, works=False, why=one.why, fix=one.fix)
