@@ -191,6 +191,9 @@ def _piloted(
     stopping: Stopping,
 ) -> tuple[pilot.Took, float]:
     """Execute some cells; return what they took, and how long it was in all."""
+    from tare.findings import completeness
+    from tare.findings.failures import failures, reasons
+
     numbers = [cell.cell for cell in cells]
     alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
     asked = msgspec.structs.replace(prepared.experiment, stopping=stopping, order="blocks")
@@ -211,19 +214,12 @@ def _piloted(
             folders.begin(request.plan, None, folder)
             execution.conduct(request)
     except TrialError as error:
-        raise TrialError(_failed(folder) or error.message) from error
+        raise TrialError(reasons(failures(results_of(folder))) or error.message) from error
     took_s = time.monotonic() - began
-    took = pilot.read(journal.read_all(folder))._replace(failures=_failed(folder))
+    failed = completeness.failing(results_of(folder))
+    took = pilot.read(journal.read_all(folder))._replace(failures=failed)
     renamed = [one._replace(cell=numbers[one.cell]) for one in took.trials]
     return took._replace(trials=renamed), took_s
-
-
-def _failed(folder: Path) -> str | None:
-    """Return why trials in a folder failed, with what their commands wrote; None: none did."""
-    from tare.findings.failures import failures, reasons
-
-    found = failures(results_of(folder))
-    return reasons(found) if found else None
 
 
 def _begun(

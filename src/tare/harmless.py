@@ -16,6 +16,11 @@ def harmless(text: str) -> str:
     return ORDERS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def on_one_line(text: str) -> str:
+    """Do so, and write line breaks and tabs as blanks."""
+    return harmless(" ".join(text.split()))
+
+
 def harmless_data(value: Any) -> Any:
     """Do so with every text in lists and mappings, as of a chart."""
     match value:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,6 +20,9 @@ from tare import journal
 from tare.execute.pool import MOST_RESIDENT, keys_of
 from tare.experiment import Cell, Experiment, Stopping
 from tare.placement import Machine, placement
+
+if TYPE_CHECKING:
+    from tare.findings.completeness import Failing
 
 #: One trial of each cell that takes no longer is executed.
 ALL_S = 15.0
@@ -45,7 +48,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     executed: int
     cells: int
     #: Why trials failed, and what their commands wrote.
-    failures: tuple[str, ...] = ()
+    failures: tuple[Failing, ...] = ()
 
     def measuring_s(self, blocks: int) -> float:
         """Return how long so many blocks take."""
@@ -81,8 +84,8 @@ class Took(NamedTuple):
     #: From the asking to the agent's hello, and from its end to its last trace, by platform.
     starts_s: dict[str, float]
     stops_s: dict[str, float]
-    #: Why trials failed; None: none did.
-    failures: str | None = None
+    #: Which trials failed, and why.
+    failures: tuple[Failing, ...] = ()
 
 
 def first_cells(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
@@ -207,7 +210,7 @@ def forecast(
         once_s=max(0.0, took_s - spent_s - stopped_s) + probes_s,
         executed=len(executed),
         cells=len(cells),
-        failures=tuple(dict.fromkeys(took.failures for took, _ in sessions if took.failures)),
+        failures=_by_reason(one for took, _ in sessions for one in took.failures),
     )
 
 
@@ -252,6 +255,14 @@ def _all_cells(
     share = min(1.0, max(0.0, seen / length)) if length else 0.5
     found = added * np.exp(share * way)
     return {c.cell: executed.get(c.cell, float(s)) for c, s in zip(cells, found, strict=True)}
+
+
+def _by_reason(some: Iterable[Failing]) -> tuple[Failing, ...]:
+    together: dict[str, Failing] = {}
+    for one in some:
+        cells = (*together.get(one.reason, one).cells, *one.cells)
+        together[one.reason] = msgspec.structs.replace(one, cells=tuple(dict.fromkeys(cells)))
+    return tuple(together.values())
 
 
 def _means(values: Mapping[K, list[float]]) -> dict[K, float]:

@@ -107,8 +107,10 @@ def test_a_plan_says_what_fails_and_why(folder: Path) -> None:
     done = tare("experiment", "plan", "few.toml", "--json", "-", folder=folder)
     assert done.returncode == 0, done.stderr
     (said,) = json.loads(done.stdout)["forecast"]["failures"]
-    assert "exit code 3" in said
-    assert "no luck" in said
+    assert said["cells"] == ["script"]
+    assert "exit code 3" in said["reason"]
+    assert "no luck" in said["reason"]
+    assert "Failed: script: " in tare("experiment", "plan", "few.toml", folder=folder).stdout
     (folder / "numbers.txt").write_text("1\n")
     done = tare("experiment", "plan", "few.toml", folder=folder)
     assert done.returncode == 15
@@ -127,3 +129,24 @@ def test_a_plan_tells_how_long_it_takes_and_keeps_nothing(folder: Path) -> None:
     assert 0 < forecast["block_s"] < forecast["total_s"]
     assert (forecast["blocks"], forecast["failures"]) == (1, [])
     assert set(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["co:lon", "back\\slash", 'com,ma "quoted"'])
+def test_any_name_is_shown_or_refused_when_planned(tmp_path: Path, name: str) -> None:
+    inside = tmp_path / name
+    inside.mkdir(mode=0o711)
+    tmp_path.chmod(0o711)
+    (inside / "a program").write_text('#!/bin/sh\ntest "$(cat "$1")" = right\n')
+    (inside / "a program").chmod(0o755)
+    (inside / "in").write_text("right\n")
+    for platform in PLATFORMS:
+        done = tare(
+            "run", "-n", "1", "-p", platform, "--", f"./{name}/a program", f"./{name}/in",
+            folder=tmp_path,
+        )  # fmt: skip
+        told = done.stdout + done.stderr
+        # 12: it is not here, or takes no such name.
+        assert done.returncode in (0, 12), f"{platform}: {told}"
+        assert "agent" not in told, f"{platform}: {told}"
+        if done.returncode == 12:
+            assert "try:" in told, f"{platform}: {told}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -183,3 +185,47 @@ def test_an_experiment_in_which_all_fails_says_why(programs: Path) -> None:
     assert "about to die" in told
     assert "silent ended with exit code 7; it wrote nothing on standard error" in told
     assert "always was given up" in (programs / "locks/report.html").read_text()
+
+
+def test_where_one_platform_always_fails_the_other_is_shown_and_what_to_type(
+    tmp_path: Path,
+) -> None:
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not here")
+    program = tmp_path / "reads"
+    program.write_text("#!/bin/sh\ncat input.txt\n")
+    program.chmod(0o755)
+    (tmp_path / "input.txt").write_text("1\n")
+
+    done = tare(
+        tmp_path, "run", "-n", "3", "-p", "bare", "-p", "bubblewrap", "--json", "found.json",
+        "--", "./reads",
+    )  # fmt: skip
+
+    assert done.returncode == 15
+    bare = next(line for line in done.stdout.decode().splitlines() if line.startswith("bare"))
+    assert bare.split()[-1] == "3"
+    assert "try: name in the command what it opens" in words(done)
+    document = json.loads((tmp_path / "found.json").read_text())
+    assert [len(document[key]) for key in ("comparisons", "trials")] == [0, 3]
+
+
+@pytest.mark.parametrize("command", [["run", "-n", "2", "--"], ["compare", "true"]])
+def test_what_is_no_text_is_refused(tmp_path: Path, command: list[str]) -> None:
+    done = subprocess.run(
+        [*TARE, *command, os.fsencode("/bin/echo ") + b"\xfe"],
+        cwd=tmp_path, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 10
+    assert "is not UTF-8" in words(done)
+    assert "fault of tare" not in words(done)
+
+
+def test_one_word_that_is_a_file_is_not_divided(tmp_path: Path) -> None:
+    (tmp_path / "a b").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "a b").chmod(0o755)
+    done = tare(tmp_path, "run", "-n", "2", "--", "./a b")
+    assert done.returncode == 0, done.stderr
+    done = tare(tmp_path, "run", "-n", "2", "--", "./c\x1b[31m")
+    assert done.returncode == 15
+    assert "./c\\x1b[31m: not found" in words(done)

@@ -13,8 +13,9 @@ import synthetic
 from tare import store
 from tare.experiment import Stopping
 from tare.findings.answers import all_findings
-from tare.findings.completeness import find, short_cells
+from tare.findings.completeness import find, over_budget, short_cells
 from tare.findings.headline import headline
+from tare.findings.phrasing import at_levels
 from tare.results import Results
 
 FIXED = Stopping(trials=8, budget_s=None)
@@ -95,3 +96,19 @@ def test_without_a_number_only_what_was_given_up_is_short(tmp_path: Path) -> Non
     results.stops.loc[len(results.stops), ["cell", "trials", "reason"]] = [3, 2, "failed"]
     (short,) = short_cells(results)
     assert (short.asked, short.levels["platform"], short.levels["workers"]) == (None, "docker", "2")
+
+
+def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
+    results = stored(tmp_path, synthetic.make(trials=3, stopping=FIXED))
+    first = results.planned[0].cell
+    trials = results.trial_table[results.trial_table["cell"] != first]
+    sessions = results.sessions.assign(reason="budget")
+    cut = dataclasses.replace(results, trial_table=trials, sessions=sessions)
+
+    told = over_budget(cut)
+
+    assert told is not None
+    assert told.startswith("The budget ended before all trials: 4 of 4 cells have 0 to 3 of 8.")
+    assert told.endswith(f"Never measured: {at_levels(results.planned[0].levels(), cut.varied)}.")
+    assert headline(cut, all_findings(cut))[0] == told
+    assert over_budget(results) is None

@@ -199,3 +199,21 @@ def test_holm_can_take_a_difference_back() -> None:
     assert alone.p < 0.05 < family.p_adjusted
     assert (alone.verdict, family.verdict) == ("slower", "not decided")
     assert family.more_pairs is not None
+
+
+def test_what_an_interval_shows_needs_few_more_pairs_to_be_shown_in_a_family() -> None:
+    rng = np.random.default_rng(3)
+    slow = [(a, a * 2) for a in rng.normal(100, 1, (66, 10))]
+    noisy = [(a, a * b) for a, b in zip(*rng.normal(1, 0.2, (2, 5, 10)), strict=True)]
+
+    found = compare_family(slow)
+
+    # 66 × 2 × 2⁻¹⁰ is .129: ten pairs show nothing; 66 × 2 × 2⁻¹² is .032.
+    assert {c.verdict for c in found} == {"not decided"}
+    assert {c.more_pairs for c in found} == {2}
+    assert {
+        c.verdict
+        for c in compare_family([(np.tile(a, 2)[:12], np.tile(b, 2)[:12]) for a, b in slow])
+    } == {"slower"}
+    # Where nothing is shown, the observed effect is not looked at.
+    assert all(c.more_pairs > 100 for c in compare_family(noisy) if c.more_pairs)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import re
 import shlex
 import shutil
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from tare.errors import ExperimentError, StoreError, TrialError, UsageError
 from tare.experiment import WHOLE_SIZE
 
 if TYPE_CHECKING:
+    from tare.conclude import Prepared
+    from tare.experiment import Experiment
     from tare.findings.failures import Failure
 
 #: How complaints name where the options come from.
@@ -60,10 +63,21 @@ def workload(
     """Return the table of a command, whose braces are literal unless placeholders are meant.
 
     With ``hosts``, those of a network's hosts alone are. ``options`` are further keys.
+
+    Raises
+    ------
+    UsageError
+        If something in it is no text, as a name in another encoding than UTF-8.
     """
     from tare import platforms
     from tare.workloads.placeholders import literal, literal_but_hosts
 
+    for text in (*words, str(Path.cwd()), input or ""):
+        if not text.isascii() and text.encode(errors="replace").decode() != text:
+            raise UsageError(
+                f"{text!r} is not UTF-8, and results are kept as text",
+                "a link to it with another name: ln -s … /tmp/name",
+            )
     kept = literal_but_hosts if hosts else literal
     return {
         "name": name,
@@ -148,6 +162,8 @@ def split(command: str) -> list[str]:
     ExperimentError
         Where there is none, a quote is open, or a shell would have to obey something in it.
     """
+    if os.sep in command and Path(command).is_file():
+        return [command]
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -225,14 +241,42 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if value is not None}
 
 
-def how_to_see(found: Sequence[Failure]) -> str | None:
-    """Say how to see what a command that failed wrote, where none of it was shown."""
+def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | None:
+    """Say how to see what a command that failed wrote, or to show it what it may have looked for.
+
+    Parameters
+    ----------
+    found : sequence of Failure
+        How trials failed.
+    hiding : sequence of str
+        Where every trial failed, of those of :func:`hiding`.
+    """
+    from tare.findings.phrasing import listing
+
     ran = [one for one in found if one.ran]
-    unseen = ran and not any(one.stderr for one in ran)
-    return "--capture --out DIR keeps what it wrote" if unseen else None
+    if ran and not any(one.stderr for one in ran):
+        return "--capture --out DIR keeps what it wrote"
+    if ran and hiding:
+        verb = "shows" if len(hiding) == 1 else "show"
+        return (
+            f"name in the command what it opens: {listing(hiding)} {verb} it no other files of "
+            "this machine, and it can write to /tmp alone   (docs/platforms.md: show)"
+        )
+    return None
 
 
-def explained(error: TrialError, found: Sequence[Failure]) -> TrialError:
+def hiding(stacks: Iterable[str], experiment: Experiment) -> list[str]:
+    """Return the stacks in which a command sees no files of this machine but those it names."""
+    from tare import platforms
+
+    return [
+        stack
+        for stack in dict.fromkeys(stacks)
+        if platforms.own_files(stack) and platforms.brings_files(stack, experiment.platforms)
+    ]
+
+
+def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -> TrialError:
     """Return the error of a session without a good trial, with what its commands wrote at last.
 
     Parameters
@@ -241,10 +285,13 @@ def explained(error: TrialError, found: Sequence[Failure]) -> TrialError:
         That ended it.
     found : sequence of Failure
         How its trials failed.
+    prepared : Prepared
+        What was executed.
     """
     from tare.findings.failures import MOST_KINDS
 
     if not any(one.ran for one in found):
         return TrialError(error.message)
+    where = hiding((cell.platform for cell in prepared.cells), prepared.experiment)
     told = "\nand: ".join(one.block for one in found[:MOST_KINDS])
-    return TrialError(f"every trial failed: {told}", how_to_see(found))
+    return TrialError(f"every trial failed: {told}", how_to_see(found, where))

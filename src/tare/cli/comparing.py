@@ -14,6 +14,7 @@ from tare.cli.command_line import (
     as_option,
     explained,
     folder_in_memory,
+    hiding,
     how_to_see,
     metric_name,
     spent_s,
@@ -101,7 +102,7 @@ def measure(
     bar = Bar(budget_s=prepared.experiment.stopping.budget_s)
     ended, failure = conduct(prepared, folder, execution, bar)
     if failure is not None and not read_trials(folder):
-        raise explained(failure, failures(store.load(folder))) from failure
+        raise explained(failure, failures(store.load(folder)), prepared) from failure
     return ended, failure
 
 
@@ -169,15 +170,19 @@ def differences_in(
     """
     from tare import conclude
     from tare.findings.failures import by_level, failures
-    from tare.findings.judgement import differences
+    from tare.findings.judgement import differences, failing
 
     results = conclude.results_of(folder)
     found = differences(results)
     if isinstance(found, str):
         if ended == "interrupted":
             raise cut_short(folder, execution)
-        why = "; ".join(by_level(results, factor=results.experiment.stopping.compare or "workload"))
-        raise TrialError(f"{found} {why}".strip(), how_to_see(failures(results)))
+        factor = results.experiment.stopping.compare or "workload"
+        why = "; ".join(by_level(results, factor=factor))
+        stacks = (
+            hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
+        )
+        raise TrialError(f"{found} {why}".strip(), how_to_see(failures(results), stacks))
     return results, found
 
 

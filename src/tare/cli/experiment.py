@@ -15,7 +15,7 @@ from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tare.conclude import Answers
+    from tare.conclude import Answers, Prepared
 
 app = typer.Typer(cls=Group, no_args_is_help=True, help="Ask a question that is written as a file.")
 
@@ -122,13 +122,15 @@ def run(
             f"{again}   (goes on)",
         ) from error
     except TrialError as error:
-        raise _explained(error, folder) from error
+        raise _explained(error, folder, prepared) from error
     answers = _tell(folder, json)
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
             short.answer,
-            f"{again}   (measures what is missing)",
+            f"a longer budget in {file}, then {again}   (measures for as long again)"
+            if completeness.over_budget(conclude.results_of(folder))
+            else f"{again}   (measures what is missing)",
         )
 
 
@@ -161,7 +163,7 @@ def report(
     _tell(folder, json, sessions=session or (), format=format, out=out, keep=False)
 
 
-def _explained(error: TrialError, folder: Path) -> TrialError:
+def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:
     """Return the error that ended a session; where every trial failed, write a page that says so.
 
     The page and the error have what commands wrote at last.
@@ -176,7 +178,8 @@ def _explained(error: TrialError, folder: Path) -> TrialError:
         return error
     page = pages.write(folder, "html", None, results=results)[0]
     output.out.print(f"Report: {page}", soft_wrap=True)
-    return TrialError(explained(error, failures(results)).message, error.hint)
+    told = explained(error, failures(results), prepared)
+    return TrialError(told.message, told.hint or error.hint)
 
 
 def _tell(
@@ -206,7 +209,7 @@ def _tell(
         status.update("drawing the page")
         written = pages.write(folder, format, out, answers.findings, results=results)
     if json != "-":
-        _show(answers, written, results.ended)
+        _show(answers, written)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**told, "written": [str(path) for path in written]}, json)
@@ -214,7 +217,7 @@ def _tell(
     return answers
 
 
-def _show(answers: Answers, written: Sequence[Path], ended: str | None) -> None:
+def _show(answers: Answers, written: Sequence[Path]) -> None:
     """Print what weakens all of it, the headline, the verdict on each question, and the files."""
     from tare.findings import caveats
 
@@ -225,8 +228,6 @@ def _show(answers: Answers, written: Sequence[Path], ended: str | None) -> None:
     output.out.print()
     for finding in answers.findings:
         output.out.print(f"{finding.word:<18} {finding.question}")
-    if ended == "budget":
-        output.out.print("\nThe budget ended before every cell had what was asked; see the report.")
     output.out.print()
     for path in written:
         output.out.print(f"Report: {path}", soft_wrap=True)

@@ -7,7 +7,7 @@ from rich.table import Table
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
 from tare.experiment import Experiment
-from tare.findings.phrasing import counted
+from tare.findings.phrasing import counted, listing
 from tare.pilot import Forecast
 
 #: Rows shown; ``--json`` has all.
@@ -58,7 +58,7 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
     for note in prepared.notes:
         output.out.print(f"Note: {note.message}")
     for failure in forecast.failures:
-        output.out.print(f"Failed: {failure}", soft_wrap=True)
+        output.out.print(f"Failed: {listing(failure.cells)}: {failure.reason}", soft_wrap=True)
     for line in lines(experiment, forecast):
         output.out.print(line)
 

@@ -22,6 +22,7 @@ from tare.cli.command_line import (
 from tare.cli.command_line import network as of_network
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError
+from tare.harmless import on_one_line
 
 if TYPE_CHECKING:
     from tare.cli.comparing import Execution, Wanted
@@ -229,7 +230,7 @@ def run(
 
 def _question(measured: Sequence[lines.Line]) -> str:
     if len(measured) == 1:
-        return f"How long does {measured[0].text} take?"
+        return f"How long does {on_one_line(measured[0].text)} take?"
     return "How long does each take?"
 
 
@@ -273,7 +274,7 @@ def _one(
         if failure is not None:
             found = summary.failed
             if not summary.good:
-                raise explained(failure, found)
+                raise explained(failure, found, prepared)
             raise TrialError(failure.message, how_to_see(found))
         if wanted.report is not None:
             page = comparing.page(folder, conclude.results_of(folder), wanted)

@@ -24,6 +24,8 @@ from tare.errors import ExperimentError, TrialError
 from tare.findings.known import figure, relative_spread
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tare.cli.lines import Line
     from tare.findings.judgement import Difference
     from tare.results import Results
@@ -42,14 +44,16 @@ class Row:
 
     name: str
     median: str
-    versus: str
+    #: None: nothing is compared.
+    versus: str | None
     spread: str
     n: str
 
     @property
     def cells(self) -> tuple[str, ...]:
         """What stands in the columns."""
-        return self.name, self.median, self.versus, self.spread, self.n
+        versus = () if self.versus is None else (self.versus,)
+        return self.name, self.median, *versus, self.spread, self.n
 
 
 def check(platforms: Sequence[str], lines: Sequence[Line], refused: Mapping[str, bool]) -> None:
@@ -105,8 +109,8 @@ def run_table(
     named : bool
         Whether the commands were given names.
     """
+    from tare import conclude
     from tare.cli import comparing
-    from tare.cli.summary import read_trials
     from tare.findings.failures import by_level
 
     asked = {k: v for k, v in table["experiment"].items() if k not in ("quantile", "anytime")}
@@ -114,30 +118,31 @@ def run_table(
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:
         ended, failure = measure(prepared, folder, execution)
-        results, found = differences_in(folder, execution, ended)
+        spoken = "-" not in (wanted.json, wanted.markdown, export)
+        try:
+            results, found = differences_in(folder, execution, ended)
+        except TrialError:
+            if spoken:
+                _show_uncompared(folder)
+            if wanted.json is not None:
+                _write_json((), conclude.results_of(folder), folder, ended, wanted.json)
+            raise
         rows = list(_rows(found))
         failed = by_level(results, factor=found[0].factor)
-        if "-" not in (wanted.json, wanted.markdown, export):
+        if spoken:
             _show(rows, found, lines, results, ended, failed)
         if wanted.json is not None:
-            from tare.cli import verdict
-            from tare.cli.trial_json import trial_json
-
-            trials = [
-                {"workload": t.workload, "platform": t.platform, **trial_json(t)}
-                for t in read_trials(folder)
-            ]
-            document = verdict.as_json(found, results, ended, None)
-            output.write_json(document | {"trials": trials}, wanted.json)
+            _write_json(found, results, folder, ended, wanted.json)
         if wanted.markdown is not None:
             text = markdown(rows, found[0].first, found[0].basis.metric, failed)
             output.write_text(text, wanted.markdown, "--markdown")
         if export is not None:
+            from tare.cli.summary import read_trials
             from tare.interop.hyperfine_export import document as as_hyperfine
 
             output.write_json(as_hyperfine(read_trials(folder), lines, named=named), export)
         page = comparing.page(folder, results, wanted)
-        if "-" not in (wanted.json, wanted.markdown, export):
+        if spoken:
             told = (
                 f"Report  {page}" if page else "Next    tare run --out DIR …   (keeps the trials)"
             )
@@ -147,6 +152,48 @@ def run_table(
         _check_all(results, found[0].factor)
         check_complete(results, execution, 0, ended)
         return 0
+
+
+def _write_json(
+    found: Sequence[Difference], results: Results, folder: Path, ended: str, file: str
+) -> None:
+    from tare.cli import verdict
+    from tare.cli.summary import read_trials
+    from tare.cli.trial_json import trial_json
+
+    trials = [
+        {"workload": t.workload, "platform": t.platform, **trial_json(t)}
+        for t in read_trials(folder)
+    ]
+    output.write_json(verdict.as_json(found, results, ended, None) | {"trials": trials}, file)
+
+
+def _show_uncompared(folder: Path) -> None:
+    """Print what was measured where there is nothing to compare it with."""
+    from tare import conclude
+    from tare.findings.cells import basis_of, cells_of
+
+    results = conclude.results_of(folder)
+    factor = results.experiment.stopping.compare
+    basis = basis_of(results)
+    if factor is None or isinstance(basis, str):
+        return
+    _print(
+        _heads(factor, None, basis.metric),
+        [
+            Row(cell.levels[factor], *_own(cell.median, cell.trial_values, basis.unit, None))
+            for cell in cells_of(results, basis).all
+        ],
+    )
+
+
+def _print(heads: Sequence[str], rows: Sequence[Row]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for number, heading in enumerate(heads):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row.cells)
+    output.print_whole(table)
 
 
 def _only(asked: Mapping[str, Any]) -> str:
@@ -171,13 +218,7 @@ def _show(
     say, first = output.out.print, found[0]
     if first.factor == "platform":
         say(shlex.join(lines[0].words), no_wrap=True, overflow="ellipsis")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    heads = _heads(first.factor, first.first, first.basis.metric)
-    for number, heading in enumerate(heads):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row.cells)
-    output.print_whole(table)
+    _print(_heads(first.factor, first.first, first.basis.metric), rows)
     for sentence in _line(lines, found):
         say(f"Line    {sentence}")
     for one in failed:
@@ -207,16 +248,16 @@ def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
 
 def _rows(found: Sequence[Difference]) -> Iterator[Row]:
     first = found[0]
-    yield Row(first.first, *_own(first.medians[0], first.level_values[0], first, "–"))
+    yield Row(first.first, *_own(first.medians[0], first.level_values[0], first.basis.unit, "–"))
     for d in found:
         told = f"{d.ratio} {_word(d)}"
-        yield Row(d.second, *_own(d.medians[1], d.level_values[1], d, told))
+        yield Row(d.second, *_own(d.medians[1], d.level_values[1], d.basis.unit, told))
 
 
 def _own(
-    median: Interval, values: FloatArray, d: Difference, versus: str
-) -> tuple[str, str, str, str]:
-    return figure(d.basis.unit, median), versus, relative_spread(values), str(len(values))
+    median: Interval, values: FloatArray, unit: str, versus: str | None
+) -> tuple[str, str | None, str, str]:
+    return figure(unit, median), versus, relative_spread(values), str(len(values))
 
 
 def _word(d: Difference) -> str:
@@ -241,8 +282,7 @@ def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Se
 
     heads = _heads("workload", reference, metric)
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
-    for row in rows:
-        lines.append([text(c) for c in row.cells if reference is not None or c is not row.versus])
+    lines += [[text(cell) for cell in row.cells] for row in rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return table + "".join(f"\nFailed: {text(one)}\n" for one in failed)
 
@@ -296,7 +336,7 @@ def _number(text: str) -> float | None:
 
 def _check_all(results: Results, factor: str) -> None:
     """Raise where something that was asked for has no good trial."""
-    from tare.cli.command_line import how_to_see
+    from tare.cli.command_line import hiding, how_to_see
     from tare.findings.failures import failures
     from tare.findings.judgement import failing
     from tare.findings.phrasing import listing
@@ -304,8 +344,7 @@ def _check_all(results: Results, factor: str) -> None:
     hopeless = failing(results, factor)
     if hopeless:
         on = "on" if factor == "platform" else "of"
-        hint = f"tare describe platforms {' '.join(hopeless)}"
+        stacks = hiding(hopeless, results.experiment) if factor == "platform" else ()
         raise TrialError(
-            f"every trial {on} {listing(hopeless)} failed",
-            hint if factor == "platform" else how_to_see(failures(results)),
+            f"every trial {on} {listing(hopeless)} failed", how_to_see(failures(results), stacks)
         )

@@ -365,7 +365,7 @@ def as_row(summary: Summary, name: str) -> tuple[Row, str]:
 
     (known, *_) = summary.asked
     values = summary.values(known.metric, known.source)
-    return Row(name, str(known), "–", relative_spread(values), str(len(values))), known.metric
+    return Row(name, str(known), None, relative_spread(values), str(len(values))), known.metric
 
 
 def _label(metric: str) -> str:

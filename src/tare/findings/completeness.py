@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from tare.experiment import Cell
@@ -80,6 +81,43 @@ def short_cells(results: Results) -> tuple[ShortCell, ...]:
     return tuple(found)
 
 
+class Failing(msgspec.Struct, frozen=True, kw_only=True):
+    """Cells whose trials failed for one reason."""
+
+    #: What their levels have in common, or each by its levels.
+    cells: tuple[str, ...]
+    reason: str
+
+
+def failing(results: Results) -> tuple[Failing, ...]:
+    """Return which cells have trials that failed, by the reason."""
+    cells = [cell for cell in short_cells(results) if cell.failures]
+    parts = _parts(cells, results.planned) if cells else ()
+    return tuple(Failing(cells=tuple(names), reason=part[0].reason or "") for names, part in parts)
+
+
+def over_budget(results: Results) -> str | None:
+    """Say what the budget left out, where it ended the session and nothing failed."""
+    short = short_cells(results)
+    if results.ended != "budget" or not short or any(cell.failed for cell in short):
+        return None
+    goods = sorted({cell.good for cell in short})
+    has = f"{goods[0]:,}" if len(goods) == 1 else f"{goods[0]:,} to {goods[-1]:,}"
+    told = (
+        f"The budget ended before all trials: {_few(short, results)} {has} of {short[0].asked:,}."
+    )
+    none = [cell for cell in short if not cell.good]
+    if none:
+        named = [at_levels(cell.levels, _varied(results.planned)) for cell in none]
+        told += f" Never measured: {listing(_names(named))}."
+    return told
+
+
+def _few(short: tuple[ShortCell, ...], results: Results) -> str:
+    has = "has" if len(short) == 1 else "have"
+    return f"{len(short)} of {counted(len(results.planned), 'cell')} {has}"
+
+
 def given_up(results: Results) -> list[str]:
     """Say which cells were stopped because they kept failing, and why: a sentence each.
 
@@ -131,18 +169,17 @@ def find(results: Results) -> Finding | None:
     varied = _varied(results.planned)
     named = _names([_named(cell, varied) for cell in short])
     kept = tuple(cell for cell in short if not cell.given_up)
-    answer = (
-        f"{len(short)} of {counted(len(results.planned), 'cell')} "
-        f"{'has' if len(short) == 1 else 'have'} fewer good trials than were asked for: "
-        f"{listing(named)}."
+    early = over_budget(results)
+    answer = early or (
+        f"{_few(short, results)} fewer good trials than were asked for: {listing(named)}."
     )
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="no",
-        # Of cells that were given up, the headline speaks first.
-        summary=answer if kept else None,
+        # Of cells that were given up, and of a budget that ended, the headline speaks first.
+        summary=answer if kept and not early else None,
         estimates=tuple(
             Estimate(
                 name="good trials",

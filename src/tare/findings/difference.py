@@ -26,6 +26,7 @@ from tare.findings.judgement import (
 )
 from tare.findings.pairing import ERROR
 from tare.findings.phrasing import counted, listing, share
+from tare.harmless import on_one_line
 from tare.registry import Description
 from tare.results import Results
 
@@ -66,6 +67,7 @@ def find(results: Results) -> Finding | None:
 
 def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> str:
     """Ask whether there is a difference; with a gate, whether it is too large."""
+    names, reference = [on_one_line(name) for name in names], on_one_line(reference)
     if gate is None:
         return f"Is {listing(names, 'or')} different from {reference}?"
     return f"Is {listing(names, 'or')} {more} than {reference} by {share(gate)} or more?"

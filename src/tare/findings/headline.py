@@ -20,9 +20,9 @@ class Headline:
 
     Attributes
     ----------
-    given_up : tuple of str
-        What was stopped because it kept failing: without it, an answer is about less than was
-        asked.
+    missing : tuple of str
+        What a budget ended too early, or was stopped because it kept failing: an answer is about
+        less than was asked.
     answers : tuple of str
         The answer first, then what else matters; never empty.
     failed : tuple of str
@@ -31,7 +31,7 @@ class Headline:
         What was not measured.
     """
 
-    given_up: tuple[str, ...]
+    missing: tuple[str, ...]
     answers: tuple[str, ...]
     failed: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -39,7 +39,7 @@ class Headline:
     @property
     def lines(self) -> tuple[str, ...]:
         """All of it, in order of importance."""
-        return (*self.given_up, *self.answers, *self.failed, *self.left_out)
+        return (*self.missing, *self.answers, *self.failed, *self.left_out)
 
 
 def headline(results: Results, found: Sequence[Finding]) -> list[str]:
@@ -61,9 +61,10 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     told += [f.summary for f in found if f.summary]
     if not told:
         told = [f.answer for f in found[:1]] or ["There is nothing to conclude from yet."]
+    early = completeness.over_budget(results)
     busy = caveats.notes(sessions.caveats(results))
     return Headline(
-        given_up=tuple(completeness.given_up(results)),
+        missing=(*([early] if early else []), *completeness.given_up(results)),
         answers=(*told, *busy, *_basis(results, found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),

@@ -78,7 +78,7 @@ class Nspawn(Layer):
             *([] if user is None else [f"--private-users={user}:{users.COUNT}"]),
             *("--tmpfs=/tmp:mode=1777", f"--bind-ro={outer.agent}:{root.AGENT}"),
             f"--bind{'' if place.writable else '-ro'}={outer.shared}:{root.SHARED}",
-            *(f"--bind-ro={source}:{path}" for path, source in shown.all),
+            *(f"--bind-ro={_escaped(source)}:{_escaped(path)}" for path, source in shown.all),
             f"--drop-capability={','.join(DROPPED)}",
         ]
         late = [path for path, source in shown.late if not Path(source).is_dir()]
@@ -116,6 +116,11 @@ class Nspawn(Layer):
     def facts(self, place: Place) -> tuple[Told, ...]:
         """Tell its version."""
         return versions.told("nspawn_version", PROGRAM)
+
+
+def _escaped(path: str) -> str:
+    """Write a path as an option takes it, in which a colon ends a path."""
+    return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _with_usr(shown: root.Shown, outer: View) -> root.Shown:

@@ -116,7 +116,7 @@ class Podman(Layer):
             made = nest.Nest(folders=(folder,), directory=folder, after=after)
             return nest.around(words, made, outer, place)
         shown = root.shown(outer, place, settings)
-        words += [f"--volume={outside}:{inside}:ro" for inside, outside in shown.all]
+        words += [_mount(inside, outside) for inside, outside in shown.all]
         words += ["--rootfs", f"{folder}/root", *argv]
         within = (f"{folder}/root", f"{folder}/root/etc")
         made = nest.Nest(
@@ -180,6 +180,13 @@ def _options(outer: View, place: Place, settings: dict[str, Any]) -> list[str]:
         *("--tmpfs=/tmp:mode=1777", "--security-opt=label=disable"),
         *limits(place, here=outer.host_files),
     ]
+
+
+def _mount(inside: str, outside: str) -> str:
+    """Return the option that shows a path; in the short form, no path may have a colon."""
+    fields = ("type=bind", f"source={outside}", f"destination={inside}", "ro=true")
+    quoted = ('"' + field.replace('"', '""') + '"' for field in fields)
+    return f"--mount={','.join(quoted)}"
 
 
 def _mapped(user: int | None) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"# {text(page.question)}\n"
     for caveat in page.caveats:
         yield f"> {text(caveat)}\n"
-    for sentence in page.given_up:
+    for sentence in page.missing:
         yield f"**{text(sentence)}**\n"
     badge = f"**{page.lead.finding.word}** – " if page.lead else ""
     yield f"{badge}{text(page.headline[0])}\n"

@@ -49,8 +49,8 @@ class Page:
         The section whose answer stands at the head.
     caveats : tuple of str
         What weakens everything below; stands above it.
-    given_up : tuple of str
-        What was stopped because it kept failing; stands above the answer.
+    missing : tuple of str
+        What a budget ended too early, or was stopped as it kept failing; stands above the answer.
     headline : tuple of str
         The answer first, then what else matters.
     failed : tuple of str
@@ -88,7 +88,7 @@ class Page:
     badges: bool = True
     unfolded: int = 14
     caveats: tuple[str, ...] = ()
-    given_up: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
 
     @property
@@ -120,7 +120,7 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
         name=results.experiment.name,
         question=results.experiment.question,
         lead=next((s for s in sections if first in (*s.finding.advice, s.finding.summary)), None),
-        given_up=told.given_up,
+        missing=told.missing,
         headline=(*told.answers, *told.left_out),
         failed=told.failed,
         strip=_strip(results),

@@ -318,7 +318,35 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
     more = c.more_pairs
     if verdict == "not decided" and c.low and c.high and math.isfinite(c.high / c.low):
         more = further(c.n, math.log(c.high / c.low) / 2, margin, c.tick or 0.0)
+        if not c.low <= 1 <= c.high:
+            more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more
     return replace(c, p_adjusted=p_adjusted, verdict=verdict, more_pairs=more)
+
+
+def further_in_family(n: int, p: float, p_adjusted: float, confidence: float) -> int | None:
+    """Further pairs after which a difference that an interval shows is shown in its family, too.
+
+    With few pairs no p-value is small enough for many comparisons: of ten, that of a sign test is
+    at least .002. Standard scores grow with the root of n.
+
+    Parameters
+    ----------
+    n : int
+        Pairs so far.
+    p, p_adjusted : float
+        Alone, and in the family.
+    confidence : float
+        Of the family.
+
+    Returns
+    -------
+    int or None
+        None where p is none.
+    """
+    if not 0 < p <= p_adjusted:
+        return None
+    alone, wanted = stats.norm.isf([p / 2, (1 - confidence) * p / p_adjusted / 2])
+    return max(1, math.ceil(n * float(wanted / alone) ** 2) - n)
 
 
 UNIT = Statistic(

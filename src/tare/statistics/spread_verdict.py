@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from tare.statistics.comparison import detectable_change, further, holm
+from tare.statistics.comparison import detectable_change, further, further_in_family, holm
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
@@ -207,6 +207,8 @@ def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComp
     more = c.more_pairs
     if verdict == "not decided" and c.low and c.high:
         more = further(c.n, math.log(c.high / c.low) / 2, margin)
+        if not c.low <= 1 <= c.high:
+            more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more
     return replace(c, p_adjusted=p_adjusted, margin=margin, verdict=verdict, more_pairs=more)
 
 
