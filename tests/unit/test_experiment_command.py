@@ -12,7 +12,7 @@ import synthetic
 from typer.testing import CliRunner
 
 from tare import conclude
-from tare.cli import experiment, output, planning
+from tare.cli import output, planning
 from tare.cli.app import app
 from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.pilot import Forecast
@@ -38,15 +38,6 @@ def test_a_report_prints_the_answer_and_where_the_page_is(folder: Path) -> None:
     for finding in answers.findings:
         assert " ".join(f"{finding.word} {finding.question}".split()) in one
     assert said.splitlines()[-1] == f"Report: {folder / 'report.html'}"
-
-
-def test_a_budget_that_ended_first_is_said(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers = conclude.answers(None, conclude.results_of(folder))
-    for ended, said in (("budget", True), ("finished", False), (None, False)):
-        experiment._show(answers, [folder], ended)
-        assert ("The budget ended before" in capsys.readouterr().out) is said
 
 
 def test_json_alone_is_what_programs_get(folder: Path) -> None:

@@ -112,3 +112,7 @@ def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
     assert told.endswith(f"Never measured: {at_levels(results.planned[0].levels(), cut.varied)}.")
     assert headline(cut, all_findings(cut))[0] == told
     assert over_budget(results) is None
+    precise = synthetic.make(trials=3, stopping=Stopping(precision=0.01, budget_s=9.0))
+    assert over_budget(precise) is None
+    told = over_budget(dataclasses.replace(precise, sessions=sessions))
+    assert told == "The budget ended before all medians were known to ±1.0 %."

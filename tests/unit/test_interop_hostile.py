@@ -248,3 +248,11 @@ def test_a_pipe_is_no_file_of_ratings(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="no regular file"):
         agreements(tmp_path / "pipe", tmp_path / "pipe", 0.95)
+
+
+def test_comparisons_of_nothing_are_refused(tmp_path: Path) -> None:
+    document = json.loads((DATA / "tare_json" / "compare.json").read_text())
+    broken = tmp_path / "compare.json"
+    broken.write_text(json.dumps(document | {"comparisons": []}))
+    with pytest.raises(InputError, match="nothing was compared"):
+        interop.read(broken, Columns(), "tare-json")

@@ -13,7 +13,7 @@ import pandas as pd
 from tare.experiment import Cell
 from tare.findings.failures import Failure, failures, reasons
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
-from tare.findings.phrasing import at_levels, counted, listing
+from tare.findings.phrasing import at_levels, counted, listing, percent
 from tare.registry import Description
 from tare.results import Results
 
@@ -97,16 +97,24 @@ def failing(results: Results) -> tuple[Failing, ...]:
 
 
 def over_budget(results: Results) -> str | None:
-    """Say what the budget left out, where it ended the session and nothing failed."""
-    short = short_cells(results)
-    if results.ended != "budget" or not short or any(cell.failed for cell in short):
+    """Say what the budget left out, where it ended the session; None: nothing."""
+    if results.ended != "budget":
+        return None
+    stopping = results.experiment.stopping
+    if stopping.trials is None:
+        return (
+            "The budget ended before all medians were known to "
+            f"±{percent(stopping.precision).removeprefix('+')}."
+        )
+    short = tuple(cell for cell in short_cells(results) if not cell.given_up)
+    if not short:
         return None
     goods = sorted({cell.good for cell in short})
     has = f"{goods[0]:,}" if len(goods) == 1 else f"{goods[0]:,} to {goods[-1]:,}"
     told = (
-        f"The budget ended before all trials: {_few(short, results)} {has} of {short[0].asked:,}."
+        f"The budget ended before all trials: {_few(short, results)} {has} of {stopping.trials:,}."
     )
-    none = [cell for cell in short if not cell.good]
+    none = [cell for cell in short if not cell.good and not cell.failed]
     if none:
         named = [at_levels(cell.levels, _varied(results.planned)) for cell in none]
         told += f" Never measured: {listing(_names(named))}."
@@ -169,7 +177,7 @@ def find(results: Results) -> Finding | None:
     varied = _varied(results.planned)
     named = _names([_named(cell, varied) for cell in short])
     kept = tuple(cell for cell in short if not cell.given_up)
-    early = over_budget(results)
+    early = over_budget(results) if kept else None
     answer = early or (
         f"{_few(short, results)} fewer good trials than were asked for: {listing(named)}."
     )

@@ -34,6 +34,8 @@ def read(file: Path, columns: Columns) -> Imported:
     trials = list(root.at("trials").each()) if root.find("trials") else None
     if trials is None:
         series = told_apart(_compared(root, columns.value))
+        if not series:
+            raise root.at("comparisons").wrong("nothing was compared")
     else:
         good = [one for one in trials if one.at("status").value == "ok"]
         if not good:
