@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,9 +48,12 @@ def test_a_session_beside_a_load_is_resumed_and_a_change_is_told(tmp_path: Path)
     assert (beside["other_cpus"] / beside["cpus"] > 0.1).all()
     assert set(beside["take"]) == {1, 2, 3, 4}
 
+    # What the load did to the second session says nothing of a slower machine: that is planted.
     first, second = (out / "journal" / f"{n}.ndjson" for n in (1, 2))
-    _alter(first, 1.0)
-    _alter(second, 2.0)
+    probes = [json.loads(line) for line in first.open() if '"moment":"before"' in line]
+    assert {line["record"] for line in probes} == {"take", "figure"}
+    _plant(first, probes, 1.0)
+    _plant(second, probes, 2.0)
     told = tare("experiment", "report", str(out), check=17)
     assert "levels are those of session 2 alone" in told.stderr
     assert "The machine was not the same: sessions 1 and 2" in (out / "report.html").read_text()
@@ -60,17 +65,22 @@ def test_a_session_beside_a_load_is_resumed_and_a_change_is_told(tmp_path: Path)
     assert "not the same" not in page
 
     # As after a session that was killed: one moment decides nothing.
-    _alter(second, 1.0, without="after")
+    second.write_text(
+        "".join(line for line in second.open() if json.loads(line).get("moment") != "after")
+    )
     tare("experiment", "report", str(out))
 
 
-def _alter(journal: Path, factor: float, without: str | None = None) -> None:
-    """Make the machine of a session slower, and calm, in what it has written."""
-    lines = [json.loads(line) for line in journal.read_text().splitlines()]
-    lines = [line for line in lines if line.get("moment") is None or line["moment"] != without]
-    for line in lines:
-        if line["record"] == "figure":
-            line["values"] = [value * factor for value in line["values"]]
-        if line["record"] == "take":
-            line["activity"] |= {"other_cpus": 0.0, "stolen_cpus": 0.0, "io_pressure": 0.0}
-    journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+def _plant(journal: Path, probes: list[dict[str, Any]], factor: float) -> None:
+    """Let a session's machine be as the probes show it before and after, slower, and calm."""
+    calm = {"other_cpus": 0.0, "stolen_cpus": 0.0, "io_pressure": 0.0}
+    planted = []
+    for moment, probe in product(("before", "after"), probes):
+        changed = (
+            {"values": [value * factor for value in probe["values"]]}
+            if probe["record"] == "figure"
+            else {"activity": probe["activity"] | calm}
+        )
+        planted.append(json.dumps(probe | {"moment": moment} | changed) + "\n")
+    *kept, closed = [line for line in journal.open() if '"moment"' not in line]
+    journal.write_text("".join((*kept, *planted, closed)))
