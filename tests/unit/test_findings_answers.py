@@ -15,9 +15,9 @@ from tare.experiment import Stopping, WindowSpec
 from tare.findings.answers import all_findings
 from tare.findings.finding import Finding
 from tare.findings.headline import headline
-from tare.findings.phrasing import percent
 from tare.registry import scan
 from tare.results import Results
+from tare.units import percent
 
 
 def ask(name: str, results: Results) -> Finding:

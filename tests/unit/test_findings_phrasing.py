@@ -6,17 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tare.findings.phrasing import (
-    at_levels,
-    change,
-    change_interval,
-    counted,
-    duration,
-    listing,
-    percent,
-    quantity,
-    significant,
-)
+from tare.findings.phrasing import at_levels, listing
+from tare.units import change, change_interval, counted, duration, percent, quantity, significant
 
 
 @pytest.mark.parametrize(

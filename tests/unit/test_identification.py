@@ -13,9 +13,9 @@ from tare.identification.document import Estimate, Identification
 from tare.identification.tokens_left import tokens_left
 from tare.report.network_charts import identified
 from tare.shaping.carried import Phase, carried, pattern
-from tare.shaping.rates import format_rate
 from tare.shaping.specification import Bucket
 from tare.shaping.trace import Trace
+from tare.units import quantity
 
 EMPTY = Trace(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
 ONCE: list[Phase] = [(True, 120.0), (False, 200.0), (True, 90.0)]
@@ -233,7 +233,7 @@ def test_a_figure_and_its_reason_tell_one_rate() -> None:
     found = identify(flat(10 * np.minimum(1.0, np.exp(0.5 * rng.standard_normal(900)))), {})
     assert found.kind == "noisy"
     assert found.high_gbps is not None
-    assert format_rate(1e9 * found.high_gbps.value) in said(found)
+    assert quantity(1e9 * found.high_gbps.value, "bits/s") in said(found)
 
 
 def test_ends_without_cpu_blame_no_network() -> None:

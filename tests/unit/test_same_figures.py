@@ -23,8 +23,8 @@ from tare.errors import InputError
 from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 from tare.findings import disturbance
-from tare.findings.phrasing import percent
 from tare.metrics import ranked
+from tare.units import percent
 
 MS = 1e6
 UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1.0, "MiB": 2.0**20, "KiB": 2.0**10, "bytes": 1.0}
@@ -417,7 +417,7 @@ def test_a_comparison_says_the_same_everywhere(
 
 
 def _percents(c: dict[str, Any]) -> str:
-    from tare.findings.phrasing import change_interval
+    from tare.units import change_interval
 
     return change_interval(c["ratio"], *c["ratio_ci"])
 

@@ -16,7 +16,6 @@ from tare import agent, machine, state
 from tare.baseline.agreement import lasting
 from tare.errors import StoreError
 from tare.experiment import Cell, Experiment
-from tare.findings.phrasing import off_by
 from tare.placement import Machine
 from tare.plan import cells
 from tare.report.backing import machine_tables
@@ -26,6 +25,7 @@ from tare.selftest.bounds import bound
 from tare.selftest.document import Accuracy, Document, FalseAlarms, document, keep
 from tare.selftest.errors import WHOLE, Truth, errors, read
 from tare.selftest.lines import Line, lines
+from tare.units import off_by
 from tare.workloads import job
 
 MS = 1_000_000

@@ -9,9 +9,9 @@ from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.series import SeriesAudit
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import listing, percent
-from tare.statistics.charts.distribution import quantile_name
+from tare.findings.phrasing import listing
 from tare.statistics.intervals import trials_needed
+from tare.units import percent, quantile_name
 
 #: What follows from several series at once is told for so many sentences.
 _MOST_CAVEATS = 12

@@ -6,7 +6,7 @@ import numpy as np
 
 from tare.audit import Audit
 from tare.audit.cold import ColdStart
-from tare.findings.phrasing import change
+from tare.units import change
 
 
 def cold_told(cold: ColdStart, what: str) -> str:

@@ -10,8 +10,8 @@ from tare.audit.cold import ColdStart
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import percent
 from tare.statistics.platform_size_curves import Factor
+from tare.units import percent
 
 
 def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:

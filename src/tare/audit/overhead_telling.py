@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.audit.telling import told_quantity
-from tare.findings.phrasing import change, change_interval, listing
+from tare.findings.phrasing import listing
 from tare.statistics.platform_size_curves import Factor
+from tare.units import change, change_interval
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.
 _COLLAPSE = 2.0

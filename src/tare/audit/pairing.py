@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.audit.trials import Trials
-from tare.findings.phrasing import counted
 from tare.statistics.shift import FEWEST_INDEPENDENT, pair_dependence
 from tare.statistics.statistic import FloatArray
+from tare.units import counted
 
 #: With fewer common blocks than this a paired interval does not exist.
 FEWEST = 6

@@ -10,8 +10,8 @@ from typing import Any
 from tare import interop
 from tare.audit.contract import plain
 from tare.errors import InputError
-from tare.findings.phrasing import percent
 from tare.statistics.kappa import Kappa, cohens_kappa
+from tare.units import percent
 
 #: Of a file of ratings; longer ones are no survey.
 _MOST_ITEMS = 1_000_000

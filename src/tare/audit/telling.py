@@ -13,8 +13,9 @@ from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
-from tare.findings.phrasing import counted, listing, percent, quantity, significant
+from tare.findings.phrasing import listing
 from tare.statistics.factorial import Effect
+from tare.units import counted, percent, quantity, significant
 
 #: Shares below which an effect is not worth a word.
 _LEAST_SHARE = 0.01

@@ -10,11 +10,11 @@ from tare.baseline.stored import Baseline
 from tare.errors import StoreError
 from tare.findings.cells import Basis
 from tare.findings.judgement import Difference
-from tare.findings.phrasing import counted, percent
 from tare.metrics import ranked, tick
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 from tare.statistics.statistic import FloatArray
+from tare.units import counted, percent
 
 #: Trials below which a median has no interval.
 FEWEST_TRIALS = 6

@@ -17,7 +17,7 @@ from tare.calibration import ceiling
 from tare.calibration.document import Cause, Machine, Point, Regime
 from tare.calibration.numbers import clock, span
 from tare.statistics.scaling import Scaling, Segment
-from tare.statistics.telling import percent
+from tare.units import percent
 
 #: A range that is slower than the fastest by less is as fast [the rule for lines with breaks
 #: lets a single line err by as much].

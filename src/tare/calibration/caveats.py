@@ -12,7 +12,7 @@ from tare.calibration.numbers import cpus
 from tare.calibration.trials import Sweep
 from tare.results import Results
 from tare.statistics.scaling import Scaling
-from tare.statistics.telling import percent
+from tare.units import percent
 
 #: More CPU time than was asked for, by this share, is more than a window's edges explain.
 _TOO_MUCH = 0.05

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tare.calibration.rates import unit_for
-from tare.statistics.telling import significant
+from tare.units import significant
 
 
 def rate(value: float, work: str) -> str:

@@ -8,7 +8,7 @@ from tare.calibration.ceiling import is_flat
 from tare.calibration.document import Calibration, Interval, Point, Regime
 from tare.calibration.numbers import cpus, rate, span
 from tare.statistics.scaling import FEWEST
-from tare.statistics.telling import percent
+from tare.units import percent
 
 #: Half the CPU is called half the speed where it is within this.
 FAIR = 0.03

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import output
+from tare import units
+from tare.cli import output, quantities
 from tare.cli.audit_progress import Progress
 from tare.errors import InputError
 
@@ -119,7 +120,7 @@ def audit(
     from tare.report import audit_page as page
 
     if kappa is not None:
-        return _agree(kappa, files, _share(confidence, "--confidence"), json)
+        return _agree(kappa, files, quantities.share("--confidence", confidence), json)
     if not files:
         raise InputError("no file was named", "tare audit results.json")
     compared = _names(compare)
@@ -132,10 +133,12 @@ def audit(
     question = Question(
         columns=columns,
         format=format,
-        precision=PRECISION if precision is None else _share(precision, "--precision"),
+        precision=PRECISION if precision is None else quantities.share("--precision", precision),
         precision_required=precision is not None,
-        confidence=_share(confidence, "--confidence"),
-        quantiles=tuple(_quantile(q) for q in quantile) if quantile else QUANTILES,
+        confidence=quantities.share("--confidence", confidence),
+        quantiles=tuple(quantities.read(units.quantile, "--quantile", q) for q in quantile)
+        if quantile
+        else QUANTILES,
         seed=seed,
         finding=finding,
         sizing=Sizing(size, pinning, reference, host_cores),
@@ -180,23 +183,3 @@ def _names(given: list[str] | None) -> tuple[str, ...]:
 def _apart(names: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
     """Names that are not among others, each once."""
     return tuple(name for name in dict.fromkeys(names) if name not in others)
-
-
-def _share(text: str, option: str) -> float:
-    """Read "1%", "1 %" or "0.01"."""
-    bare = text.strip()
-    try:
-        return float(bare[:-1]) / 100 if bare.endswith("%") else float(bare)
-    except ValueError as error:
-        raise InputError(f"{option} takes a share, not {text!r}", f"{option} 1%") from error
-
-
-def _quantile(text: str) -> float:
-    """Read "p99", "99%" or "0.99"."""
-    bare = text.strip().lower()
-    try:
-        if bare.startswith("p"):
-            return float(bare[1:]) / 100
-        return float(bare[:-1]) / 100 if bare.endswith("%") else float(bare)
-    except ValueError as error:
-        raise InputError(f"--quantile takes a quantile, not {text!r}", "--quantile p99") from error

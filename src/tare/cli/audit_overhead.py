@@ -9,7 +9,7 @@ from tare.audit import overhead_telling as words
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.cli import output
-from tare.findings.phrasing import percent
+from tare.units import percent
 
 #: Rows of the table, columns of it, and caveats that a screen holds; the page has all.
 _MOST_ROWS = 30

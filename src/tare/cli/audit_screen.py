@@ -14,7 +14,7 @@ from tare.audit.comparison import ComparisonAudit, doubtful_told
 from tare.audit.series import worst
 from tare.cli import output
 from tare.cli.audit_overhead import show_platforms
-from tare.findings.phrasing import change_interval, counted, percent
+from tare.units import change_interval, counted, percent
 
 #: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 24

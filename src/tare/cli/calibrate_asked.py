@@ -12,6 +12,7 @@ from tare import machine
 from tare.calibration import steps, sweep
 from tare.calibration.document import By
 from tare.calibration.trials import fewest_steps
+from tare.cli import quantities
 from tare.errors import ExperimentError
 from tare.experiment import PERIOD_S, Experiment, WindowSpec, WorkloadSpec
 from tare.placement import Machine
@@ -25,7 +26,6 @@ _OF_QUOTAS = ("step", "start", "stop", "quotas")
 _OF_MEMORY = ("memory_sizes", "preset")
 _NAMES = {"start": "from", "stop": "to"}
 #: Such as are typed.
-_TIMES = {"--period": "100 ms", "--budget": "5 min"}
 #: What may be asked anew of a sweep that goes on.
 _LATER = ("windows", "budget")
 
@@ -157,7 +157,7 @@ def windows(options: Options) -> int:
 
 def budget_s(options: Options) -> float | None:
     """Return the time that was given; None: none was."""
-    return _seconds(options.budget, "--budget")
+    return None if options.budget is None else quantities.wait("--budget", options.budget)
 
 
 def _by(options: Options) -> By:
@@ -248,21 +248,8 @@ def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) ->
 def _periods(text: str | None) -> tuple[float, ...]:
     """Read one period of the quota, or several that are to be tried beside each other."""
     words = [] if text is None else text.split(",")
-    found = [_seconds(word.strip(), "--period") for word in words]
-    return tuple(dict.fromkeys(one for one in found if one is not None)) or (PERIOD_S,)
-
-
-def _seconds(text: str | None, option: str) -> float | None:
-    from tare.experiment_file import kinds
-
-    kind = kinds.seconds(positive=True)
-    try:
-        return None if text is None else float(kind.read(text))
-    except ValueError:
-        raise ExperimentError(
-            f"{option}: {text!r} is not possible; expected {kind.expected}",
-            f"{option} '{_TIMES[option]}'",
-        ) from None
+    found = [quantities.wait("--period", word) for word in words]
+    return tuple(dict.fromkeys(found)) or (PERIOD_S,)
 
 
 def free_folder() -> Path:

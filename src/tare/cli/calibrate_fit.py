@@ -12,11 +12,11 @@ from tare.calibration import sweep_file
 from tare.cli import output
 from tare.cli.calibrate_picture import picture
 from tare.cli.calibrate_screen import aligned
-from tare.findings.phrasing import significant
 from tare.report import calibration_page, format_of
 from tare.report.calibration_charts import fitted
 from tare.statistics.regression import Line
 from tare.statistics.scaling import Reason, Scaling, Verdict, scaling
+from tare.units import significant
 
 #: What R prints for a p below what it can tell from 0.
 _LEAST_P = 2.2e-16

@@ -15,8 +15,8 @@ from tare.calibration.rates import unit_for
 from tare.calibration.sweep import WINDOWS
 from tare.cli import output
 from tare.cli.calibrate_screen import aligned
-from tare.findings.phrasing import counted, significant
 from tare.kernel_files import KernelFiles
+from tare.units import counted, significant
 
 
 def announce(made: Matrix, folder: Path) -> None:

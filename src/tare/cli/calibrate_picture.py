@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tare.findings.phrasing import significant
 from tare.report.calibration_charts.sweep import Sweep
+from tare.units import significant
 
 #: Columns and rows of the field in which marks stand.
 _WIDTH, _HEIGHT = 60, 9

@@ -15,8 +15,8 @@ from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.calibration_beside import beside
-from tare.findings.phrasing import counted, significant
 from tare.statistics.regression import Line
+from tare.units import counted, significant
 
 if TYPE_CHECKING:
     from tare.cli.calibrate_sweep import Told

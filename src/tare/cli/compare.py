@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import lines, output, where
+from tare.cli import lines, output, quantities, where
 from tare.cli.against import Stored, against
 from tare.cli.command_line import factors, given, how_to_see, workload
 from tare.cli.command_line import network as of_network
@@ -181,7 +181,8 @@ def compare(
         )
     if gate_on is not None and trials is not None:
         _check_enough(gate_on, trials)
-    wanted = Wanted(_share(gate, "--gate"), out, report, json, junit, markdown)
+    least = None if gate is None else quantities.share("--gate", gate, 10)
+    wanted = Wanted(least, out, report, json, junit, markdown)
     places = factors([platform], workers, pinning, image, size)
     shaped = of_network(network, hosts, serve or [])
     places["factors"] |= shaped.pop("factors", {})
@@ -304,15 +305,3 @@ def _check_number(names: Sequence[str], baseline: Path | None) -> None:
             f"there are {len(names)} commands, and one is compared with a baseline",
             "leave --baseline out: commands measured together are compared better",
         )
-
-
-def _share(text: str | None, option: str) -> float | None:
-    from tare.experiment_file import kinds
-
-    kind = kinds.share(0, 10)
-    try:
-        return None if text is None else float(kind.read(text))
-    except ValueError:
-        raise ExperimentError(
-            f"{option}: {text!r} is not possible; expected {kind.expected}"
-        ) from None

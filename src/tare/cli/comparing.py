@@ -207,8 +207,8 @@ def tell(
     from tare.findings import caveats, sessions
     from tare.findings.failures import by_level
     from tare.findings.judgement import GATE_CODES, worst
-    from tare.findings.phrasing import counted
     from tare.report import comment, junit
+    from tare.units import counted
 
     spoken = "-" not in (wanted.json, wanted.markdown)
     weak = caveats.sentences(sessions.caveats(results), results.levels_of)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import output
+from tare.cli import output, quantities
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def doctor(
             "nothing is asked to be held", "tare doctor --fix all -- COMMAND   (or: --for 1h)"
         )
     wanted = _purposes(purpose)
-    report = _examine(seconds(quiet_window, "--quiet-window"), fast=fast)
+    report = _examine(quantities.wait("--quiet-window", quiet_window), fast=fast)
     if json is not None:
         output.write_json(told(report), json)
     if json != "-":
@@ -80,25 +80,6 @@ def doctor(
 
         show(report, wanted, every=all_, sources=sources)
     return 1 if any(name in wanted for name in report.unfit()) else 0
-
-
-def seconds(text: str, option: str) -> float:
-    """Read a time, whose unit may stand at its number: ``1h``.
-
-    Raises
-    ------
-    ExperimentError
-        If it is none.
-    """
-    from tare.experiment_file.kinds import seconds as kind
-
-    expected = kind(positive=True)
-    try:
-        return float(expected.read(text))
-    except ValueError as error:
-        raise ExperimentError(
-            f"{option} = {text!r} is not {expected.expected}", f"{option} 10s"
-        ) from error
 
 
 def told(report: Report) -> dict[str, Any]:

@@ -39,13 +39,13 @@ def hold(
     TareError
         If a setting that was named cannot be had; of ``all`` what cannot be is told and left out.
     """
-    from tare.cli.doctor import seconds
+    from tare.cli import quantities
 
     if command and hold_for is not None:
         raise ExperimentError(
             "--for and a command are two ends of one lease", "leave one of them out"
         )
-    limit_s = HOLD_S if hold_for is None else seconds(hold_for, "--for")
+    limit_s = HOLD_S if hold_for is None else quantities.wait("--for", hold_for)
     wanted = _wanted(asked)
     with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
         if held.left_out and not held.changes:

@@ -120,7 +120,8 @@ def take(
     takes to start and to end, and what it costs, figure by figure. `tare fingerprint diff A B`
     tells what changed between two. Example: tare fingerprint --json machine.json
     """
-    from tare.experiment_file import kinds
+    from tare import units
+    from tare.cli import quantities
     from tare.fingerprint.asked import Asked
 
     if quick and whole:
@@ -137,11 +138,13 @@ def take(
             words=tuple(words or ()),
             effort="whole" if whole else "quick",
             platform=stacks[0],
-            budget_s=_read(kinds.seconds(positive=True), "--budget", budget),
-            precision=_read(kinds.share(0, 1), "--precision", precision or "2%"),
+            budget_s=None if budget is None else quantities.wait("--budget", budget),
+            precision=quantities.share("--precision", precision or "2%"),
             soon=bool(words) and budget is None and precision is None,
-            memory_bytes=_read(kinds.SIZE, "--memory", memory),
-            file_bytes=_read(kinds.SIZE, "--files", files),
+            memory_bytes=None
+            if memory is None
+            else quantities.read(units.size, "--memory", memory),
+            file_bytes=quantities.read(units.size, "--files", files),
             directory=directory,
             remote=remote,
             peer=_peer(peer, key),
@@ -234,15 +237,6 @@ def _next(json: str | None, reported: bool) -> str:
     if not reported:
         return f"Next    {typed()} --report machine.html   (a page with the curves)"
     return f"Next    tare fingerprint diff {json} LATER.json   (what has changed?)"
-
-
-def _read(kind: Any, option: str, text: str | None) -> Any:
-    try:
-        return None if text is None else kind.read(text)
-    except ValueError:
-        raise ExperimentError(
-            f"{option}: {text!r} is not possible; expected {kind.expected}"
-        ) from None
 
 
 def _peer(address: str | None, key: Path | None) -> Peer | None:

@@ -139,7 +139,7 @@ def _table(changes: list[Change]) -> list[str]:
 
 
 def _row(c: Change) -> tuple[str, ...]:
-    from tare.findings.phrasing import change_interval, percent, quantity
+    from tare.units import change_interval, percent, quantity
 
     return (
         _label(c.metric),

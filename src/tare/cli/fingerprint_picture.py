@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from tare.findings.phrasing import quantity
 from tare.fingerprint.document import Fingerprint
+from tare.units import quantity
 
 CURVE = "memory.latency"
 _WIDTH, _HEIGHT = 64, 10

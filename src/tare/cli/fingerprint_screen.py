@@ -12,8 +12,8 @@ from rich.text import Text
 from tare.cli import output
 from tare.cli.fingerprint_picture import CURVE as STAIRCASE
 from tare.cli.fingerprint_picture import staircase
-from tare.findings.phrasing import counted, quantity, significant
 from tare.fingerprint.document import Figure, Fingerprint
+from tare.units import counted, quantity, significant
 
 #: A measured value that far from its prediction needs a word.
 _FAR = 1.25

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from tare.cli import output
-from tare.findings.phrasing import counted, listing, quantity, significant
+from tare.findings.phrasing import listing
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Weighed, Weights
 from tare.report.fingerprint_primitives import SHOWN, clocks_told, cpu_told, drift_told, ratio_told
+from tare.units import counted, quantity, significant
 
 _ABSENT = "–"
 #: Between columns.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tare import units
+from tare.cli import quantities
 from tare.cli.command_line import split
 from tare.errors import UsageError
 from tare.network.replayed import resolved
-from tare.shaping.quantiles import seconds
 from tare.shaping.specification import Shaping, parse
 
 _EXAMPLE = "tare net emulate bucket:c5.xlarge budget=10Gbit -- COMMAND…"
@@ -129,10 +130,7 @@ def _fits_an_interface(options: Options) -> None:
 def _lasts(text: str | None) -> float | None:
     if text is None:
         return None
-    found = seconds(text)
-    if found is None or not 0 < found <= _LONGEST_S:
-        raise UsageError(f"--for {text} is no time, such as 30s, 10min or 2h", "--for 10min")
-    return found
+    return quantities.read(lambda one: units.seconds(one, 1e-9, _LONGEST_S), "--for", text)
 
 
 def placed(asked: Asked) -> Sequence[int]:

@@ -14,7 +14,7 @@ from tare.harmless import harmless
 from tare.network.emulation import Emulation, HostSummary
 from tare.network.tokens import Moment
 from tare.network.verifying import Check
-from tare.shaping.rates import format_amount, format_rate
+from tare.units import chosen
 
 #: Hosts beyond these are not told of while it lasts.
 _MOST_LIVE = 8
@@ -69,9 +69,9 @@ def live(moment: Moment, capacities: Sequence[int | None]) -> str:
     for host, (tokens, rate, capacity) in enumerate(
         zip(moment.tokens_bits, moment.rate_bps, capacities, strict=False), 1
     ):
-        at = "not shaped" if rate is None else format_rate(rate)
+        at = "not shaped" if rate is None else chosen(rate, "bits/s")
         if tokens is not None and capacity:
-            at = f"{_bar(tokens / capacity)} {format_amount(tokens)} left, {at}"
+            at = f"{_bar(tokens / capacity)} {chosen(tokens, 'bits')} left, {at}"
         told.append(f"{host}: {at}")
     more = f" · {len(told) - _MOST_LIVE} more" if len(told) > _MOST_LIVE else ""
     return f"{moment.at_ns / 1e9:.0f} s · " + " · ".join(told[:_MOST_LIVE]) + more
@@ -109,7 +109,7 @@ def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
     for title in titles:
         table.add_column(title, justify="left" if title == "host" else "right")
     for host in emulation.hosts:
-        row = [str(host.host), format_amount(8 * host.sent_bytes), str(host.dropped_packets)]
+        row = [str(host.host), chosen(8 * host.sent_bytes, "bits"), str(host.dropped_packets)]
         table.add_row(*row, *_tokens(host))
     output.err.print(table)
     if len(moments) > 1 and buckets:
@@ -125,7 +125,7 @@ def show(emulation: Emulation, moments: Sequence[Moment]) -> None:
 def _tokens(host: HostSummary) -> list[str]:
     if host.tokens_end_bits is None or host.capacity_bits is None:
         return []
-    left, of = format_amount(host.tokens_end_bits), format_amount(host.capacity_bits)
+    left, of = chosen(host.tokens_end_bits, "bits"), chosen(host.capacity_bits, "bits")
     if host.first_dry_s is None:
         return [left, of, "never", "", "0"]
     return [left, of, f"{host.first_dry_s:.2f} s", f"{host.dry_s:.2f} s", str(host.times_dry)]

@@ -24,9 +24,9 @@ from tare.network.emulation import Emulation, summaries
 from tare.network.emulator import Emulator
 from tare.network.tokens import EVERY_S, Log, Moment
 from tare.network.verifying import TRIES, Check, carries, verify
-from tare.shaping.rates import format_rate
 from tare.shaping.specification import Replay
 from tare.shaping.telling import describe
+from tare.units import chosen
 
 #: How often the command is looked at, and the line at the bottom is told anew.
 _LOOK_S = 0.2
@@ -106,7 +106,7 @@ def _not_delivered(check: Check, unshaped: float | None) -> PlatformError:
         f"tries: {check.what} {check.told(check.asked)}, but {delivered}"
     )
     if unshaped is not None:
-        message += f"; unshaped, this machine now carries {format_rate(unshaped)}"
+        message += f"; unshaped, this machine now carries {chosen(unshaped, 'bits/s')}"
         if check.what != "budget" and unshaped < (1 + check.within) * check.asked:
             return PlatformError(message, "--no-check, or ask for less")
     return PlatformError(message, "queue=2.5MB, as a longer queue keeps it busy; or --no-check")

@@ -140,9 +140,9 @@ def _wanted(
     congestion: str,
 ) -> Wanted:
     from tare import peering
+    from tare.cli import quantities
     from tare.network_fingerprint.measuring import FEW_SIZES, SIZES, Wanted
     from tare.network_fingerprint.searching import Bounds
-    from tare.shaping.rates import parse_amount
 
     if key is None:
         raise UsageError(
@@ -152,8 +152,8 @@ def _wanted(
     if direction not in ("out", "in"):
         raise UsageError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
-        seconds=_seconds(lasts or _LONGEST),
-        bits=None if most is None else _bits(most, parse_amount),
+        seconds=quantities.wait("--for", lasts or _LONGEST),
+        bits=None if most is None else _bits(most),
     )
     return Wanted(
         end=host,
@@ -168,23 +168,11 @@ def _wanted(
     )
 
 
-def _seconds(text: str) -> float:
-    from tare.experiment_file import kinds
+def _bits(text: str) -> float:
+    from tare import units
+    from tare.cli import quantities
 
-    kind = kinds.seconds(positive=True)
-    try:
-        return float(kind.read(text))
-    except ValueError:
-        raise UsageError(
-            f"--for: {text!r} is not possible; expected {kind.expected}", f"--for {_LONGEST}"
-        ) from None
-
-
-def _bits(text: str, parse: Any) -> float:
-    from tare.cli.command_line import typed
-
-    with typed():
-        bits = float(parse(text, "--most"))
+    bits = float(quantities.read(units.bits, "--most", text))
     if bits <= 0:
         raise UsageError("--most: nothing may be sent", "--brief   (searches for none)")
     return bits

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tare.cli import output
 from tare.cli.columns import fitted
+from tare.units import chosen, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 
 def _show(found: Difference) -> None:
     from tare.network_fingerprint.difference import SETTINGS
-    from tare.network_fingerprint.telling import name_told, size_told
+    from tare.network_fingerprint.telling import name_told
 
     out = output.out
     out.print(headline(found), style="bold")
@@ -73,7 +74,7 @@ def _show(found: Difference) -> None:
     # What one of the two does not tell is no change.
     of_one = [name for name, told in found.facts.items() if None in told]
     if found.throttled:
-        sizes = ", ".join(size_told(size) for size in found.throttled)
+        sizes = ", ".join(chosen(size, "bytes") for size in found.throttled)
         out.print(f"Without  writes of {sizes}: they met an empty bucket in one of the two")
     for what, names in (
         ("Facts of one of the two only", of_one),
@@ -113,8 +114,8 @@ def headline(found: Difference) -> str:
 
 
 def _row(one: Change) -> tuple[str, ...]:
-    from tare.findings.phrasing import change, change_interval, percent
-    from tare.network_fingerprint.telling import name_told, value_told
+    from tare.network_fingerprint.telling import name_told
+    from tare.units import change, change_interval, percent
 
     if one.change is None:
         told = "–"
@@ -129,8 +130,8 @@ def _row(one: Change) -> tuple[str, ...]:
     margin = f"−{percent(down)} to +{percent(one.margin)}"
     return (
         name_told(one.figure),
-        value_told(one.before, one.unit),
-        value_told(one.after, one.unit),
+        quantity(one.before, one.unit),
+        quantity(one.after, one.unit),
         told,
         margin,
         f"{one.verdict} ({_without_cpu(one.starved)})" if one.starved else one.verdict,

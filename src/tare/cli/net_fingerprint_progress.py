@@ -5,7 +5,7 @@ from __future__ import annotations
 from tare.cli.output import err, seconds
 from tare.cli.progress import Live
 from tare.identification import Next
-from tare.shaping.rates import format_amount, format_rate
+from tare.units import quantity
 
 
 class Bar(Live):
@@ -40,8 +40,8 @@ class Bar(Live):
         """Tell what came of the last moments."""
         self._left = seconds_left
         self._advance(seconds_left)
-        rate = "" if rate_bps is None else f" at {format_rate(rate_bps)}"
-        self._tell(f"{rate}, {format_amount(spent_bits)} spent")
+        rate = "" if rate_bps is None else f" at {quantity(rate_bps, 'bits/s')}"
+        self._tell(f"{rate}, {quantity(spent_bits, 'bits')} spent")
 
     def _tell(self, more: str) -> None:
         self._show(f"{self._what}{more}, at most {seconds(self._left)} left")

@@ -14,10 +14,8 @@ from tare.network_fingerprint.telling import (
     figure_told,
     name_told,
     shaping_told,
-    size_told,
-    value_told,
 )
-from tare.shaping.rates import format_amount
+from tare.units import chosen, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +51,7 @@ def show(found: NetworkFingerprint) -> None:
     for doubt in doubts(found):
         out.print(f"Doubt   {doubt}", style="yellow", soft_wrap=True)
     took = output.seconds(found.seconds)
-    out.print(f"Took    {took}, and {format_amount(found.spent_bits)} on the wire.")
+    out.print(f"Took    {took}, and {quantity(found.spent_bits, 'bits')} on the wire.")
 
 
 def _lines(rows: Sequence[tuple[str, ...]]) -> None:
@@ -67,12 +65,12 @@ def _figures(found: NetworkFingerprint) -> list[tuple[str, str]]:
 
 def _writes(found: NetworkFingerprint) -> list[tuple[str, ...]]:
     def value(figure: Figure | None) -> str:
-        return "–" if figure is None else value_told(figure.value, figure.unit)
+        return "–" if figure is None else quantity(figure.value, figure.unit)
 
     rows = [("writes of", "bandwidth [95 %]", "round trip", "retransmitted")]
     rows += [
         (
-            f"{size_told(one.write_bytes)}{', throttled' if one.throttled else ''}",
+            f"{chosen(one.write_bytes, 'bytes')}{', throttled' if one.throttled else ''}",
             figure_told(one.bandwidth),
             value(one.round_trip),
             value(one.retransmitted),

@@ -57,11 +57,12 @@ def identify(
 
     Example: tare net identify week.csv --time second --value bandwidth_gbps
     """
+    from tare import units
     from tare.cli.net_identify_screen import show
+    from tare.cli.quantities import read as typed
     from tare.identification.document import Document
     from tare.identification.identifying import identify as find
     from tare.identification.reading import Asked, read
-    from tare.shaping.rates import parse_rate
 
     output.check_writable(json)
     asked = Asked(
@@ -71,7 +72,7 @@ def identify(
         unit=None if unit is None else _unit(unit),
         pattern=None if pattern is None else _pattern(pattern),
     )
-    rate = None if interface is None else float(parse_rate(interface, "--interface"))
+    rate = None if interface is None else float(typed(units.rate, "--interface", interface))
     found = []
     for source in sources:
         for one in read(source, asked):

@@ -15,9 +15,8 @@ from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
 from tare.identification.telling import WORDS, span
 from tare.network.starved import no_cpu
-from tare.shaping.rates import format_rate
 from tare.shaping.trace import Floats, Trace
-from tare.statistics.telling import significant
+from tare.units import quantity, significant
 
 #: Characters of the line that shows a trace, lowest first; nothing is known of a space.
 _BARS = "▁▂▃▄▅▆▇█"
@@ -108,7 +107,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
         (_BARS[h] if o > 0 else "·") if f else " "
         for h, o, f in zip(height, on, filled, strict=True)
     )
-    label = format_rate(top) if rate.any() else "nothing"
+    label = quantity(top, "bits/s") if rate.any() else "nothing"
     axis = f"0{span(end).rjust(_WIDTH - 1)}"
     lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]
     if one.time_to_empty_s is not None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from tare import units
+from tare.cli import quantities
 from tare.errors import UsageError
 from tare.record import Direction, Sending
 
@@ -66,7 +68,6 @@ def asked(options: Options, *, kept: bool) -> Asked:
         If an option is not possible, or lacks: says what to type.
     """
     from tare.network.ends import PINGS
-    from tare.network.patterns import nanoseconds
     from tare.network.writing import Asked
 
     if options.host is None:
@@ -77,7 +78,7 @@ def asked(options: Options, *, kept: bool) -> Asked:
     total_ns = sum(phase.duration_ns for phase in phases)
     interval_ns = _SHORT_NS if total_ns < _SOON_NS else _LONG_NS
     if options.interval is not None:
-        interval_ns = nanoseconds(options.interval, "--interval", _LEAST_INTERVAL_NS)
+        interval_ns = _nanoseconds("--interval", options.interval)
     if total_ns > _UNKEPT_NS and not kept:
         raise UsageError(
             "what takes longer than an hour is to survive a crash, and needs a folder for that",
@@ -148,18 +149,18 @@ def connection(found: Asked) -> Connect:
     )  # fmt: skip
 
 
+def _nanoseconds(option: str, text: str) -> int:
+    return quantities.read(lambda one: units.nanoseconds(one, _LEAST_INTERVAL_NS), option, text)
+
+
 def _phases(options: Options) -> list[Sending]:
-    from tare.experiment_file import kinds
-    from tare.network.patterns import FULL_SPEED, nanoseconds, on_off_ns
+    from tare.network.patterns import FULL_SPEED, on_off_ns
 
     default = _SWEEP_LASTS if options.sweep else _LASTS
-    lasts_ns = nanoseconds(options.lasts or default, "--for", _LEAST_INTERVAL_NS)
+    lasts_ns = _nanoseconds("--for", options.lasts or default)
     if options.sweep and options.write_size is not None:
         raise UsageError("--sweep takes all sizes of writes", "leave --write-size out")
-    try:
-        write = kinds.SIZE.read(options.write_size or _WRITE)
-    except ValueError:
-        write = 0
+    write = quantities.read(units.size, "--write-size", options.write_size or _WRITE)
     if not 1 <= write <= _MOST_WRITE:
         raise UsageError(
             f"--write-size {options.write_size!r} is no size from 1B to 1MiB",

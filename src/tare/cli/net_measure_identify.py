@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.cli import output
 from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
+from tare.units import quantity
 
 if TYPE_CHECKING:
     from tare.network.writing import Asked
@@ -97,10 +98,9 @@ def identify(options: Options) -> None:
 
 
 def _check(options: Options) -> Bounds:
-    from tare.cli.command_line import typed
-    from tare.experiment_file import kinds
+    from tare import units
+    from tare.cli import quantities
     from tare.network_fingerprint.searching import PRECISION, Bounds
-    from tare.shaping.rates import parse_amount
 
     missing = "HOST" if options.host is None else "--key" if options.key is None else None
     if missing is not None:
@@ -114,21 +114,14 @@ def _check(options: Options) -> Bounds:
     if options.direction == "both":
         raise UsageError("--identify looks at one direction", "--direction out")
 
-    def read(kind: Any, name: str, text: str) -> float:
-        try:
-            return float(kind.read(text))
-        except ValueError:
-            raise UsageError(
-                f"{name}: {text!r} is not possible; expected {kind.expected}"
-            ) from None
-
     precision = PRECISION
     if options.precision is not None:
-        precision = read(kinds.share(0, 1), "--precision", options.precision)
-    with typed():
-        bits = None if options.most is None else float(parse_amount(options.most, "--most"))
+        precision = quantities.share("--precision", options.precision)
+    bits = None
+    if options.most is not None:
+        bits = float(quantities.read(units.bits, "--most", options.most))
     return Bounds(
-        seconds=read(kinds.seconds(positive=True), "--for", options.lasts or _LONGEST),
+        seconds=quantities.wait("--for", options.lasts or _LONGEST),
         bits=bits,
         precision=precision,
     )
@@ -188,7 +181,6 @@ def _show(found: Found, out: Path | None) -> None:
     from tare.identification.telling import WORDS
     from tare.network.starved import no_cpu
     from tare.network_fingerprint.telling import account, bucket_told, estimates
-    from tare.shaping.rates import format_amount
 
     say = output.out
     shaping = found.shaping
@@ -206,7 +198,7 @@ def _show(found: Found, out: Path | None) -> None:
     ended = f"{found.ended[:1].lower()}{found.ended[1:]}".removesuffix(".")
     say.print(
         f"Stopped: {ended} ({output.seconds(found.seconds)}, "
-        f"{format_amount(found.spent_bits)} on the wire).",
+        f"{quantity(found.spent_bits, 'bits')} on the wire).",
         soft_wrap=True,
     )
     if out is not None:

@@ -16,7 +16,7 @@ from tare.network.ends import PATIENCE_S
 from tare.network.histogram import quantile_ns
 from tare.network.lines import Happening, pattern
 from tare.record import Connected, Gap, Interval, Sending
-from tare.shaping.rates import format_rate
+from tare.units import quantity
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDE = 8
@@ -93,7 +93,7 @@ class MeasureBar(Live):
         self._rests = not one.on_ns
         if one.on_ns:
             rate = 8e9 * one.acked_bytes / one.on_ns
-            self._now[one.direction] = f"{one.direction} {format_rate(rate)}"
+            self._now[one.direction] = f"{one.direction} {quantity(rate, 'bits/s')}"
             self._rates.append(rate)
         else:
             self._now[one.direction] = f"{one.direction} idle"

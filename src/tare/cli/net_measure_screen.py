@@ -8,12 +8,11 @@ from rich.table import Table
 
 from tare import units
 from tare.cli import output
-from tare.findings.phrasing import percent, quantity, significant
 from tare.network.caveats import blamed
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES, Latency, Summary
 from tare.report.tables import ABSENT
-from tare.shaping.rates import format_amount, format_rate
+from tare.units import percent, quantity, significant
 
 #: Facts of an end that decide what was measured, as they are told.
 _FACTS = {
@@ -68,9 +67,9 @@ def _headline(measured: Measured, some: Sequence[Summary]) -> str:
     asked = measured.asked
     sent = sum(one.sent_bytes for one in some)
     streams = f"{asked.streams} stream{'s' * (asked.streams > 1)}"
-    first = f"{format_rate(some[0].bandwidth_bps['p50'])} median" if len(some) == 1 else ""
+    first = f"{quantity(some[0].bandwidth_bps['p50'], 'bits/s')} median" if len(some) == 1 else ""
     parts = [asked.host, first, streams, output.seconds(measured.end_s),
-             f"{format_amount(8 * sent)} in all"]  # fmt: skip
+             f"{quantity(8 * sent, 'bits')} in all"]  # fmt: skip
     return "Network  " + " · ".join(part for part in parts if part)
 
 

@@ -10,8 +10,10 @@ import typer
 from msgspec import structs
 from rich.text import Text
 
-from tare.cli import output
+from tare import units
+from tare.cli import output, quantities
 from tare.errors import ExperimentError
+from tare.units import chosen
 
 if TYPE_CHECKING:
     from tare.conclude import Prepared
@@ -72,7 +74,6 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], li
     from tare import store
     from tare.cli import net_plan_measured as measuring
     from tare.network_fingerprint import spending
-    from tare.shaping.rates import parse_amount
 
     if not words:
         raise ExperimentError("--spend: what does a trial send?", _SPEND)
@@ -94,7 +95,7 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], li
     amounts: dict[str, float] = {}
     for word in words:
         name, _, amount = word.rpartition("=")
-        amounts[name] = float(parse_amount(amount, "spend"))
+        amounts[name] = float(quantities.read(units.bits, "--spend", amount))
     return spending.given(prepared.cells, amounts), []
 
 
@@ -150,7 +151,6 @@ def headline(made: RestPlan) -> str:
 
 
 def _table(made: RestPlan) -> list[tuple[str, ...]]:
-    from tare.shaping.rates import format_amount
 
     rows: list[tuple[str, ...]] = [
         (
@@ -167,8 +167,8 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
         rows.append(
             (
                 one.cell,
-                format_amount(one.spends_bits),
-                format_amount(one.draws_bits or 0) if known else "–",
+                chosen(one.spends_bits, "bits"),
+                chosen(one.draws_bits or 0, "bits") if known else "–",
                 "–" if one.suffices is None else "yes" if one.suffices else "no",
                 output.seconds(ceil(one.rest_s)) if known else "–",
                 one.source,
@@ -178,25 +178,26 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
 
 
 def _account(made: RestPlan) -> list[str]:
-    from tare.findings.phrasing import counted
-    from tare.shaping.rates import format_amount, format_rate
+    from tare.units import counted
 
     told = []
     bucket = made.bucket
     if bucket is not None:
         told.append(
-            f"Bucket  {format_amount(bucket.budget_bits)}, {format_rate(bucket.high_bps)} then "
-            f"{format_rate(bucket.low_bps)}; {format_rate(bucket.refill_bps)} come back (the "
+            f"Bucket  {chosen(bucket.budget_bits, 'bits')}, "
+            f"{chosen(bucket.high_bps, 'bits/s')} then "
+            f"{chosen(bucket.low_bps, 'bits/s')}; {chosen(bucket.refill_bps, 'bits/s')} come "
+            "back (the "
             "careful end of each interval)."
         )
     blocks = made.blocks_without_rest
     told.append(
-        f"Block   {format_amount(made.block_bits)} for each cell once"
+        f"Block   {chosen(made.block_bits, 'bits')} for each cell once"
         + ("." if blocks is None else f"; without rests, {blocks} of them fit.")
     )
     if made.experiment_bits is not None and made.n is not None:
         told.append(
-            f"In all  {format_amount(made.experiment_bits)} for {counted(made.n, 'block')}."
+            f"In all  {chosen(made.experiment_bits, 'bits')} for {counted(made.n, 'block')}."
         )
     if made.least_rest_s is not None:
         told.append(

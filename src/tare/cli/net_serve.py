@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Annotated
@@ -87,17 +88,17 @@ def _bounds(
     longest: str | None, streams: int | None, most: str | None, total: str | None
 ) -> list[str]:
     """Return the bounds that were given, as the agent takes them; its own hold otherwise."""
-    from tare.network.patterns import nanoseconds
-    from tare.shaping.rates import parse_bytes
+    from tare import units
+    from tare.cli.quantities import read
 
     bounds = []
     if longest is not None:
-        seconds = -(-nanoseconds(longest, "--longest", 10**9) // 10**9)
+        seconds = math.ceil(read(lambda one: units.seconds(one, 1.0), "--longest", longest))
         bounds += ["--longest", str(seconds)]
     if streams is not None:
         bounds += ["--streams", str(streams)]
     if most is not None:
-        bounds += ["--bytes", str(parse_bytes(most, "--bytes"))]
+        bounds += ["--bytes", str(read(units.size, "--bytes", most))]
     if total is not None:
-        bounds += ["--total-bytes", str(parse_bytes(total, "--total-bytes"))]
+        bounds += ["--total-bytes", str(read(units.size, "--total-bytes", total))]
     return bounds

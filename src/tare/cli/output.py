@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.segment import Segment
 
+from tare import units
 from tare.errors import StoreError
 from tare.harmless import ORDERS, harmless
 
@@ -114,15 +115,8 @@ def write_text(text: str, destination: str, option: str) -> None:
 
 
 def seconds(value: float) -> str:
-    """Return a duration as people say it: ``85 s``, ``4 min 10 s``, ``2 h 5 min``."""
-    if value < 1:
-        return "under 1 s"
-    whole = round(value)
-    if whole < 120:
-        return f"{whole} s"
-    if whole < 7200:
-        return f"{whole // 60} min {whole % 60} s" if whole % 60 else f"{whole // 60} min"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    """Return how long it still takes: ``85 s``, ``4 min 10 s``, ``under 1 s``."""
+    return "under 1 s" if value < 1 else units.duration(round(value))
 
 
 def about(value: float) -> str:

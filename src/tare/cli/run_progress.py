@@ -12,11 +12,11 @@ from tare.cli.output import err, seconds
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell, Stopping
-from tare.experiment_file.kinds import quantile_name
-from tare.findings.phrasing import percent, share, unit_of
+from tare.findings.phrasing import unit_of
 from tare.metrics import ranked, tick
 from tare.statistics.looks import FIRST_LOOK
 from tare.statistics.statistic import FloatArray
+from tare.units import chosen, percent, quantile_name
 
 #: Columns below which the line leaves out what can be done without.
 WIDE, NARROW = 90, 60
@@ -86,7 +86,7 @@ class RunBar(Bar):
         if err.width < WIDE:
             value = value.partition(" [")[0]
         asked = self._stopping.trials is None and err.width >= NARROW
-        of = f" (of {share(self._stopping.precision)})" if asked else ""
+        of = f" (of {chosen(self._stopping.precision)})" if asked else ""
         return f"{name}{value} ±{percent(reached)}{of} · n = {self._count(len(values))}"
 
     def _count(self, n: int) -> str:

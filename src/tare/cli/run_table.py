@@ -231,7 +231,7 @@ def _show(
 
 
 def _counted(n: int) -> str:
-    from tare.findings.phrasing import counted
+    from tare.units import counted
 
     return counted(n, "trial")
 
@@ -289,7 +289,7 @@ def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Se
 
 def _further(found: Sequence[Difference]) -> list[str]:
     """Say what would settle what is inconclusive; of many, how many they are."""
-    from tare.findings.phrasing import counted, duration
+    from tare.units import counted, duration
 
     open_ones = [d for d in found if d.further]
     if len(open_ones) <= MOST_TOLD:

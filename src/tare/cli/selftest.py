@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output
+from tare.cli import output, quantities
 from tare.cli.command_line import folder_in_memory
 from tare.errors import ExperimentError, InterruptError, StoreError
 
@@ -151,7 +151,7 @@ def _accuracy(
         platforms or stacks.offered(),
         workers or degrees(len(os.sched_getaffinity(0))),
         trials=trials,
-        budget_s=_seconds(budget),
+        budget_s=quantities.wait("--budget", budget),
         seed=seed,
         image=image,
     )
@@ -170,9 +170,13 @@ def _control(platforms: list[str] | None, comparisons: int, budget: str, seed: i
         )
     with Progress() as progress:
         return control.measure(
-            (platforms or ["bare"])[0], comparisons, _seconds(budget), seed, folder_in_memory,
+            (platforms or ["bare"])[0],
+            comparisons,
+            quantities.wait("--budget", budget),
+            seed,
+            folder_in_memory,
             progress,
-        )  # fmt: skip
+        )
 
 
 def _degrees(text: str | None) -> tuple[int, ...] | None:
@@ -188,18 +192,6 @@ def _degrees(text: str | None) -> tuple[int, ...] | None:
             "--workers 1,2,4",
         )
     return found
-
-
-def _seconds(budget: str) -> float:
-    from tare.experiment_file import kinds
-
-    kind = kinds.seconds(positive=True)
-    try:
-        return float(kind.read(budget))
-    except ValueError:
-        raise ExperimentError(
-            f"--budget: {budget!r} is not possible; expected {kind.expected}"
-        ) from None
 
 
 def _keep(found: Document) -> None:

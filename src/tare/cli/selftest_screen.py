@@ -8,11 +8,11 @@ from tare.cli import output
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell
-from tare.findings.phrasing import off_by
 from tare.selftest import telling
 from tare.selftest.document import Accuracy, FalseAlarms
 from tare.selftest.lines import Line
 from tare.selftest.programs import BY_NAME
+from tare.units import off_by
 
 #: Letters of a figure's name in a line, at least.
 _NARROW = 10

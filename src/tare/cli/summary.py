@@ -19,9 +19,10 @@ from tare.experiment import Stopping
 from tare.findings import disturbance
 from tare.findings.failures import Failed, Failure, reasons, together
 from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread, spread
-from tare.findings.phrasing import counted, percent, share, unit_of
+from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
 from tare.statistics.intervals import p10_and_p90
+from tare.units import chosen, counted, percent
 
 if TYPE_CHECKING:
     from tare.cli.run_table import Row
@@ -436,7 +437,7 @@ def _problems(summary: Summary, kept: Path | None) -> list[str]:
         more = "" if stop.more_seconds is None else f", {output.seconds(stop.more_seconds)}"
         told.append(
             f"Note    target not reached: ±{percent(summary.reached)} instead of "
-            f"±{share(stop.target)}; "
+            f"±{chosen(stop.target)}; "
             f"about {counted(stop.more_trials, 'more trial')}{more}"
         )
     return told
@@ -454,7 +455,7 @@ def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     needed_s = RESERVE * each_s * (n + stop.more_trials)
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), None)
     if budget_s is not None:
-        brings = f"±{share(stop.target)}"
+        brings = f"±{chosen(stop.target)}"
     else:
         budget_s = BUDGETS_S[-1]
         brings = f"about ±{percent(reached * math.sqrt(n * each_s / budget_s))}"

@@ -7,8 +7,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tare import units
-from tare.shaping.rates import format_amount
 from tare.shaping.specification import Bucket, parse
+from tare.units import quantity
 
 if TYPE_CHECKING:
     from tare.results import Results
@@ -32,7 +32,7 @@ def told(trials: Sequence[Measured]) -> str | None:
     dry = [d for t in trials if (d := t.get("network_dry_ns", _SOURCE)) is not None]
     if not sent:
         return None
-    text = f"{format_amount(round(8 * median(sent)))} sent a trial, headers included"
+    text = f"{quantity(round(8 * median(sent)), 'bits')} sent a trial, headers included"
     if times := sum(d > 0 for d in dry):
         lasted = units.amount("ns", median(d for d in dry if d > 0))
         text += f"; a bucket ran dry in {times} of {len(dry)}, for {lasted} over all hosts"

@@ -15,8 +15,8 @@ from tare.findings.disturbance import disturbance, sentence
 from tare.findings.failures import failures
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.known import FEWEST_FOR_QUANTILES
-from tare.findings.phrasing import share
 from tare.results import Results
+from tare.units import chosen
 
 #: Version of ``tare compare --json``.
 VERSION = 1
@@ -33,7 +33,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
         further = d.further if gate is None or d.gate(gate) == "undecided" else None
         sentence = d.sentence[:1].upper() + d.sentence[1:] if undecided else d.sentence
         say(f"Verdict  {sentence}.")
-        sure = f"{share(c.confidence)} over all looks" if d.looks else share(c.confidence)
+        sure = f"{chosen(c.confidence)} over all looks" if d.looks else chosen(c.confidence)
         say(f"         {sure}; {d.counted}.", style="dim")
         if further:
             say(f"         {further[:1].upper()}{further[1:]}.")
@@ -102,7 +102,7 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     for place, mark in ((left, "├"), (right, "┤"), (none, "┼")):
         axis[place] = mark
     labels = [" "] * (width + 8)
-    x = share(d.margin)
+    x = chosen(d.margin)
     texts = [(none, "0")]
     if right - none > len(x) + 2:
         texts += [(left, f"−{x}"), (right, f"+{x}")]
@@ -123,7 +123,7 @@ def gate_line(found: Sequence[Difference], gate: float) -> str:
     d = found[answers.index(answer)]
     word = {"pass": "passes", "fail": "fails", "undecided": "is undecided"}[answer]
     count = f" (the worst of {len(found)})" if len(found) > 1 else ""
-    return f"Gate     {share(gate)} {word}: {d.gate_sentence(gate)}, {d.counted}{count}."
+    return f"Gate     {chosen(gate)} {word}: {d.gate_sentence(gate)}, {d.counted}{count}."
 
 
 def as_json(

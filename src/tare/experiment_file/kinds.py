@@ -6,37 +6,15 @@ import json
 import re
 import shlex
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
-from tare import parameters
+from tare import parameters, units
 from tare.registry import Parameter
 
 #: Longest text: a command's word may be long, but a file has no room for more than this.
 LONGEST = 100_000
-
-#: Fractions, so that "7%" is 0.07 and not the sum of a rounding error.
-Units = Mapping[str, Fraction]
-
-SECONDS: Units = {
-    "ns": Fraction(1, 10**9),
-    "us": Fraction(1, 10**6),
-    "ms": Fraction(1, 10**3),
-    "s": Fraction(1),
-    "min": Fraction(60),
-    "h": Fraction(3600),
-}
-BYTES: Units = {
-    name: Fraction(size)
-    for name, size in {
-        "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
-    }.items()
-}  # fmt: skip
-PERCENT: Units = {"%": Fraction(1, 100)}
-
-_QUANTITY = re.compile(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([^\d\s.]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -113,22 +91,14 @@ def _texts(value: Any) -> dict[str, str]:
 
 def _quantile(value: Any) -> float:
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*p(\d{1,2}(?:\.\d{1,6})?)\s*", value)
-        if value.strip() != "median" and found is None:
-            raise ValueError
-        value = float(Fraction(found[1]) / 100) if found else 0.5
+        value = units.quantile(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise ValueError
     return float(value)
 
 
-def quantile_name(quantile: float) -> str:
-    """Return how people call a quantile: "median", "p95"."""
-    return "median" if quantile == 0.5 else f"p{100 * quantile:.10g}"
-
-
 def _gate_on(value: Any) -> str:
-    return "mean" if value == "mean" else quantile_name(_quantile(value))
+    return "mean" if value == "mean" else units.quantile_name(_quantile(value))
 
 
 def quantile_of(name: str) -> float | None:
@@ -165,7 +135,7 @@ METRICS = Kind('a metric, or a list of metrics such as ["wall_ns", "cpu_ns"]', _
 QUANTILE = Kind(
     'a quantile, such as "p95" or 0.95, or "median"',
     _quantile,
-    lambda value: f'"{quantile_name(value)}"',
+    lambda value: f'"{units.quantile_name(value)}"',
 )
 GATE_ON = Kind('"median", "mean", or a quantile such as "p90"', _gate_on)
 NAMES = Kind('a list of texts, such as ["PATH", "LC_*"]', _names)
@@ -202,7 +172,7 @@ def share(minimum: float, maximum: float) -> Kind:
 
     def read(value: Any) -> float:
         if isinstance(value, str):
-            value = _quantity(value, PERCENT)
+            return units.share(value, minimum, maximum)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ValueError
         if not minimum < value < maximum:
@@ -217,13 +187,10 @@ def seconds(*, positive: bool) -> Kind:
     """Return the kind of times, in seconds."""
 
     def read(value: Any) -> float:
-        number = _quantity(_text(value), SECONDS)
-        if positive and number == 0:
-            raise ValueError
-        return number
+        return units.seconds(_text(value), 1e-9 if positive else 0.0)
 
     above = "a time above 0" if positive else "a time"
-    expected = f'{above} with its unit ({", ".join(SECONDS)}), such as "4 min"'
+    expected = f'{above} with its unit ({", ".join(units.TIMES)}), such as "4 min"'
     return Kind(expected, read, lambda value: f'"{value:g} s"')
 
 
@@ -242,18 +209,19 @@ CPUS = Kind("a number of CPUs above 0, such as 0.5", _cpus, lambda value: f"{val
 
 
 def _size(value: Any) -> int:
-    number = _quantity(_text(value), BYTES)
-    if number < 1:
+    if (number := units.size(_text(value))) < 1:
         raise ValueError
-    return int(number)
+    return number
 
 
 def _write_size(value: int) -> str:
-    unit = next(u for u in ("GiB", "MiB", "KiB", "B") if not value % int(BYTES[u]))
-    return f'"{value // int(BYTES[unit])} {unit}"'
+    unit = next(u for u in ("GiB", "MiB", "KiB", "B") if not value % units.BYTES[u])
+    return f'"{value // units.BYTES[unit]} {unit}"'
 
 
-SIZE = Kind(f'a size with its unit ({", ".join(BYTES)}), such as "512 MiB"', _size, _write_size)
+#: Those that people use of files and writes.
+_SIZES = ("B", "kB", "MB", "GB", "KiB", "MiB", "GiB")
+SIZE = Kind(f'a size with its unit ({", ".join(_SIZES)}), such as "512 MiB"', _size, _write_size)
 
 
 def either(options: Iterable[str], other: Kind) -> Kind:
@@ -283,13 +251,6 @@ def levels_of(options: Iterable[str], fits: Callable[[str], object], otherwise: 
         return str(known.read(value))
 
     return Kind(f"{known.expected}; or {otherwise}", read)
-
-
-def _quantity(text: str, units: Units) -> float:
-    parts = _QUANTITY.fullmatch(text)
-    if parts is None or parts[2] not in units:
-        raise ValueError
-    return float(Fraction(parts[1]) * units[parts[2]])
 
 
 def of(parameter: Parameter) -> Kind:

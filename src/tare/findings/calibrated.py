@@ -12,9 +12,10 @@ from typing import Any
 
 from tare.calibration.numbers import cpus, span
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict
-from tare.findings.phrasing import listing, percent, significant
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
+from tare.units import percent, significant
 
 _DESCRIPTION = Description(
     name="calibrated",

@@ -9,8 +9,9 @@ import numpy as np
 
 from tare.calibration.document import Calibration, Point
 from tare.findings.cells import REFERENCES
-from tare.findings.phrasing import change_interval, counted, listing, percent
+from tare.findings.phrasing import listing
 from tare.statistics.moments import mean_and_sd
+from tare.units import change_interval, counted, percent
 
 #: Effects of a period that are less are not told.
 _LEAST_EFFECT = 0.01

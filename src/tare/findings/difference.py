@@ -25,10 +25,11 @@ from tare.findings.judgement import (
     worst,
 )
 from tare.findings.pairing import ERROR
-from tare.findings.phrasing import counted, listing, share
+from tare.findings.phrasing import listing
 from tare.harmless import on_one_line
 from tare.registry import Description
 from tare.results import Results
+from tare.units import chosen, counted
 
 _DESCRIPTION = Description(
     name="difference",
@@ -70,7 +71,7 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
     names, reference = [on_one_line(name) for name in names], on_one_line(reference)
     if gate is None:
         return f"Is {listing(names, 'or')} different from {reference}?"
-    return f"Is {listing(names, 'or')} {more} than {reference} by {share(gate)} or more?"
+    return f"Is {listing(names, 'or')} {more} than {reference} by {chosen(gate)} or more?"
 
 
 def _verdict(found: Sequence[Difference], gate: float | None) -> Verdict:
@@ -130,13 +131,13 @@ def _table(found: Sequence[Difference]) -> Table:
         Column(key="verdict", title="verdict"),
         Column(key="more", title="further pairs"),
     )
-    margin = share(found[0].margin)
+    margin = chosen(found[0].margin)
     return Table(
         title=f"Beside {found[0].first}, {found[0].basis}",
         columns=columns,
         rows=tuple(_row(d) for d in found),
         note=f"{found[0].method[:1].upper()}{found[0].method[1:]}, each at "
-        f"{share(found[0].comparison.confidence)}; “same”: within {margin}. Cliff's delta: "
+        f"{chosen(found[0].comparison.confidence)}; “same”: within {margin}. Cliff's delta: "
         "how often a value of the compared is larger, minus how often it is smaller.",
     )
 
@@ -170,7 +171,7 @@ def _looks(d: Difference) -> Table:
         ),
         rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
         note="All looks together alarm in at most "
-        f"{share(1 - d.comparison.confidence)} where nothing differs.",
+        f"{chosen(1 - d.comparison.confidence)} where nothing differs.",
     )
 
 
@@ -181,8 +182,8 @@ def _caveats(results: Results) -> tuple[str, ...]:
     if ends and results.experiment.stopping.trials is None:
         told.append(
             f"The comparison was judged at the end of {counted(ends, 'earlier session')} as well, "
-            f"so that the chance of any false alarm is not {share(ERROR)} but may reach "
-            f"{share(ERROR * (1 + ends))}."
+            f"so that the chance of any false alarm is not {chosen(ERROR)} but may reach "
+            f"{chosen(ERROR * (1 + ends))}."
         )
     return tuple(told)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tare.statistics.statistic import FloatArray
-from tare.statistics.telling import percent
+from tare.units import percent
 
 if TYPE_CHECKING:
     from tare.results import Results

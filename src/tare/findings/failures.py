@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tare.findings.phrasing import counted
 from tare.harmless import harmless
 from tare.journal import SPEAKING
+from tare.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,13 @@ import pandas as pd
 from tare.findings.cells import measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, metric_name, percent, quantity
+from tare.findings.phrasing import at_levels, metric_name
 from tare.metrics import ranked
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.moments import coverage_like, mean_and_sd
+from tare.units import percent, quantity
 
 _DESCRIPTION = Description(
     name="harness_error",

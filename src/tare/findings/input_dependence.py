@@ -7,12 +7,13 @@ from typing import Any
 from tare.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, percent, quantity
+from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import holm
 from tare.statistics.grouping import GroupEffect, group_effect
+from tare.units import percent, quantity
 
 _DESCRIPTION = Description(
     name="input_dependence",

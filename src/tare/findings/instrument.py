@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
-from tare.findings.phrasing import off_by, percent
+from tare.units import off_by, percent
 
 #: An error below this share of a time changes nothing that is read from it.
 _NOTABLE = 0.01

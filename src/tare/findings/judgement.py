@@ -14,15 +14,7 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, directions
 from tare.findings.evidence import without_ratio
 from tare.findings.pairing import confidence, reference_level
-from tare.findings.phrasing import (
-    at_levels,
-    change_interval,
-    counted,
-    duration,
-    listing,
-    percent,
-    share,
-)
+from tare.findings.phrasing import at_levels, listing
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
@@ -32,6 +24,7 @@ from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.spread_verdict import spread_words
 from tare.statistics.statistic import FloatArray
+from tare.units import change_interval, chosen, counted, duration, percent
 
 #: What a gate answers, and the exit code that says it.
 GateAnswer = Literal["pass", "fail", "undecided"]
@@ -108,7 +101,7 @@ class Difference:
     @property
     def sentence(self) -> str:
         """The verdict with its evidence in one sentence, without a full stop."""
-        a, b, x = self.first, self.second, share(self.margin)
+        a, b, x = self.first, self.second, chosen(self.margin)
         more, less = directions(self.basis)
         told = {
             "slower": f"{b} is {more} than {a}",
@@ -157,9 +150,9 @@ class Difference:
         """Answer a gate with its evidence in one sentence, without a full stop."""
         a, b, more = self.first, self.second, self.more
         told = {
-            "pass": f"{b} is not {more} than {a} by {share(x)} or more",
-            "fail": f"{b} is {more} than {a} by more than {share(x)}",
-            "undecided": f"not decided whether {b} is {more} than {a} by {share(x)}",
+            "pass": f"{b} is not {more} than {a} by {chosen(x)} or more",
+            "fail": f"{b} is {more} than {a} by more than {chosen(x)}",
+            "undecided": f"not decided whether {b} is {more} than {a} by {chosen(x)}",
         }[self.gate(x)]
         if self.gated is None:
             return f"in the median, {told}: {self.ratio}"

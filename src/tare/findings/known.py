@@ -9,14 +9,14 @@ import numpy as np
 
 from tare import metrics, units
 from tare.experiment import Stopping
-from tare.experiment_file.kinds import quantile_name
-from tare.findings.phrasing import metric_name, percent, unit_of
+from tare.findings.phrasing import metric_name, unit_of
 from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.looks import Target
 from tare.statistics.refusals import Why, clock_words, unsteady
 from tare.statistics.series_intervals import interval_at_stop
 from tare.statistics.statistic import FloatArray
 from tare.statistics.watched import watched_interval
+from tare.units import percent, quantile_name
 
 #: Trials from which on a range of quantiles says something.
 FEWEST_FOR_QUANTILES = 6

@@ -14,18 +14,12 @@ from tare.findings.network_repetitions import remedy
 from tare.findings.network_slowdown import nothing, slowdowns, too_few
 from tare.findings.network_spending import CAVEATS, undecided
 from tare.findings.network_spread import unknown
-from tare.findings.phrasing import (
-    change_interval,
-    counted,
-    listing,
-    metric_name,
-    percent,
-    quantity,
-)
+from tare.findings.phrasing import listing, metric_name
 from tare.findings.telling import further
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.depletion import BOUND
+from tare.units import change_interval, counted, percent, quantity
 
 _DESCRIPTION = Description(
     name="network_advice",

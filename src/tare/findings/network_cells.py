@@ -13,9 +13,9 @@ from tare.experiment import NO_NETWORK
 from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.phrasing import at_levels
 from tare.results import Results
-from tare.shaping.rates import format_amount
 from tare.shaping.specification import Bucket, Shaping, parse
 from tare.statistics.statistic import FloatArray
+from tare.units import chosen
 
 FACTOR = "network"
 #: How the level without shaping is called in sentences.
@@ -192,13 +192,13 @@ def levels_of(texts: Iterable[str], named_by: Mapping[str, str] | None = None) -
     read = {text: _parsed(known.get(text, text)) for text in texts}
     buckets = [s for s in read.values() if isinstance(s, Bucket)]
     alike = len({(b.high_bps, b.low_bps, b.refill_bps, b.queue_bytes) for b in buckets}) == 1
-    short = [format_amount(budget_of(b)) for b in buckets]
+    short = [chosen(budget_of(b), "bits") for b in buckets]
     by_budget = alike and len(set(short)) == len(short)
     named = {}
     for text, shaping in read.items():
         name = UNSHAPED if text == NO_NETWORK else text
         if by_budget and isinstance(shaping, Bucket) and text not in known:
-            name = format_amount(budget_of(shaping))
+            name = chosen(budget_of(shaping), "bits")
         named[text] = Level(text, name, shaping)
     return named
 

@@ -12,10 +12,10 @@ import pandas as pd
 from tare.experiment import NO_NETWORK
 from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_need import spending
-from tare.findings.phrasing import change_interval
 from tare.statistics.comparison import holm
 from tare.statistics.depletion import BOUND, FEWEST, Depletion, Early, depletion, early
 from tare.statistics.statistic import FloatArray
+from tare.units import change_interval
 
 _ERROR = 0.05
 #: A fall of the tokens by less than this share of the budget counts as none.

@@ -17,12 +17,11 @@ from tare.findings.finding import (
 )
 from tare.findings.network_cells import applies, networks_of
 from tare.findings.network_course import Course, State, courses
-from tare.findings.phrasing import counted, duration, listing, percent, quantity, significant
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
-from tare.shaping.rates import format_rate
 from tare.statistics.depletion import BOUND, FEWEST
-from tare.statistics.telling import p_value
+from tare.units import chosen, counted, duration, p_value, percent, quantity, significant
 
 _DESCRIPTION = Description(
     name="network_repetitions",
@@ -129,7 +128,8 @@ def remedy(drained: Sequence[Course]) -> str:
     assert bucket is not None
     return (
         f"More trials do not help: rest {duration(rest)} before each, in which what a trial takes "
-        f'comes back at {format_rate(bucket.refill_bps)} ([network] rest = "refill"), or let each '
+        f'comes back at {chosen(bucket.refill_bps, "bits/s")} ([network] rest = "refill"), or '
+        "let each "
         'begin alike (budget = "reset").'
     )
 

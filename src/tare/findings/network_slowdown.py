@@ -18,11 +18,12 @@ from tare.findings.network_cells import (
     constant,
     networks_of,
 )
-from tare.findings.phrasing import at_levels, change_interval, counted, listing, percent
+from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import further
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
+from tare.units import change_interval, counted, percent
 
 _DESCRIPTION = Description(
     name="network_slowdown",

@@ -16,10 +16,11 @@ from tare.findings.network_need import (
     needs,
 )
 from tare.findings.network_slowdown import Slowed
-from tare.findings.phrasing import counted, listing, percent, quantity
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.shares import share_interval
+from tare.units import counted, percent, quantity
 
 _DESCRIPTION = Description(
     name="network_spending",

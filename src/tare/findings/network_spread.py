@@ -30,13 +30,14 @@ from tare.findings.network_cells import (
     networks_of,
 )
 from tare.findings.network_slowdown import nothing
-from tare.findings.phrasing import change_interval, counted, listing, percent
+from tare.findings.phrasing import listing
 from tare.findings.telling import further
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.spread_verdict import LESS
+from tare.units import change_interval, counted, percent
 
 _DESCRIPTION = Description(
     name="network_spread",

@@ -8,11 +8,11 @@ from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table,
 from tare.findings.network_cells import Networks, applies, networks_of
 from tare.findings.network_dry import Dry, DryHost, droughts
 from tare.findings.network_need import FEWEST_TRIALS
-from tare.findings.phrasing import counted, listing, percent, quantity, significant
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.shares import share_interval
-from tare.statistics.telling import p_value
+from tare.units import counted, p_value, percent, quantity, significant
 
 _DESCRIPTION = Description(
     name="network_stragglers",

@@ -8,13 +8,14 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, Cells, cells_of, directions, worded
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Finding, FindingUnit, Table, settled, uncompared
-from tare.findings.phrasing import at_levels, change_interval, listing, percent
+from tare.findings.phrasing import at_levels, listing
 from tare.findings.platform_cells import cost_basis
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
 from tare.metrics import RATES
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import compare_family
+from tare.units import change_interval, percent
 
 _DESCRIPTION = Description(
     name="overhead",

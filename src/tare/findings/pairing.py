@@ -13,12 +13,13 @@ import numpy as np
 
 from tare.experiment import Cell
 from tare.findings.cells import REFERENCES
-from tare.findings.phrasing import at_levels, change_interval, counted
+from tare.findings.phrasing import at_levels
 from tare.journal import StopReason, StopWhy
 from tare.metrics import tick
 from tare.plan import Plan, metric
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
+from tare.units import change_interval, counted
 
 #: Probability that any comparison of an experiment alarms where nothing differs.
 ERROR = 0.05

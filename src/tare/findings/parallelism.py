@@ -12,17 +12,10 @@ from tare.findings.evidence import (
 )
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, settled, uncompared
 from tare.findings.ladder import Ladder, Step, beyond, ladders
-from tare.findings.phrasing import (
-    at_levels,
-    change_interval,
-    counted,
-    duration,
-    listing,
-    metric_name,
-    percent,
-)
+from tare.findings.phrasing import at_levels, listing, metric_name
 from tare.registry import Description
 from tare.results import Results
+from tare.units import change_interval, counted, duration, percent
 
 _DESCRIPTION = Description(
     name="parallelism",

@@ -11,7 +11,7 @@ from scipy import stats
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, change_interval, percent
+from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.metrics import ranked
 from tare.registry import Description
@@ -19,6 +19,7 @@ from tare.results import Results
 from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
+from tare.units import change_interval, percent
 
 _DESCRIPTION = Description(
     name="parallelism_check",

@@ -9,7 +9,7 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, cells_of
 from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import change_interval, listing, metric_name, percent, share
+from tare.findings.phrasing import listing, metric_name
 from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
@@ -20,6 +20,7 @@ from tare.metrics import RATES
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import compare_family
+from tare.units import change_interval, chosen, percent
 
 _DESCRIPTION = Description(
     name="platform_advice",
@@ -175,7 +176,7 @@ def _sizes(known: Evidence) -> Iterable[Line]:
     yield from told[:2]
     if level:
         names = listing(dict.fromkeys(where(one, known.results) for one in level))
-        most = share(2 * known.results.experiment.margin)
+        most = chosen(2 * known.results.experiment.margin)
         yield Line("size", f"Any size does for {names}", f"its cost changes by less than {most}")
     elif unclear and not told:
         text = f"at the smallest beside the largest, {listing(unclear)}"
@@ -299,7 +300,7 @@ def _table(lines: list[Line], basis: Basis) -> Table:
         title=f"Advice, by {metric_name(basis.metric)}",
         columns=tuple(Column(key=key, title=title) for key, title in titles.items()),
         rows=tuple({key: getattr(line, key) for key in titles} for line in lines),
-        note=f"Cheap: surely below {share(SMALL)}. CHR: assigned cores over the host's.",
+        note=f"Cheap: surely below {chosen(SMALL)}. CHR: assigned cores over the host's.",
     )
 
 

@@ -12,13 +12,14 @@ from tare.findings import emulation
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
-from tare.findings.phrasing import at_levels, change_interval, metric_name, percent
+from tare.findings.phrasing import at_levels, metric_name
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
+from tare.units import change_interval, percent
 
 _DESCRIPTION = Description(
     name="platform_factor",

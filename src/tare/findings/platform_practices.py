@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from tare.findings.cells import Basis, Pair, cells_of
 from tare.findings.finding import Column, Table
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import at_levels, change_interval, listing, share
+from tare.findings.phrasing import at_levels, listing
 from tare.findings.platform_cells import FREE, Beside, over_sizes, size_name
 from tare.findings.platform_kinds import CPU_BOUND, ULTRA, Intensity, intensities, kind_of
 from tare.findings.platform_size import where
 from tare.metrics import RATES
 from tare.results import Results
 from tare.statistics.comparison import Comparison
+from tare.units import change_interval, chosen
 
 #: A cost below this is small: what is left of it does not decide which size to take.
 SMALL = 0.1
@@ -201,7 +202,7 @@ def practice_table(known: Evidence, found: Sequence[Practice]) -> Table:
             for p in found
         ),
         note="A size of a range agrees where what a vanilla container costs there is surely below "
-        f"{share(SMALL)}. Share of the time that a workload computes or waits for a CPU, on the "
+        f"{chosen(SMALL)}. Share of the time that a workload computes or waits for a CPU, on the "
         f"reference at its largest size: {kinds or 'not known'}; CPU-bound from {CPU_BOUND}, "
         f"ultra I/O-intensive below {ULTRA}. PINNING's host had 112 CPUs; its ranges are "
         "of that machine.",

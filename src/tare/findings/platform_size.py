@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tare.findings import emulation
 from tare.findings.cells import Basis
 from tare.findings.finding import Estimate, Finding, FindingUnit, settled, uncompared
-from tare.findings.phrasing import at_levels, change_interval, listing, metric_name, percent
+from tare.findings.phrasing import at_levels, listing, metric_name
 from tare.findings.platform_cells import (
     FREE,
     SIZES,
@@ -22,6 +22,7 @@ from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, rat
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.platform_size_curves import Factor
+from tare.units import change_interval, percent
 
 _DESCRIPTION = Description(
     name="platform_size",

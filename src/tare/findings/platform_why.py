@@ -14,12 +14,13 @@ from tare.findings import emulation
 from tare.findings.cells import Pair, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, counted, listing, metric_name, quantity, unit_of
+from tare.findings.phrasing import at_levels, listing, metric_name, unit_of
 from tare.findings.platform_cells import cost_basis, is_time
 from tare.metrics import ranked
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
+from tare.units import counted, quantity
 
 _DESCRIPTION = Description(
     name="platform_why",

@@ -7,13 +7,13 @@ from typing import Any
 
 from tare.findings.caveats import activity_words, changes_words, sessions_words
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict
-from tare.findings.phrasing import counted, listing, quantity
+from tare.findings.phrasing import listing
 from tare.findings.sessions import comparisons, probed
 from tare.fingerprint.activity import LIMIT
 from tare.fingerprint.sessions import Judged, Probed
 from tare.registry import Description
 from tare.results import Results
-from tare.statistics.telling import chosen
+from tare.units import chosen, counted, quantity
 
 _DESCRIPTION = Description(
     name="same_machine",

@@ -7,13 +7,14 @@ from itertools import combinations
 from typing import Any
 
 from tare.findings.finding import Column, Finding, FindingUnit, Table
-from tare.findings.phrasing import change, counted, listing
+from tare.findings.phrasing import listing
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.difference import Difference
 from tare.network_fingerprint.remembered import GIVEN, Told
-from tare.network_fingerprint.telling import figure_told, name_told, value_told
+from tare.network_fingerprint.telling import figure_told, name_told
 from tare.registry import Description
 from tare.results import Results
+from tare.units import change, counted, quantity
 
 _DESCRIPTION = Description(
     name="same_network",
@@ -63,7 +64,7 @@ def apart(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
 def named(found: Difference) -> str:
     """Say each difference in a few words."""
     words = [
-        f"{name_told(c.figure)} {value_told(c.before, c.unit)} → {value_told(c.after, c.unit)}"
+        f"{name_told(c.figure)} {quantity(c.before, c.unit)} → {quantity(c.after, c.unit)}"
         + ("" if c.change is None or c.unit == "1" else f" ({change(c.change)})")
         for c in found.differing
     ]

@@ -6,9 +6,10 @@ from tare.findings.cells import answer_metric
 from tare.findings.disturbance import Disturbance, disturbance, sentence
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.known import Known, know, spread
-from tare.findings.phrasing import counted, percent, unit_of
+from tare.findings.phrasing import unit_of
 from tare.registry import Description
 from tare.results import Results
+from tare.units import counted, percent
 
 _DESCRIPTION = Description(
     name="single",

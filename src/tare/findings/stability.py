@@ -16,13 +16,14 @@ from tare.findings.evidence import (
     relative_spread,
 )
 from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, change_interval, listing, percent, significant
+from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import Compared, Telling, further, share_of, smallest_detectable
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.spread_verdict import WITHIN, spread_words
+from tare.units import change_interval, percent, significant
 
 _DESCRIPTION = Description(
     name="stability",

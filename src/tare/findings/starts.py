@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
-from tare.findings.phrasing import listing, quantity
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
+from tare.units import quantity
 
 _DESCRIPTION = Description(
     name="starts",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.findings.cells import Pair
-from tare.findings.phrasing import at_levels, change_interval, counted, duration, listing, percent
+from tare.findings.phrasing import at_levels, listing
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
+from tare.units import change_interval, counted, duration, percent
 
 Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
 

@@ -11,12 +11,13 @@ from scipy import stats
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
-from tare.findings.phrasing import at_levels, change, counted, listing, percent
+from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import share_of
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
+from tare.units import change, counted, percent
 
 _DESCRIPTION = Description(
     name="warmup",

@@ -13,12 +13,11 @@ from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.steady import changing, falls_within
 from tare.identification.telling import span, stamp
-from tare.shaping.rates import format_amount, format_rate
 from tare.shaping.trace import QUANTUM_BITS
 from tare.statistics.bucket import Refilling, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
-from tare.statistics.telling import percent
+from tare.units import percent, quantity
 
 #: Relative difference, and standard errors, by which what came back may be off what a bucket would
 #: have gathered.
@@ -140,11 +139,11 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
 
 def _fell(spent: Spending) -> str:
     if spent.falls_s <= spent.begin_s and not spent.hidden:
-        return f"The rate begins at {format_rate(spent.low_bps)}, as if nothing was left"
+        return f"The rate begins at {quantity(spent.low_bps, 'bits/s')}, as if nothing was left"
     after = stamp(max(0.0, spent.falls_s - spent.begin_s))
-    rates = f"from {format_rate(spent.high_bps)}"
+    rates = f"from {quantity(spent.high_bps, 'bits/s')}"
     if not spent.hidden:
-        rates += f" to {format_rate(spent.low_bps)}"
+        rates += f" to {quantity(spent.low_bps, 'bits/s')}"
     return f"After {after} the rate fell {rates}"
 
 
@@ -268,7 +267,7 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     if not at_low and not varied:
         return None
     rest = _another(spent, some)
-    rate = "the low rate" if at_low else format_rate(filling.rate)
+    rate = "the low rate" if at_low else quantity(filling.rate, "bits/s")
     return Verdict(
         "drop",
         (
@@ -310,8 +309,9 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
         return Verdict(
             "boost",
             (
-                f"Every burst begins at {format_rate(spent.high_bps)} and falls to "
-                f"{format_rate(low)} after {format_amount(each)} sent beyond that rate, also after "
+                f"Every burst begins at {quantity(spent.high_bps, 'bits/s')} and falls to "
+                f"{quantity(low, 'bits/s')} after {quantity(each, 'bits')} sent beyond that "
+                "rate, also after "
                 f"a rest of {span(shortest)}, in which no bucket fills so far: a boost of each "
                 "burst.",
             ),
@@ -322,8 +322,9 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
         return Verdict(
             "boost",
             (
-                f"Every burst begins at {format_rate(spent.high_bps)} and falls to "
-                f"{format_rate(low)} after {format_amount(each)} sent beyond that rate, however "
+                f"Every burst begins at {quantity(spent.high_bps, 'bits/s')} and falls to "
+                f"{quantity(low, 'bits/s')} after {quantity(each, 'bits')} sent beyond that "
+                "rate, however "
                 f"long it rested: a boost of each burst, or a bucket that every rest has filled. "
                 f"{would}",
             ),
@@ -419,6 +420,6 @@ def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: 
     off = percent(max(0.001, float(np.median(apart))))
     return (
         f"{fell}, and after {rests} it was back for as long as a bucket refilling at "
-        f"{format_rate(filling.rate)} predicts (median error {off}): a token bucket."
+        f"{quantity(filling.rate, 'bits/s')} predicts (median error {off}): a token bucket."
         + ("" if varied else " A boost of just as much would look the same after rests so alike.")
     )

@@ -17,7 +17,7 @@ from tare.identification.steady import BACK, comes_back, contended, steady, told
 from tare.identification.tokens import Tokens, tokens_of
 from tare.shaping.trace import Trace
 from tare.statistics.levels import two_levels
-from tare.statistics.telling import percent
+from tare.units import percent
 
 #: Intervals below which nothing is said.
 _FEWEST = 6

@@ -14,9 +14,9 @@ from tare.identification.identifying import identify
 from tare.identification.observed import Observed, drained_at, observe
 from tare.identification.spending import Spending, spending
 from tare.identification.telling import span
-from tare.shaping.rates import format_amount
 from tare.shaping.trace import QUANTUM_BITS, Trace
 from tare.statistics.levels import two_levels
+from tare.units import quantity
 
 #: Intervals that a phase of sending lasts at least, and seconds; and its share of what was sent.
 _SOME, _SOME_S, _SHARE = 10, 2.0, 0.1
@@ -163,7 +163,9 @@ def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: fl
         return _done("The rate changes in ways that no bucket explains.")
     if sent_s >= most_s:
         total = float(seen.sent[-1])
-        return _done(f"No bucket was seen within {format_amount(total)}, sent in {span(sent_s)}.")
+        return _done(
+            f"No bucket was seen within {quantity(total, 'bits')}, sent in {span(sent_s)}."
+        )
     return _more(seen, sent_s, most_s, "No fall so far: a bucket would not be empty yet.")
 
 

@@ -20,7 +20,7 @@ from tare.network import folder
 from tare.network.folder import Measured
 from tare.network.starved import Lack
 from tare.shaping.trace import Trace
-from tare.statistics.telling import percent
+from tare.units import percent
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from tare.identification.document import Shape
 from tare.identification.estimates import SHARED_S, level
 from tare.identification.observed import Observed
 from tare.identification.telling import span, stamp
-from tare.shaping.rates import format_rate
 from tare.statistics.changes import Changes, changes, short_dependence
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
-from tare.statistics.telling import percent
+from tare.units import percent, quantity
 
 #: Relative SD up to which a rate is constant.
 _CONSTANT = 0.05
@@ -100,7 +99,7 @@ def _one_rate(
     # The one that the document tells, where intervals lie unevenly about their median.
     told = level(seen.plateau(np.ones(len(seen.index), dtype=bool))).value
     stays = "varies about" if sd > _CONSTANT else "stays at"
-    spread = f"It {stays} {format_rate(told)} with a standard deviation of {percent(sd)}"
+    spread = f"It {stays} {quantity(told, 'bits/s')} with a standard deviation of {percent(sd)}"
     if seen.outages:
         reasons.append(f"{spread}; there is no other change of rate.")
         return Steady("interrupted", tuple(reasons), True)
@@ -111,7 +110,8 @@ def _one_rate(
     if interface_bps is not None and middle < _CAPPED * interface_bps:
         share = percent(middle / interface_bps)
         reasons.append(
-            f"That is {share} of the {format_rate(interface_bps)} that the interface can do: it is "
+            f"That is {share} of the {quantity(interface_bps, 'bits/s')} that the interface "
+            "can do: it is "
             "held there from the start."
         )
         return Steady("capped", tuple(reasons), True)
@@ -127,7 +127,7 @@ def _smooth(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) 
     cuts = np.union1d(seen.starts, np.array(points, dtype=np.int64))
     begins, ends = cuts, np.append(cuts[1:], len(seen.rate))
     depth = max(levels) - min(levels)
-    fastest, slowest = format_rate(max(levels)), format_rate(min(levels))
+    fastest, slowest = quantity(max(levels), "bits/s"), quantity(min(levels), "bits/s")
     drifting = Steady(
         "drifting",
         (
@@ -213,7 +213,8 @@ def contended(seen: Observed, count: int) -> Steady:
         "contention",
         (
             f"While it sends, the rate falls and comes back {count} times, between "
-            f"{format_rate(float(rates[0]))} and {format_rate(float(rates[1]))}: others share the "
+            f"{quantity(float(rates[0]), 'bits/s')} and "
+            f"{quantity(float(rates[1]), 'bits/s')}: others share the "
             "network.",
             *told_outages(seen),
         ),
@@ -327,7 +328,8 @@ def _two_rates(rate: FloatArray) -> tuple[float, float, float] | None:
 
 def _between(low: float, high: float, share: float) -> str:
     return (
-        f"The rate jumps between {format_rate(high)} and {format_rate(low)}, and is at the lower "
+        f"The rate jumps between {quantity(high, 'bits/s')} and {quantity(low, 'bits/s')}, "
+        "and is at the lower "
         f"one for {percent(share)} of the time: others share the network."
     )
 
@@ -336,7 +338,9 @@ def _stepped(
     seen: Observed, points: tuple[int, ...], levels: tuple[float, ...], shape: Shape
 ) -> tuple[str, ...]:
     at = [stamp(float(seen.trace.start_s[seen.index[p]])) for p in points]
-    listed = ", ".join(format_rate(one) for one in levels[:6]) + (", …" if len(levels) > 6 else "")
+    listed = ", ".join(quantity(one, "bits/s") for one in levels[:6]) + (
+        ", …" if len(levels) > 6 else ""
+    )
     when = ", ".join(at[:5]) + (", …" if len(at) > 5 else "")
     why = (
         "others share the network"

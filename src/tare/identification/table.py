@@ -22,8 +22,8 @@ from tare.interop.rows import Chunk, Rows
 from tare.interop.series import Columns, FloatArray, IntArray
 from tare.interop.text_file import label
 from tare.interop.units import Unit
-from tare.shaping.rates import format_rate
 from tare.shaping.trace import Trace
+from tare.units import chosen
 
 #: Rows that are read; a week of intervals of 10 ms is 60 million.
 MOST_ROWS = 80_000_000
@@ -191,7 +191,7 @@ class _Table:
                 if those.any():
                     at = int(np.flatnonzero(those)[0])
                     where = f"{self._file}, {self._rows.place} {lines[at]:,}"
-                    told = why.format(format_rate(bps[at]))
+                    told = why.format(chosen(bps[at], "bits/s"))
                     raise InputError(f"{where}: a bandwidth of {values[at]:g} {told}", hint)
 
     def _trace(
@@ -223,7 +223,8 @@ class _Table:
         middle = float(np.median(some))
         if middle < _LEAST:
             raise InputError(
-                f"{self._file}: half of the bandwidths are below {format_rate(middle)}: are they "
+                f"{self._file}: half of the bandwidths are below {chosen(middle, 'bits/s')}: "
+                "are they "
                 "in another unit than the column says?",
                 "--unit Gbit/s",
             )
@@ -231,8 +232,8 @@ class _Table:
         if len(absurd):
             at = int(absurd[0])
             raise InputError(
-                f"{self._file}, {self._rows.place} {lines[at]:,}: {format_rate(bps[at])} "
-                f"among bandwidths of {format_rate(middle)}: is it in another unit?",
+                f"{self._file}, {self._rows.place} {lines[at]:,}: {chosen(bps[at], 'bits/s')} "
+                f"among bandwidths of {chosen(middle, 'bits/s')}: is it in another unit?",
                 "write all of them in one unit",
             )
 

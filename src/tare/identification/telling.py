@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.statistics.telling import significant
+from tare.units import significant
 
 #: What each kind is, in words.
 WORDS = {

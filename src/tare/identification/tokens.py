@@ -12,9 +12,9 @@ from tare.identification.estimates import DRAWS, normal, of_draws
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.telling import span
-from tare.shaping.rates import format_amount, format_rate
 from tare.statistics.bucket import Refilling
 from tare.statistics.statistic import FloatArray
+from tare.units import quantity
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,18 @@ def _conditional(spent: Spending) -> tuple[str, ...]:
         held = first.beyond(rate)
         return (
             "Budget and refill are not identifiable from this pattern, since a lower rate would "
-            f"look the same; if it is a bucket whose low rate is its refill, {format_rate(rate)} "
-            f"came back and it held {format_amount(held)}.",
+            "look the same; if it is a bucket whose low rate is its refill, "
+            f"{quantity(rate, 'bits/s')} "
+            f"came back and it held {quantity(held, 'bits')}.",
         )
     low = spent.low_bps
     held = first.beyond(low)
     return (
-        f"Budget and refill are not identifiable from one drop: {format_amount(first.sent)} had "
+        f"Budget and refill are not identifiable from one drop: {quantity(first.sent, 'bits')} had "
         f"been sent by then. If what comes back is the low rate, as CLOUDNET found on "
-        f"EC2, the bucket held {format_amount(held)} and is full again after {span(held / low)} of "
-        f"rest; if nothing came back meanwhile, it held {format_amount(first.sent)}.",
+        f"EC2, the bucket held {quantity(held, 'bits')} and is full again after "
+        f"{span(held / low)} of "
+        f"rest; if nothing came back meanwhile, it held {quantity(first.sent, 'bits')}.",
     )
 
 
@@ -134,13 +136,16 @@ def _capacity(
     spent: Spending, filling: Refilling, start: float | None, budget: float
 ) -> tuple[str, ...]:
     if filling.capacity is not None:
-        return (f"It holds {format_amount(budget)}: longer rests brought back no more than that.",)
+        return (
+            f"It holds {quantity(budget, 'bits')}: longer rests brought back no more than that.",
+        )
     if start is not None and budget == start:
         return (
-            f"It held {format_amount(budget)} at the start: all that it holds if it was full then. "
+            f"It held {quantity(budget, 'bits')} at the start: all that it holds if it was "
+            "full then. "
             "No rest was long enough to show more.",
         )
     return (
         f"It was not full when the trace began, and no rest was long enough to fill it: it holds "
-        f"at least {format_amount(budget)}.",
+        f"at least {quantity(budget, 'bits')}.",
     )

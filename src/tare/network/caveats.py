@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.network.ended import describe
 from tare.network.folder import Measured
 from tare.network.summary import Summary
-from tare.shaping.rates import format_amount
+from tare.units import quantity
 
 #: Intervals without which the outermost percentiles are single intervals.
 _FOR_PERCENTILES = 100
@@ -87,7 +87,7 @@ def _short(some: Sequence[Summary]) -> list[str]:
     if longest.seconds < _DAY_S:
         # Each direction has a bucket of its own.
         most = " and ".join(
-            format_amount(8 * bits) + (f" ({direction})" if len(sent) > 1 else "")
+            quantity(8 * bits, "bits") + (f" ({direction})" if len(sent) > 1 else "")
             for direction, bits in sent.items()
         )
         told.append(f"A token bucket larger than the {most} that were sent would not show.")

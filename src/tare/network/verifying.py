@@ -19,8 +19,8 @@ from tare.network.ends import Ends, connection
 from tare.network.folder import wire_bits
 from tare.record import Interval
 from tare.shaping import draws
-from tare.shaping.rates import format_amount, format_rate
 from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping
+from tare.units import chosen
 
 #: How far what is delivered may be from what was asked. On a quiet machine it is within 2 %.
 WITHIN = 0.05
@@ -72,7 +72,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     def told(self, value: float) -> str:
         """Return one of its values as people read it."""
-        return format_amount(value) if self.what == "budget" else format_rate(value)
+        return chosen(value, "bits") if self.what == "budget" else chosen(value, "bits/s")
 
 
 def verify(emulator: Emulator, shapes: Sequence[Shaping], folder: Path) -> list[Check]:
@@ -213,7 +213,7 @@ def _of_course(course: _Course, host: int, asked: Bucket, budget: int) -> list[C
 
 
 def _too_slow(host: int, what: str, asked: int) -> Check:
-    why = f"below {format_rate(LEAST_BPS)} it would take too long"
+    why = f"below {chosen(LEAST_BPS, 'bits/s')} it would take too long"
     return Check(host=host, what=what, asked=asked, delivered=None, why=why)
 
 

@@ -24,8 +24,8 @@ from tare.network.folder import ping_bits, wire_bits
 from tare.network.lines import Happening
 from tare.network.starved import Lack
 from tare.record import Gap, Interval, Sending
-from tare.shaping.rates import format_amount
 from tare.shaping.trace import Trace
+from tare.units import chosen
 
 #: How long intervals are: what a short rest brings back to a small bucket lasts for some of them.
 INTERVAL_S = 0.02
@@ -274,7 +274,7 @@ class _Search:
             else:
                 what = self._send(what, _whole(left_s))
             if self._spent:
-                return f"the limit of {format_amount(self._bounds.bits or 0)} was reached"
+                return f"the limit of {chosen(self._bounds.bits or 0, 'bits')} was reached"
 
     @property
     def _spent(self) -> bool:

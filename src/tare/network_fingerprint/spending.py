@@ -9,7 +9,7 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment import NO_NETWORK, Cell
 from tare.network_fingerprint.rests import Spending
 from tare.results import Results
-from tare.shaping.rates import format_rate
+from tare.units import chosen
 
 #: A background of more than this share of what a trial sends is worth a word.
 _DISTURBED = 0.1
@@ -88,7 +88,7 @@ def doubts(counts: Iterable[Count]) -> list[str]:
     """Say what makes what an interface counted less certain."""
     some = list(counts)
     name, background = some[0].interface, some[0].background_bps
-    rate = format_rate(round(background))
+    rate = chosen(round(background), "bits/s")
     told = [
         f"What trials send was counted on {name} in one trial of each cell, less a background of "
         f"{rate}; trials may differ, and up to 4.6 % of headers may be missing."

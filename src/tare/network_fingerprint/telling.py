@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from tare.identification.document import Estimate, Identification
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
-from tare.shaping.rates import format_amount, format_rate
+from tare.units import chosen, interval, quantity
 
-_TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 #: Names of figures as people say them, by how they begin and end.
 _SUBJECTS = {
     "latency.unpaced": "unpaced latency",
@@ -45,7 +44,7 @@ def doubts(found: NetworkFingerprint) -> list[str]:
         f"{', '.join(name_told(name) for name in one.figures)}: {starved_told(one)}"
         for one in found.starved
     ]
-    sizes = [size_told(one.write_bytes) for one in found.writes if one.throttled]
+    sizes = [chosen(one.write_bytes, "bytes") for one in found.writes if one.throttled]
     if sizes:
         told.append(
             f"writes of {', '.join(sizes)}: the bucket held less than they needed and there "
@@ -63,39 +62,17 @@ def name_told(name: str) -> str:
         return f"{_SUBJECTS[stem]}, {last}"
     first, _, size = stem.partition(".")
     if stem == "write" and last.isdecimal():
-        return f"writes of {size_told(int(last))}"
+        return f"writes of {chosen(int(last), 'bytes')}"
     if first == "write" and size.isdecimal():
-        return f"writes of {size_told(int(size))}: {last.replace('_', ' ')}"
+        return f"writes of {chosen(int(size), 'bytes')}: {last.replace('_', ' ')}"
     return name
-
-
-def size_told(size: int) -> str:
-    """Write the size of a write: "128 KiB"."""
-    for power, unit in ((20, "MiB"), (10, "KiB")):
-        if size >= 1 << power and size % (1 << power) == 0:
-            return f"{size >> power} {unit}"
-    return f"{size} B"
-
-
-def value_told(value: float, unit: str) -> str:
-    """Write a value with its unit."""
-    if unit == "bits/s":
-        return format_rate(value)
-    if unit == "bits":
-        return format_amount(value)
-    if unit == "ns":
-        scale, name = next((t for t in _TIMES if value >= t[0]), _TIMES[-1])
-        return f"{value / scale:.4g} {name}"
-    return f"{100 * value:.3g} %"
 
 
 def figure_told(figure: Figure) -> str:
     """Write a figure with its interval."""
-    value = value_told(figure.value, figure.unit)
     if figure.ci is None:
-        return value
-    low, high = (value_told(end, figure.unit) for end in figure.ci)
-    return f"{value} [{low}, {high}]"
+        return quantity(figure.value, figure.unit)
+    return interval(figure.unit, figure.value, *figure.ci)
 
 
 def shaping_told(found: NetworkFingerprint) -> str:
@@ -105,7 +82,7 @@ def shaping_told(found: NetworkFingerprint) -> str:
         return bucket_told(shaping)
     if searched is None:
         return "a bucket was not looked for"
-    within = f"{format_amount(searched.bits)} in {searched.seconds:.3g} s"
+    within = f"{quantity(searched.bits, 'bits')} in {searched.seconds:.3g} s"
     kind = "" if shaping is None or shaping.kind == "constant" else f"{shaping.kind}; "
     return f"{kind}no bucket seen within {within}"
 
@@ -136,14 +113,13 @@ def estimates(shaping: Identification) -> list[tuple[str, str]]:
         ("refill", shaping.refill_gbps, True),
     ):
         if known is not None:
-            form = format_rate if rate else format_amount
-            value, low, high = (form(1e9 * max(0.0, x)) for x in (known.value, *known.ci))
-            rows.append((name, f"{value} [{low}, {high}]"))
+            ends = (1e9 * max(0.0, x) for x in (known.value, *known.ci))
+            rows.append((name, interval("bits/s" if rate else "bits", *ends)))
     return rows
 
 
 def _estimate(value: Estimate, *, rate: bool) -> str:
-    return (format_rate if rate else format_amount)(1e9 * value.value)
+    return quantity(1e9 * value.value, "bits/s" if rate else "bits")
 
 
 def account(shaping: Identification) -> list[str]:
@@ -151,11 +127,11 @@ def account(shaping: Identification) -> list[str]:
     told = []
     wire = shaping.wire
     if shaping.left_gbit is not None:
-        told.append(f"Left now: {format_amount(1e9 * wire * shaping.left_gbit.value)}.")
+        told.append(f"Left now: {quantity(1e9 * wire * shaping.left_gbit.value, 'bits')}.")
     if shaping.full_after_s is not None:
         value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
         told.append(f"Full after a rest of {value:.0f} s [{low:.0f}, {high:.0f}].")
     if shaping.refill_gbps is not None:
-        rate = format_rate(1e9 * wire * shaping.refill_gbps.value)
+        rate = quantity(1e9 * wire * shaping.refill_gbps.value, "bits/s")
         told.append(f"The bucket fills at {rate} while you send less.")
     return told

@@ -13,14 +13,14 @@ from tare.audit.answers import kinds
 from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import SeriesAudit, worst
 from tare.audit.variance import VarianceAudit
-from tare.findings.phrasing import change_interval, counted, listing
+from tare.findings.phrasing import listing
 from tare.report.audit_overhead import overhead_figures
 from tare.report.page import Figure
 from tare.statistics import charts
 from tare.statistics.charts.forest import MOST_ROWS
 from tare.statistics.comparison import Comparison
 from tare.statistics.statistic import FloatArray
-from tare.units import scale_for
+from tare.units import change_interval, counted, scale_for
 
 #: Rows of the chart of all medians; the table has all.
 _MOST_MEDIANS = 80

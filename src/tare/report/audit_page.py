@@ -11,11 +11,12 @@ from tare.audit import telling as words
 from tare.audit.answers import findings
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead_telling import brief
-from tare.findings.phrasing import counted, listing, percent
+from tare.findings.phrasing import listing
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
 from tare.report.page import Page, Section
 from tare.report.tables import lay
+from tare.units import counted, percent
 
 #: Files larger than this are not read again for a digest.
 _MOST_DIGESTED = 1 << 30

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from tare.experiment_file.kinds import quantile_name
 from tare.findings import known
 from tare.findings.calibrated import sentence
 from tare.findings.cells import basis_of
@@ -15,8 +14,9 @@ from tare.findings.evidence import level_columns
 from tare.findings.failures import failures, reasons
 from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
-from tare.findings.phrasing import counted, duration, listing, percent, quantity
+from tare.findings.phrasing import listing
 from tare.results import Results
+from tare.units import counted, duration, percent, quantile_name, quantity
 
 _REASONS = {
     "fixed": "n was fixed beforehand",

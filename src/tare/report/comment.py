@@ -9,9 +9,9 @@ from tare.findings import caveats, sessions
 from tare.findings.disturbance import disturbance, sentence
 from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
-from tare.findings.phrasing import change, quantity, share
 from tare.report.markdown import text
 from tare.results import Results
+from tare.units import change, chosen, quantity
 
 _SIGNS: dict[GateAnswer, str] = {
     "pass": "✅ passes",
@@ -42,7 +42,7 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
     else:
         answers = [d.gate(gate) for d in found]
         d = found[answers.index(worst(answers))]
-        yield f"### Gate {share(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
+        yield f"### Gate {chosen(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
     for weak in caveats.sentences(sessions.caveats(results), results.levels_of):
         yield f"> {_words(weak)}\n"
     for failed in by_level(results):
@@ -81,9 +81,9 @@ def _details(found: Sequence[Difference], results: Results, gate: float | None) 
         )
         if d.further and (gate is None or d.gate(gate) == "undecided"):
             yield f"{_words(d.further)}"
-    confidence = share(found[0].comparison.confidence)
+    confidence = chosen(found[0].comparison.confidence)
     yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"
-    yield f"same: within {share(found[0].margin)}"
+    yield f"same: within {chosen(found[0].margin)}"
     yield sentence(disturbance(results))
     for fact in ("cpu", "cpus", "kernel", "system"):
         if results.fact(fact) is not None:

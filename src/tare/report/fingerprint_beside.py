@@ -6,12 +6,13 @@ from math import log
 from typing import Any
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import change, counted, listing, quantity
+from tare.findings.phrasing import listing
 from tare.fingerprint.document import Fingerprint
 from tare.report.fingerprint_groups import interval_told, ordered, ratio
 from tare.report.machine_charts import beside
 from tare.report.machine_charts.beside import NEAR, Beside
 from tare.report.page import Figure, Section
+from tare.units import change, counted, quantity
 
 #: Rows of the chart; the tables have all.
 _MOST_ROWS = 60

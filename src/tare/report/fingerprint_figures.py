@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tare.findings.phrasing import counted, listing, quantity
+from tare.findings.phrasing import listing
 from tare.fingerprint.document import Axis as CurveAxis
 from tare.fingerprint.document import Curve, Fingerprint, Point
 from tare.registry import Probe, ProbeMetric
@@ -22,6 +22,7 @@ from tare.report.fingerprint_groups import (
 )
 from tare.report.machine_charts import Axis, Line, Rule, heat_map, lines, place
 from tare.report.page import Figure
+from tare.units import counted, quantity
 
 #: Lines of one panel; of more, the least, the middle and the largest are drawn.
 _MOST_LINES = 8

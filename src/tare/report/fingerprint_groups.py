@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import floor, log10
 
-from tare.findings.phrasing import listing, percent, quantity
+from tare.findings.phrasing import listing
 from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric
-from tare.units import fixed, scale_for
+from tare.units import fixed, percent, quantity, scale_for
 
 
 @dataclass(frozen=True)

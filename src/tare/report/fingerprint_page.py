@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import counted, duration, fact, listing, percent, quantity, significant
+from tare.findings.phrasing import fact, listing
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
 from tare.report import fingerprint_beside
@@ -27,6 +27,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.report.tables import ABSENT, Head, Laid, lay
+from tare.units import counted, duration, percent, quantity, significant
 
 #: Rows of a table of figures that is shown as a whole: it is what the page is there for.
 _UNFOLDED = 48

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tare.findings.phrasing import off_by, quantity, significant
 from tare.fingerprint.weights import Agreement, Cost, Holding, Weighed
+from tare.units import off_by, quantity, significant
 
 #: Of each primitive that programs rest on, the figures that stand for it.
 SHOWN: tuple[tuple[str, str], ...] = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import counted, duration, fact, listing, quantity, significant
+from tare.findings.phrasing import fact, listing
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Cost, Weighed, Weights
 from tare.report.fingerprint_groups import interval_told
@@ -26,6 +26,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.report.tables import ABSENT, Head, Laid
+from tare.units import counted, duration, quantity, significant
 
 _MOST_NAMED = 4
 

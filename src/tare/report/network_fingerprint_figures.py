@@ -7,10 +7,10 @@ from typing import Any
 
 from tare.drawing import SERIES, SHAPES, data, label_axis, label_width, panel_width, styled
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
-from tare.network_fingerprint.telling import figure_told, size_told, value_told
+from tare.network_fingerprint.telling import figure_told
 from tare.report.machine_charts import Axis, Line, lines
 from tare.report.page import Figure as Chart
-from tare.units import scale_for
+from tare.units import chosen, quantity, scale_for
 
 _GBIT = 1e9
 #: Quantiles of latency that a fingerprint has.
@@ -45,8 +45,8 @@ def course(found: NetworkFingerprint) -> Chart | None:
             )  # fmt: skip
     chart = lines([("", drawn)], Axis("time", "s"), Axis("on the wire, Gbit/s", "1"))
     told = (
-        f"Over {last:.3g} s, from {value_told(min(rates), 'bits/s')} to "
-        f"{value_told(max(rates), 'bits/s')} while data was sent."
+        f"Over {last:.3g} s, from {quantity(min(rates), 'bits/s')} to "
+        f"{quantity(max(rates), 'bits/s')} while data was sent."
     )
     return Chart("course", "How fast it was while a bucket was looked for", chart.to_dict(), told)
 
@@ -123,7 +123,7 @@ def writes(found: NetworkFingerprint) -> list[Chart | None]:
         Axis("bandwidth, Gbit/s", "1"),
     )
     told = "; ".join(
-        f"{size_told(w.write_bytes)}: {figure_told(w.bandwidth)}" for w in found.writes
+        f"{chosen(w.write_bytes, 'bytes')}: {figure_told(w.bandwidth)}" for w in found.writes
     )
     drawn: list[Chart | None] = [
         Chart("writes", "Bandwidth by the size of writes", fast.to_dict(), f"{told}.")
@@ -135,7 +135,7 @@ def writes(found: NetworkFingerprint) -> list[Chart | None]:
             Axis("size of writes", "bytes"),
             Axis("round trip", "ns"),
         )
-        told = "; ".join(f"{size_told(at)}: {figure_told(f)}" for at, f in some)
+        told = "; ".join(f"{chosen(at, 'bytes')}: {figure_told(f)}" for at, f in some)
         drawn.append(
             Chart("write_trips", "Round trips by the size of writes", slow.to_dict(), f"{told}.")
         )

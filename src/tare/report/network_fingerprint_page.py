@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import duration
 from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
@@ -15,15 +14,13 @@ from tare.network_fingerprint.telling import (
     figure_told,
     name_told,
     shaping_told,
-    size_told,
-    value_told,
 )
 from tare.report import network_fingerprint_figures as charts
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.report.tables import ABSENT, Head, Laid
-from tare.shaping.rates import format_amount
+from tare.units import chosen, duration, quantity
 
 #: With which the page is asked for.
 OPTION = "--report network.html"
@@ -103,7 +100,7 @@ def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
         ("in", duration(found.seconds)),
         (arrow, found.end),
         ("streams", f"{found.streams}"),
-        ("sent", format_amount(found.spent_bits)),
+        ("sent", quantity(found.spent_bits, "bits")),
     ]
     strip += [(name, found.here[name]) for name in DECIDING if name in found.here]
     return tuple(strip)
@@ -162,8 +159,8 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
     answer = "Round trips of 64 bytes as an application sees them, on a connection of their own."
     if unpaced is not None and loaded is not None and unpaced.value > 0:
         answer = (
-            f"The median grows from {value_told(unpaced.value, 'ns')} unpaced to "
-            f"{value_told(loaded.value, 'ns')} loaded. {answer} {PACING}"
+            f"The median grows from {quantity(unpaced.value, 'ns')} unpaced to "
+            f"{quantity(loaded.value, 'ns')} loaded. {answer} {PACING}"
         )
     return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
 
@@ -173,11 +170,11 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         return ()
 
     def value(figure: Figure | None) -> str:
-        return ABSENT if figure is None else value_told(figure.value, figure.unit)
+        return ABSENT if figure is None else quantity(figure.value, figure.unit)
 
     rows = tuple(
         (
-            f"{size_told(one.write_bytes)}{', throttled' if one.throttled else ''}",
+            f"{chosen(one.write_bytes, 'bytes')}{', throttled' if one.throttled else ''}",
             figure_told(one.bandwidth),
             value(one.round_trip),
             value(one.retransmitted),
@@ -212,11 +209,11 @@ def fastest_told(writes: Sequence[Write]) -> str:
     slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
     alike = [one for one in writes if one not in slower]
     some = [one.bandwidth.value for one in alike]
-    rates = [value_told(value, "bits/s") for value in (min(some), max(some))]
+    rates = [quantity(value, "bits/s") for value in (min(some), max(some))]
     span = " to ".join(dict.fromkeys(rates))
     if not slower:
         return f"No size is shown to be faster than another by more than 1 %: {span}."
-    names = ", ".join(size_told(one.write_bytes) for one in alike)
+    names = ", ".join(chosen(one.write_bytes, "bytes") for one in alike)
     which = "were the fastest" if len(alike) == 1 else "were alike, and the fastest"
     return f"Writes of {names} {which}: {span}."
 

@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import counted, percent, quantity
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES
 from tare.report.network_charts import write_sizes
 from tare.report.network_charts.series import Group, rate_unit
 from tare.report.tables import ABSENT, Head, Laid, lay
-from tare.shaping.rates import format_amount, format_rate
+from tare.units import counted, percent, quantity
 
 #: Of these many, each has its sentence.
 _TOLD = 3
@@ -31,8 +30,9 @@ def carried(groups: Sequence[Group]) -> str:
             f"; from one interval to the next it changed by up to {percent(s.largest_change)}"
         )  # fmt: skip
         told.append(
-            f"{one.name}: median {format_rate(s.bandwidth_bps['p50'])}, from "
-            f"{format_rate(s.bandwidth_bps['p1'])} to {format_rate(s.bandwidth_bps['p99'])} "
+            f"{one.name}: median {quantity(s.bandwidth_bps['p50'], 'bits/s')}, from "
+            f"{quantity(s.bandwidth_bps['p1'], 'bits/s')} to "
+            f"{quantity(s.bandwidth_bps['p99'], 'bits/s')} "
             f"(percentiles 1 and 99){steady}{jump}."
         )
     return " ".join(told) or "Nothing was measured."
@@ -104,7 +104,7 @@ def bandwidth(groups: Sequence[Group]) -> Laid:
             "change": _percent(one.summary.largest_change),
             "retransmits": one.summary.retransmits,
             "share": _percent(one.summary.retransmit_share),
-            "sent": format_amount(8 * one.summary.sent_bytes),
+            "sent": quantity(8 * one.summary.sent_bytes, "bits"),
         }
         for one in groups
     ]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import significant
-from tare.units import fixed, places_of, places_of_width, scale_for
+from tare.units import fixed, places_of, places_of_width, scale_for, significant
 
 #: Rows that a page or a document shows; all of them are in the exported findings.
 MOST_ROWS = 200

@@ -12,12 +12,12 @@ from tare.catalogue import catalogue
 from tare.conclude import Prepared
 from tare.errors import PlatformError
 from tare.experiment import Experiment
-from tare.findings.phrasing import counted
 from tare.results import Results
 from tare.selftest.document import Accuracy, Unchecked, now
 from tare.selftest.errors import errors
 from tare.selftest.lines import lines
 from tare.selftest.programs import BY_NAME, PROGRAMS, worthwhile
+from tare.units import counted
 
 #: Sources that a machine may not have, and why not where that does not speak for itself.
 _MAY_BE_MISSING = {

@@ -11,9 +11,9 @@ import msgspec
 import tare
 from tare import agent, state
 from tare.errors import StoreError
-from tare.findings.phrasing import counted
 from tare.selftest.lines import Line
 from tare.state import Fact
+from tare.units import counted
 
 VERSION = 1
 #: Three times what is claimed: 2 alarms of 40, or none of 19.

@@ -9,10 +9,11 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from tare.findings.phrasing import off_by, quantity, unit_of
+from tare.findings.phrasing import unit_of
 from tare.metrics import SOURCES, ranked
 from tare.selftest.bounds import KNOWN, Bound, bound
 from tare.statistics.intervals import quantile_interval
+from tare.units import off_by, quantity
 
 #: ``told``: nothing is promised; ``open``: too few trials, or too scattered, to say.
 Verdict = Literal["kept", "off", "open", "told"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tare
 from tare.findings.finding import Column, Estimate, Finding, Table
-from tare.findings.phrasing import counted, listing
+from tare.findings.phrasing import listing
 from tare.report import format_of, put
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
@@ -15,6 +15,7 @@ from tare.report.tables import lay
 from tare.selftest import chart, telling
 from tare.selftest.document import Accuracy, Document, FalseAlarms
 from tare.selftest.lines import WORDS, Line
+from tare.units import counted
 
 _COLUMNS = {
     "metric": "figure", "source": "source", "program": "program", "platform": "platform",

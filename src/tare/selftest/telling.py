@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.findings.phrasing import counted, listing, off_by, percent
+from tare.findings.phrasing import listing
 from tare.selftest.document import Accuracy, FalseAlarms, Unchecked
 from tare.selftest.lines import WORDS, Line
+from tare.units import counted, off_by, percent
 
 #: How the figures that stand for all are called.
 NAMES = {"wall": "Wall", "cpu": "CPU", "memory": "Memory"}

@@ -6,10 +6,12 @@ from typing import Literal, get_args
 
 import msgspec
 
+from tare import units
 from tare.errors import ExperimentError
 from tare.shaping import presets, rates
 from tare.shaping.options import Words, nearest, taken_apart
 from tare.shaping.quantiles import Quantiles, in_order, interval_s, is_quantile
+from tare.units import chosen, typed_bits
 
 
 class Bucket(msgspec.Struct, frozen=True, kw_only=True, tag="bucket"):
@@ -144,9 +146,9 @@ def _bucket(words: Words) -> Bucket:
     bucket = Bucket(
         high_bps=high,
         low_bps=low,
-        refill_bps=rates.parse_rate(given["refill"], "refill") if "refill" in given else low,
+        refill_bps=rates.read(units.rate, "refill", given["refill"]) if "refill" in given else low,
         capacity_bits=budget,
-        initial_bits=rates.parse_amount(given["initial"], "initial")
+        initial_bits=rates.read(units.bits, "initial", given["initial"])
         if "initial" in given
         else None,
         queue_bytes=_queue(words),
@@ -166,7 +168,7 @@ def _preset(name: str) -> presets.MeasuredBucket:
     if name in presets.NO_BUCKET:
         raise ExperimentError(
             f"no bucket was ever seen at {name}: it kept one rate for hours",
-            f"rate {rates.written(presets.NO_BUCKET[name])}",
+            f"rate {typed_bits(presets.NO_BUCKET[name])}",
         )
     near = nearest(name, presets.BUCKETS)
     raise ExperimentError(
@@ -177,23 +179,23 @@ def _preset(name: str) -> presets.MeasuredBucket:
 
 def _possible(bucket: Bucket) -> None:
     """Refuse a bucket that would be none."""
-    high, low = rates.format_rate(bucket.high_bps), rates.format_rate(bucket.low_bps)
+    high, low = chosen(bucket.high_bps, "bits/s"), chosen(bucket.low_bps, "bits/s")
     if bucket.low_bps >= bucket.high_bps:
         raise ExperimentError(
             f"low={low} is no lower than high={high}, so that tokens change nothing",
-            f"rate {rates.written(bucket.high_bps)}",
+            f"rate {typed_bits(bucket.high_bps)}",
         )
     if bucket.refill_bps >= bucket.high_bps:
         raise ExperimentError(
-            f"refill={rates.format_rate(bucket.refill_bps)} is as fast as high={high}, so that the "
+            f"refill={chosen(bucket.refill_bps, 'bits/s')} is as fast as high={high}, so that the "
             "bucket never empties",
-            f"rate {rates.written(bucket.high_bps)}",
+            f"rate {typed_bits(bucket.high_bps)}",
         )
     if bucket.initial_bits is not None and bucket.initial_bits > bucket.capacity_bits:
         raise ExperimentError(
-            f"initial={rates.format_amount(bucket.initial_bits)} is more than the budget, "
-            f"{rates.format_amount(bucket.capacity_bits)}, that the bucket holds",
-            f"budget={rates.written(bucket.initial_bits)}",
+            f"initial={chosen(bucket.initial_bits, 'bits')} is more than the budget, "
+            f"{chosen(bucket.capacity_bits, 'bits')}, that the bucket holds",
+            f"budget={typed_bits(bucket.initial_bits)}",
         )
 
 
@@ -258,7 +260,7 @@ def _nothing_else(words: Words, example: str) -> None:
 
 
 def _positive(text: str, name: str) -> int:
-    if not (rate := rates.parse_rate(text, name)):
+    if not (rate := rates.read(units.rate, name, text)):
         raise ExperimentError(f"{name}={text}: nothing would ever pass", f"{name}=1Mbit")
     if not _LEAST_BPS <= rate <= _MOST_BPS:
         raise ExperimentError(
@@ -269,7 +271,7 @@ def _positive(text: str, name: str) -> int:
 
 
 def _budget(text: str) -> int:
-    if not (bits := rates.parse_amount(text, "budget")):
+    if not (bits := rates.read(units.bits, "budget", text)):
         raise ExperimentError(f"budget={text}: a bucket that holds nothing is none", "rate 200Mbit")
     return bits
 
@@ -278,7 +280,7 @@ def _queue(words: Words) -> int | None:
     if "queue" not in words.options:
         return None
     text = words.options["queue"]
-    if (size := rates.parse_bytes(text, "queue")) < LEAST_QUEUE_BYTES:
+    if (size := rates.read(units.size, "queue", text)) < LEAST_QUEUE_BYTES:
         raise ExperimentError(
             f"queue={text} is less than one packet: the kernel hands on up to 64 KiB at once",
             "queue=100kB",

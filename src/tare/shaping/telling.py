@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tare.shaping.rates import format_amount, format_rate, written
 from tare.shaping.specification import Bucket, Distribution, Rate, Replay, Shaping
+from tare.units import chosen, typed_bits
 
 
 def describe(shaping: Shaping) -> str:
@@ -12,7 +12,7 @@ def describe(shaping: Shaping) -> str:
         case None:
             told, queue = "not shaped", None
         case Rate():
-            told, queue = f"{format_rate(shaping.rate_bps)}, always", shaping.queue_bytes
+            told, queue = f"{chosen(shaping.rate_bps, 'bits/s')}, always", shaping.queue_bytes
         case Bucket():
             told, queue = _bucket(shaping), shaping.queue_bytes
         case Distribution():
@@ -28,16 +28,17 @@ def specification(shaping: Shaping) -> str:
         case None:
             return "none"
         case Rate():
-            words = [f"rate {written(shaping.rate_bps)}"]
+            words = [f"rate {typed_bits(shaping.rate_bps)}"]
         case Bucket():
             words = [
-                f"bucket high={written(shaping.high_bps)} low={written(shaping.low_bps)}",
-                f"budget={written(shaping.capacity_bits)} refill={written(shaping.refill_bps)}",
+                f"bucket high={typed_bits(shaping.high_bps)} low={typed_bits(shaping.low_bps)}",
+                f"budget={typed_bits(shaping.capacity_bits)} "
+                f"refill={typed_bits(shaping.refill_bps)}",
             ]
             if shaping.initial_bits is not None:
-                words.append(f"initial={written(shaping.initial_bits)}")
+                words.append(f"initial={typed_bits(shaping.initial_bits)}")
         case Distribution():
-            quantiles = [f"{100 * p:.8g}%={written(rate)}" for p, rate in shaping.quantiles_bps]
+            quantiles = [f"{100 * p:.8g}%={typed_bits(rate)}" for p, rate in shaping.quantiles_bps]
             words = ["distribution", *quantiles, f"every={shaping.every_s:.10g}s"]
             if shaping.seed is not None:
                 words.append(f"seed={shaping.seed}")
@@ -50,26 +51,26 @@ def specification(shaping: Shaping) -> str:
 
 def format_bytes(size: int) -> str:
     """Return bytes as people read them: ``1.25 MB``."""
-    return format_amount(size).replace("bit", "B")
+    return chosen(size, "bits").replace("bit", "B")
 
 
 def _bucket(bucket: Bucket) -> str:
     initial = (
         "full at first"
         if bucket.initial_bits is None
-        else f"{format_amount(bucket.initial_bits)} at first"
+        else f"{chosen(bucket.initial_bits, 'bits')} at first"
     )
     as_low = ", as low" if bucket.refill_bps == bucket.low_bps else ""
     return (
-        f"{format_rate(bucket.high_bps)} while there are tokens, then "
-        f"{format_rate(bucket.low_bps)}; a budget of {format_amount(bucket.capacity_bits)}, "
-        f"{initial}; refilled at {format_rate(bucket.refill_bps)}{as_low}"
+        f"{chosen(bucket.high_bps, 'bits/s')} while there are tokens, then "
+        f"{chosen(bucket.low_bps, 'bits/s')}; a budget of {chosen(bucket.capacity_bits, 'bits')}, "
+        f"{initial}; refilled at {chosen(bucket.refill_bps, 'bits/s')}{as_low}"
     )
 
 
 def _distribution(distribution: Distribution) -> str:
     (least, low), *_, (most, high) = distribution.quantiles_bps
-    span = f"{format_rate(low)} to {format_rate(high)}"
+    span = f"{chosen(low, 'bits/s')} to {chosen(high, 'bits/s')}"
     if (least, most) != (0.0, 1.0):
         span += f" ({100 * least:g}% to {100 * most:g}%, beyond which nothing is known)"
     return (
@@ -85,5 +86,5 @@ def _replay(replay: Replay) -> str:
     slowest, fastest = (f(rate for _, rate in replay.steps) for f in (min, max))
     return (
         f"as measured in {replay.origin}: {len(replay.steps)} steps in {lasts:g} s, "
-        f"{format_rate(slowest)} to {format_rate(fastest)}, and again from the beginning"
+        f"{chosen(slowest, 'bits/s')} to {chosen(fastest, 'bits/s')}, and again from the beginning"
     )

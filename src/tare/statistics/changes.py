@@ -14,7 +14,7 @@ from tare.statistics.course import beside, fences, sample
 from tare.statistics.order import Order, order_of
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import chosen, percent
+from tare.units import chosen, percent
 
 #: Values in the shortest segment; two in series that are too short for that.
 _SHORTEST_SEGMENT = 5

@@ -13,7 +13,7 @@ from tare.statistics.course import MOST
 from tare.statistics.dependence import autocorrelation, lag1
 from tare.statistics.order import Kind, Order, normal_scores, order_of
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import percent
+from tare.units import percent
 
 
 @dataclass(frozen=True)

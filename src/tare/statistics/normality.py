@@ -11,7 +11,7 @@ from statsmodels.stats.diagnostic import normal_ad
 from tare.registry import Description
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import p_value
+from tare.units import p_value
 
 #: Shapiro's p-values are not accurate beyond; longer series are sampled evenly.
 MOST = 5000

@@ -10,7 +10,7 @@ from statsmodels.stats.stattools import medcouple
 from tare.registry import Description
 from tare.statistics.course import sample
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import percent
+from tare.units import percent
 
 #: Trials below which the quartiles themselves are too uncertain.
 FEWEST = 10

@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.statistics.statistic import FloatArray
 from tare.statistics.steps import Steps
-from tare.statistics.telling import percent
+from tare.units import percent
 
 if TYPE_CHECKING:
     from tare.statistics.scaling import Segment

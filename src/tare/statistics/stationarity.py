@@ -13,7 +13,7 @@ from statsmodels.tsa.stattools import kpss
 from tare.registry import Description
 from tare.statistics.course import Course, course_of
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import p_value
+from tare.units import p_value
 
 Stay = Literal["stationary", "not stationary", "contradictory", "not enough trials", "constant"]
 

@@ -15,7 +15,7 @@ from tare.statistics.independence import copy_told, period_told
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import chosen, percent
+from tare.units import chosen, percent
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
 

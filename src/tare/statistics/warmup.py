@@ -13,7 +13,7 @@ from tare.registry import Description, Parameter
 from tare.statistics.changes import Changes, change_points, changes
 from tare.statistics.course import MOST, fences, sample
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.statistics.telling import percent
+from tare.units import percent
 
 Shape = Literal["flat", "warm-up", "slowdown", "no steady state", "too short"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.drawing import colour, data
-from tare.findings.phrasing import significant
 from tare.report.calibration_charts.rates import shape, tint
 from tare.report.calibration_charts.sweep import Piece, Sweep
+from tare.units import significant
 
 _LINE = 17
 

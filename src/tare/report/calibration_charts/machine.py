@@ -8,10 +8,10 @@ from typing import Any
 
 from tare.calibration.document import Point
 from tare.drawing import colour, data
-from tare.findings.phrasing import significant
 from tare.report.calibration_charts.axes import Across, rounded, upwards
 from tare.report.calibration_charts.rates import changes
 from tare.report.calibration_charts.sweep import Sweep
+from tare.units import significant
 
 _HEIGHT = 58
 #: Less of a CPU than this is nothing that the hypervisor took.

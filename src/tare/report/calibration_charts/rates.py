@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tare.drawing import MOST_MARKS, SERIES, SHAPES, colour, data
-from tare.findings.phrasing import percent, quantity, significant
 from tare.report.calibration_charts.axes import Across, rounded, upwards
 from tare.report.calibration_charts.sweep import Piece, Step, Sweep
+from tare.units import percent, quantity, significant
 
 HEIGHT = 300
 #: Share of the panel above the highest value, for the letters of the pieces.

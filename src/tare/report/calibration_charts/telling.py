@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tare.findings.phrasing import counted, listing, percent, significant
+from tare.findings.phrasing import listing
 from tare.report.calibration_charts.key import r_squared
 from tare.report.calibration_charts.machine import Course, rows
 from tare.report.calibration_charts.rates import thinned
 from tare.report.calibration_charts.residuals import residual
 from tare.report.calibration_charts.sweep import Piece, Step, Sweep
 from tare.statistics.scaling import MATTERS
+from tare.units import counted, percent, significant
 
 
 def tell_sweep(sweep: Sweep) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.finding import Finding
-from tare.findings.phrasing import percent
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of, where
 from tare.results import Results
+from tare.units import percent
 
 _MOST_ROWS = 16
 _ROW_HEIGHT = 24

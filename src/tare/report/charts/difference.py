@@ -11,11 +11,12 @@ import numpy as np
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.judgement import Difference, differences
-from tare.findings.phrasing import counted, listing, share
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
 from tare.results import Results
+from tare.units import chosen, counted
 
 _GUTTER, _LABELS = 78, 52
 #: Comparisons that one chart holds; the table has all.
@@ -168,16 +169,17 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
         else:
             told.append(f"{d.second} beside {d.first}: {d.ratio}, {d.counted}")
     gate = results.experiment.stopping.gate
-    line = "" if gate is None else f"; the dashed line above is the gate at {share(gate)}"
+    line = "" if gate is None else f"; the dashed line above is the gate at {chosen(gate)}"
     return (
         f"{listing(told, 'and')}. Above: the interval of every look beside the band that counts "
-        f"as the same, within {share(found[0].margin)}{line}. Below: the ratio of every pair, with "
+        f"as the same, within {chosen(found[0].margin)}{line}. Below: the ratio of every "
+        "pair, with "
         "the typical one dashed; what lies far outside is drawn at the edge."
     )
 
 
 def _half(low: float | None, high: float | None) -> str:
-    return share(round(math.sqrt((high or 1) / (low or 1)) - 1, 4))
+    return chosen(round(math.sqrt((high or 1) / (low or 1)) - 1, 4))
 
 
 UNIT = ChartUnit(

@@ -11,13 +11,12 @@ import numpy as np
 from tare.drawing import colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
 from tare.findings.finding import Finding
-from tare.findings.phrasing import counted, quantity
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import tell_left_out
 from tare.results import Results
 from tare.statistics.statistic import FloatArray
-from tare.units import scale_for
+from tare.units import counted, quantity, scale_for
 
 _GUTTER, _HEIGHT, _MOST_ROWS, _BINS = 96, 70, 12, 24
 

@@ -12,11 +12,12 @@ from tare.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_dry import droughts
-from tare.findings.phrasing import listing, quantity
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.results import Results
+from tare.units import quantity
 
 _GUTTER, _HEIGHT = 120, 120
 _MOST_PANELS = 6

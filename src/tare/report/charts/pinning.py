@@ -7,11 +7,12 @@ from typing import Any
 
 from tare.drawing import colour, data, panel_width, styled
 from tare.findings.finding import Finding
-from tare.findings.phrasing import counted, listing
+from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of
 from tare.results import Results
+from tare.units import counted
 
 _GUTTER = 130
 #: From lower to higher: words, with a colour each; the number stands in every bar.

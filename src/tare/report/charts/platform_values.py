@@ -8,7 +8,7 @@ from typing import Any
 from tare.drawing import data, panel_width, styled
 from tare.findings.cells import Cell, cells_of
 from tare.findings.finding import Finding
-from tare.findings.phrasing import at_levels, metric_name, quantity
+from tare.findings.phrasing import at_levels, metric_name
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
@@ -21,7 +21,7 @@ from tare.report.charts.platform_lines import (
 )
 from tare.report.charts.rows import tables_of
 from tare.results import Results
-from tare.units import scale_for
+from tare.units import quantity, scale_for
 
 _GUTTER, _HEIGHT = 62, 190
 #: Rows of panels: groups of the levels of other factors.

@@ -10,7 +10,6 @@ import numpy as np
 from tare.drawing import MOST_PANELS, colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
 from tare.findings.finding import Finding
-from tare.findings.phrasing import counted, quantity
 from tare.findings.warmup import series
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
@@ -18,7 +17,7 @@ from tare.report.charts.grid import Grid, grid, tell_left_out
 from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WINDOW, settle, sliding_sd
-from tare.units import scale_for
+from tare.units import counted, quantity, scale_for
 
 _GUTTER, _HEIGHT = 62, 64
 #: Points of one line; longer series are thinned evenly.

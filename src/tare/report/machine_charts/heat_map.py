@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import colour, data, panel_width, styled
-from tare.findings.phrasing import quantity
-from tare.units import scale_for
+from tare.units import quantity, scale_for
 
 _GUTTER = 70
 #: CPUs that have a row of their own; more stand in groups, by their medians.

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.drawing import GAP, MOST_MARKS, SERIES, SHAPES, colour, data, panel_width, styled
-from tare.findings.phrasing import quantity
 from tare.report.machine_charts.axes import across, upwards
-from tare.units import scale_for
+from tare.units import quantity, scale_for
 
 _GUTTER = 64
 #: Pixels by which the last label of an axis may stand out from the last of several panels.

@@ -12,7 +12,7 @@ from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
 from tare.report.network_charts.series import Series, rate_unit
 from tare.report.network_charts.thinning import thin
-from tare.shaping.rates import format_rate
+from tare.units import quantity
 
 TITLE = "Bandwidth over time"
 
@@ -32,8 +32,9 @@ def tell(some: Sequence[Series]) -> str:
         rates = rates[np.isfinite(rates)]
         if len(rates):
             told.append(
-                f"{one.name + ': f' if one.name else 'F'}rom {format_rate(float(rates.min()))} to "
-                f"{format_rate(float(rates.max()))} in {len(rates):,} intervals."
+                f"{one.name + ': f' if one.name else 'F'}rom "
+                f"{quantity(float(rates.min()), 'bits/s')} to "
+                f"{quantity(float(rates.max()), 'bits/s')} in {len(rates):,} intervals."
             )
     shaded = " What is shaded was not measured." if any(one.measured.gaps for one in some) else ""
     return " ".join(told) + shaded + over_time.thinning(found)

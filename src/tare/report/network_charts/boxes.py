@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.report.network_charts.series import Group, rate_unit
-from tare.shaping.rates import format_rate
+from tare.units import quantity
 
 TITLE = "Distribution of bandwidth"
 _ROW, _MOST = 30, 48
@@ -62,7 +62,9 @@ def tell(some: Sequence[Group]) -> str:
 def _told(one: Group) -> str:
     rates = one.summary.bandwidth_bps
     return (
-        f"median {format_rate(rates['p50'])}, half of it from {format_rate(rates['p25'])} to "
-        f"{format_rate(rates['p75'])}, percentiles 1 and 99 {format_rate(rates['p1'])} and "
-        f"{format_rate(rates['p99'])}"
+        f"median {quantity(rates['p50'], 'bits/s')}, half of it from "
+        f"{quantity(rates['p25'], 'bits/s')} to "
+        f"{quantity(rates['p75'], 'bits/s')}, percentiles 1 and 99 "
+        f"{quantity(rates['p1'], 'bits/s')} and "
+        f"{quantity(rates['p99'], 'bits/s')}"
     )

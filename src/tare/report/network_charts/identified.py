@@ -13,7 +13,7 @@ from tare.report.network_charts.named import Named
 from tare.report.network_charts.series import rate_unit, span_unit
 from tare.report.network_charts.thinning import Thinned, thin
 from tare.shaping.trace import Trace
-from tare.statistics.telling import significant
+from tare.units import significant
 
 TITLE = "What shapes it"
 GUTTER = 64

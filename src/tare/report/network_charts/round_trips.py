@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import SERIES, colour, data, panel_width, styled
-from tare.findings.phrasing import quantity
 from tare.network.histogram import EDGES_NS, Times
 from tare.report.network_charts.named import Named
 from tare.report.network_charts.series import Series
+from tare.units import quantity
 
 TITLE = "Round trips, idle and loaded"
 _GUTTER, _HEIGHT = 64, 240

@@ -11,7 +11,7 @@ from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
 from tare.report.network_charts.series import Series
 from tare.report.network_charts.thinning import thin
-from tare.shaping.rates import format_amount
+from tare.units import quantity
 
 TITLE = "Sent in all, over time"
 _UNITS = ((1e12, "Tbit"), (1e9, "Gbit"), (1e6, "Mbit"), (1.0, "bit"))
@@ -26,7 +26,8 @@ def draw(some: Sequence[Series]) -> Any:
 def tell(some: Sequence[Series]) -> str:
     """Tell the same in words."""
     return " ".join(
-        f"{one.name + ': ' if one.name else ''}{format_amount(8 * float(_sent(one)[-1]))} in all."
+        f"{one.name + ': ' if one.name else ''}{quantity(8 * float(_sent(one)[-1]), 'bits')} "
+        "in all."
         for one in some
         if len(one.course)
     )

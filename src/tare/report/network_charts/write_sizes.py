@@ -10,7 +10,7 @@ from tare.network.summary import Summary
 from tare.report.machine_charts import place
 from tare.report.machine_charts.axes import across
 from tare.report.network_charts.series import Group, rate_unit
-from tare.shaping.rates import format_rate
+from tare.units import quantity
 
 TITLE = "By size of writes"
 _GUTTER, _HEIGHT = 64, 170
@@ -55,8 +55,8 @@ def tell(some: Sequence[Group]) -> str:
     least = min(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     return (
         f"Fastest with writes of {place(best.write_bytes, 'bytes')}: "
-        f"{format_rate(best.bandwidth_bps['p50'])}; slowest with "
-        f"{place(least.write_bytes, 'bytes')}: {format_rate(least.bandwidth_bps['p50'])}."
+        f"{quantity(best.bandwidth_bps['p50'], 'bits/s')}; slowest with "
+        f"{place(least.write_bytes, 'bytes')}: {quantity(least.bandwidth_bps['p50'], 'bits/s')}."
     )
 
 

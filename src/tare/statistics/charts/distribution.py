@@ -11,6 +11,7 @@ from tare.drawing import colour, data
 from tare.statistics.charts.panels import Named, arrange, by_name, number
 from tare.statistics.intervals import Interval, quantile_interval
 from tare.statistics.statistic import FloatArray
+from tare.units import quantile_name
 
 _MOST_BINS = 60
 #: Rows above the bars in which the quantiles stand, as a share of the panel's height.
@@ -135,8 +136,3 @@ def _quantiles(
         x=alt.value("width"), text="name:N"
     )
     return lines, points, words
-
-
-def quantile_name(q: float) -> str:
-    """Name a quantile as people do: median, p90, p99.9."""
-    return "median" if q == 0.5 else f"p{100 * q:.6g}"

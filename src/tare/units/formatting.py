@@ -1,0 +1,224 @@
+"""Writes numbers with their units: one unit for those together, digits as intervals say."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+
+#: Stored unit to the units that it is shown in, largest first, with their size.
+LADDERS = {
+    "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)),
+    "ns": (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0)),
+    "bytes": (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0)),
+    "B/s": (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)),
+    # Networks and their budgets are spoken of in Gbit: 4,395 of them rather than 4.395 Tbit.
+    "bits": (("Gbit", 1e9), ("Mbit", 1e6), ("kbit", 1e3), ("bit", 1.0)),
+    "bits/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)),
+    "Hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
+    "hz": (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)),
+    "flop/s": (("GFLOPS", 1e9), ("MFLOPS", 1e6), ("kFLOPS", 1e3), ("FLOPS", 1.0)),
+    "share": (("%", 0.01),),
+}
+
+#: Digits that an interval's width is shown to, and values that have none.
+_WIDTH_DIGITS = 2
+_DIGITS = 3
+_CHOSEN_BYTES = sorted(
+    (*LADDERS["bytes"], ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)), key=lambda step: -step[1]
+)
+#: Units that a wait is told in, two of them side by side: from twice the larger one on.
+_WAITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+_MOST_PLACES = 5
+
+
+def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """Choose the unit in which most of some values read best.
+
+    Parameters
+    ----------
+    values : iterable of float
+        As stored.
+    unit : str
+        Unit as stored: one of `LADDERS`, another word (``%``), or ``1`` for none.
+
+    Returns
+    -------
+    (float, str)
+        What to divide by, and the unit then; empty where there is none.
+    """
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
+    return _scale(statistics.median(sizes) if sizes else 1.0, unit)
+
+
+def _scale(magnitude: float, unit: str) -> tuple[float, str]:
+    steps = LADDERS.get(unit)
+    if steps is None:
+        return 1.0, "" if unit == "1" else unit
+    name, size = next((step for step in steps if magnitude >= step[1]), steps[-1])
+    return size, name
+
+
+def places_of_width(widths: Iterable[float]) -> int:
+    """Return the decimal places that show a typical interval's width to two digits."""
+    positive = sorted(w for w in widths if w > 0)
+    if not positive:
+        return 2
+    return _places(positive[len(positive) // 4], _WIDTH_DIGITS)
+
+
+def places_of(values: Iterable[float]) -> int:
+    """Return the decimal places that show most values to three digits."""
+    sizes = sorted(abs(v) for v in values if v)
+    return _places(sizes[len(sizes) // 2], _DIGITS) if sizes else 0
+
+
+def _places(size: float, digits: int) -> int:
+    return min(_MOST_PLACES, max(0, digits - 1 - math.floor(math.log10(size))))
+
+
+def fixed(value: float, places: int) -> str:
+    """Write a number with so many decimal places, and a true minus sign."""
+    text = f"{value:,.{places}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.replace("-", "")
+
+
+def amounts(unit: str, values: Sequence[float]) -> list[str]:
+    """Write values in one unit, with as many decimals: ``["1.20 ms", "13.40 ms"]``."""
+    scale, name = scale_for(values, unit)
+    scaled = [value / scale for value in values]
+    places = places_of(scaled)
+    return [f"{fixed(value, places)} {name}".rstrip() for value in scaled]
+
+
+def amount(unit: str, value: float) -> str:
+    """Write a value in the unit in which it reads best: ``41.2 ms``."""
+    return amounts(unit, [value])[0]
+
+
+def interval(unit: str, estimate: float, low: float, high: float) -> str:
+    """Write an estimate with its interval, in its unit: ``41.2 ms [39.8, 43.0]``."""
+    scale, name = scale_for([estimate], unit)
+    places = places_of_width([(high - low) / scale])
+    told, *ends = (fixed(value / scale, places) for value in (estimate, low, high))
+    return f"{told} {name}".rstrip() + f" [{', '.join(ends)}]"
+
+
+def span(unit: str, low: float, high: float) -> str:
+    """Write two ends in one unit, apart from each other: ``40.12 ms – 40.31 ms``."""
+    scale, name = scale_for([low], unit)
+    places = places_of_width([(high - low) / scale]) if high > low else places_of([low / scale])
+    return " – ".join(f"{fixed(end / scale, places)} {name}".rstrip() for end in (low, high))
+
+
+def quantity(value: float | None, unit: str, digits: int = 3) -> str:
+    """Write a measured value with its unit: ``quantity(2.031e8, "ns")`` is "203 ms".
+
+    None is "unknown", and what is no number "none".
+    """
+    if value is None or math.isnan(value):
+        return "unknown" if value is None else "none"
+    size, name = _scale(abs(value), unit)
+    return f"{significant(value / size, digits)} {name}".rstrip()
+
+
+def chosen(value: float, unit: str = "share", digits: int = 6) -> str:
+    """Write a value as whoever chose it would: ``chosen(0.02)`` is "2 %"."""
+    size, name = _scale(abs(value), unit)
+    if unit == "bytes" and value:
+        # Nobody chooses a part of a byte: the largest unit of which there is a whole number.
+        name, size = next(step for step in _CHOSEN_BYTES if not value % step[1])
+    number = f"{value / size:,.{digits}g}"
+    if "e" in number:
+        number = f"{value / size:,.0f}"
+    return f"{_minus(number)} {name}".rstrip()
+
+
+def duration(seconds: float) -> str:
+    """Write how long something lasts, or a person waits: "350 ms", "85 s", "4 min 10 s", "14 h"."""
+    if seconds < 10 and seconds != round(seconds):
+        return quantity(seconds, "s", 2)
+    whole = round(seconds)
+    if whole < 120:
+        return f"{whole} s"
+    (unit, size), (part, smaller) = next(
+        steps for steps in itertools.pairwise(_WAITS) if whole >= 2 * steps[0][1]
+    )
+    if whole >= 10 * size:
+        return f"{round(whole / size)} {unit}"
+    n, rest = divmod(round(whole / smaller), size // smaller)
+    return f"{n} {unit} {rest} {part}" if rest else f"{n} {unit}"
+
+
+def percent(share: float, *, sign: bool = False) -> str:
+    """Write a measured share as per cent: ``percent(0.0312)`` is "3.1 %"."""
+    value = 100 * share
+    digits = 0 if abs(value) >= 20 else 1 if abs(value) >= 0.95 else 2
+    return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
+
+
+def p_value(p: float) -> str:
+    """Write a probability; below one in a thousand only that it is."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Write a number to so many significant digits, without an exponent where it can be helped."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else str(value)
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    return _minus(f"{round(value, places):,.{max(0, places)}f}")
+
+
+def counted(n: int, noun: str) -> str:
+    """Write a number with its noun: "1 trial", "1,200 trials"."""
+    return f"{n:,} {noun}" + ("" if n == 1 else "s")
+
+
+def off_by(value: float, unit: str, half: float | None = None, among: float | None = None) -> str:
+    """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms".
+
+    ``among``: the size of those that it stands with, whose unit it has then.
+    """
+    scales = LADDERS[unit][1:] if unit in ("ns", "bytes") else (("", 1.0),)
+    size = max(abs(value), half or 0.0) if among is None else among
+    # Errors that are compared with each other read best in few units.
+    name, scale = next((s for s in scales if size >= 0.05 * s[1]), scales[-1])
+    finest = (half or abs(value)) / scale
+    places = 0
+    if scale > 1 and finest > 0:
+        places = min(3, max(0, 1 - math.floor(math.log10(finest))))
+    text = f"{value / scale:+.{places}f}" if value else "0"
+    if half:
+        text += f" ± {half / scale:.{places}f}"
+    return _minus(f"{text} {name}".rstrip())
+
+
+def change(ratio: float) -> str:
+    """Write a ratio as a change: ``change(1.03)`` is "+3.0 %", ``change(4)`` is "× 4.00"."""
+    if _is_factor(ratio):
+        return f"× {significant(ratio)}"
+    return percent(ratio - 1, sign=True)
+
+
+def change_interval(ratio: float, low: float | None, high: float | None) -> str:
+    """Write a ratio with its interval, all in one form: "+3.0 % [+2.1, +3.9]"."""
+    if low is None or high is None:
+        return f"{change(ratio)} (no interval)"
+    if any(_is_factor(x) for x in (ratio, low, high)):
+        places = min(6, 1 - math.floor(math.log10(low))) if 0 < low < 0.1 else 2
+        places = max(0, places - max(0, math.floor(math.log10(max(low, 1)))))
+        return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+    width = high - low
+    places = 0 if width >= 0.2 else 1 if width >= 0.01 else 2
+    one, start, end = (_minus(f"{100 * (x - 1):+.{places}f}") for x in (ratio, low, high))
+    return f"{one} % [{start}, {end}]"
+
+
+def _is_factor(ratio: float) -> bool:
+    return ratio >= 2 or ratio <= 0.5
+
+
+def _minus(number: str) -> str:
+    return number.replace("-", "−")
