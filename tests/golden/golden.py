@@ -144,6 +144,8 @@ def expected(command: Command) -> dict[str, str]:
 
 def bless(command: Command, written: dict[str, str]) -> None:
     """Take what a command writes as expected."""
+    if "--- exit code 70 ---" in written["screen"]:
+        raise SystemExit(f"{command.name} ended by a fault:\n{written['screen']}")
     folder = EXPECTED / command.name
     shutil.rmtree(folder, ignore_errors=True)
     for name, text in written.items():
