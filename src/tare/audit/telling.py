@@ -15,7 +15,7 @@ from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
 from tare.findings.phrasing import listing
 from tare.statistics.factorial import Effect
-from tare.units import counted, percent, quantity, significant
+from tare.units import counted, percent, quantity
 
 #: Shares below which an effect is not worth a word.
 _LEAST_SHARE = 0.01
@@ -40,16 +40,7 @@ def uncompared(c: ComparisonAudit) -> str:
 
 def told_quantity(value: float, unit: str | None, digits: int = 4) -> str:
     """Write a value with its unit; times in whichever of s, ms, µs and ns reads best."""
-    if math.isnan(value):
-        return "none"
-    if unit == "s":
-        for name, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-            if abs(value) >= size:
-                return f"{significant(value / size, digits)} {name}"
-        return f"{significant(value * 1e9, digits)} ns"
-    if unit == "bytes":
-        return quantity(value, "bytes")
-    return significant(value, digits) if unit is None else f"{significant(value, digits)} {unit}"
+    return quantity(value, unit or "1", digits)
 
 
 def told_median(s: SeriesAudit) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from tare.calibration.rates import unit_for
-from tare.units import significant
+from tare.calibration.rates import unit_of
+from tare.units import quantity
 
 
 def rate(value: float, work: str) -> str:
     """Write a rate with its unit: ``rate(2.82e10, "flop")`` is "28.2 GFLOPS"."""
-    size, name = unit_for(work, [value])
-    return f"{significant(value / size)} {name}"
+    return quantity(value, unit_of(work))
 
 
 def clock(hertz: float) -> str:
     """Write a clock: "4.10 GHz"."""
-    return f"{hertz / 1e9:.2f} GHz"
+    return quantity(hertz, "Hz")
 
 
 def cpus(value: float) -> str:

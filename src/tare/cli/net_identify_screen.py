@@ -13,10 +13,10 @@ from tare.cli import output
 from tare.cli.calibrate_screen import aligned
 from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
-from tare.identification.telling import WORDS, span
+from tare.identification.telling import WORDS
 from tare.network.starved import no_cpu
 from tare.shaping.trace import Floats, Trace
-from tare.units import quantity, significant
+from tare.units import duration, quantity, significant
 
 #: Characters of the line that shows a trace, lowest first; nothing is known of a space.
 _BARS = "▁▂▃▄▅▆▇█"
@@ -108,7 +108,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
         for h, o, f in zip(height, on, filled, strict=True)
     )
     label = quantity(top, "bits/s") if rate.any() else "nothing"
-    axis = f"0{span(end).rjust(_WIDTH - 1)}"
+    axis = f"0{duration(end).rjust(_WIDTH - 1)}"
     lines = [f"{label:>14} {line}", f"{'':>14} {axis}"]
     if one.time_to_empty_s is not None:
         place = min(int(one.time_to_empty_s.value / end * _WIDTH), _WIDTH - 1)

@@ -22,7 +22,6 @@ _FACTS = {
     "gro": "GRO",
     "qdisc": "qdisc",
 }
-_UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 
 
 def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) -> None:
@@ -86,7 +85,7 @@ def _names(some: Sequence[Summary]) -> dict[str, Callable[[Summary], str]]:
 
 
 def _bandwidth(some: Sequence[Summary]) -> tuple[str, Table]:
-    scale, unit = unit_for([one.bandwidth_bps["p50"] for one in some])
+    scale, unit = units.scale_for([one.bandwidth_bps["p50"] for one in some], "bits/s")
     columns = _names(some)
     for p in PERCENTILES:
         columns[f"p{p}"] = lambda one, key=f"p{p}": significant(  # type: ignore[misc]
@@ -136,12 +135,6 @@ def _table(columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]
     for one in some:
         table.add_row(*(text(one) for text in columns.values()))
     return table
-
-
-def unit_for(rates_bps: Sequence[float]) -> tuple[float, str]:
-    """Choose the unit in which some rates read best together."""
-    most = max(rates_bps, default=0.0)
-    return next((u for u in _UNITS if most >= u[0]), _UNITS[-1])
 
 
 def _percent(value: float | None) -> str:

@@ -49,11 +49,6 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     data: dict[str, Any] = {}
 
 
-def share(value: float, digits: int = 0) -> str:
-    """Write a share as people read it: ``1.5 %``."""
-    return f"{100 * value:.{digits}f} %"
-
-
 def good(value: str, **data: Any) -> Diagnosis:
     """Say that nothing speaks against it."""
     return Diagnosis(value=value, judgement="good", data=data)

@@ -6,9 +6,10 @@ import shlex
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note, share
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.units import percent
 
 #: Places in a line of ``/proc/stat``: idle, and waiting for a disk.
 IDLE, IOWAIT, COUNTED = 3, 4, 8
@@ -30,8 +31,10 @@ def examine(view: View) -> Diagnosis:
         return _by_average(view, averages)
     busy = _busy(view)
     users = sorted(_users(view).items(), key=lambda user: -user[1])
-    named = ", ".join(f"{name} {share(used)}" for name, used in users[:MOST_NAMES] if used >= LEAST)
-    told = f"{share(busy)} of a CPU" + (f": {named}" if named else "")
+    named = ", ".join(
+        f"{name} {percent(used)}" for name, used in users[:MOST_NAMES] if used >= LEAST
+    )
+    told = f"{percent(busy)} of a CPU" + (f": {named}" if named else "")
     # Other containers' processes are counted, but not shown.
     seen = sum(used for _, used in users) >= SEEN * busy
     if not seen and busy >= NOTED:

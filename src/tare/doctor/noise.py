@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, share
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
 from tare.doctor.noise_readings import CpuNoise
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.units import percent, quantity
 
 #: Share of time lost to detours.
 LIMIT = 0.01
@@ -44,7 +45,7 @@ def examine(view: View) -> Diagnosis:
 
 
 def _lost(cpu: CpuNoise) -> str:
-    return share(cpu.lost, 2 if cpu.lost < LIMIT else 0 if cpu.lost >= 0.1 else 1)
+    return percent(cpu.lost)
 
 
 def _of(cpu: CpuNoise) -> str:
@@ -74,7 +75,7 @@ def period(period_ns: float) -> str:
 
 
 def _time(ns: float) -> str:
-    return f"{ns / 1e6:.3g} ms" if ns >= 1e6 else f"{ns / 1e3:.3g} µs"
+    return quantity(ns, "ns")
 
 
 UNIT = Check(

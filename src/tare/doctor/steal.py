@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note, share
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.units import percent
 
 #: Place of steal among the ticks of ``/proc/stat``; guest time after it is counted twice there.
 STEAL, COUNTED = 7, 8
@@ -26,9 +27,9 @@ def examine(view: View) -> Diagnosis:
         now = _share(tuple(a - b for a, b in passed), LEAST_TICKS)
     if since_boot is None:
         return hidden()
-    told = f"{share(since_boot, 1)} of the busy time since boot"
+    told = f"{percent(since_boot)} of the busy time since boot"
     if now is not None:
-        told = f"{share(now, 1)} now, {told}"
+        told = f"{percent(now)} now, {told}"
     if (now is None or now < LIMIT) and since_boot >= LIMIT:
         return note(
             told,

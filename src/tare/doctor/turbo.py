@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, share
+from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
 from tare.doctor.view import View
 from tare.registry import Description, scan
 from tare.settings.frequency import FOLDER, absent
 from tare.settings.turbo import INTEL
+from tare.units import percent, quantity
 
 
 def examine(view: View) -> Diagnosis:
@@ -41,7 +42,8 @@ def examine(view: View) -> Diagnosis:
         return told
     return msgspec.structs.replace(
         told,
-        effect=f"up to +{share(most / base - 1)}: {most / 1e6:.1f} over {base / 1e6:.1f} GHz",
+        effect=f"up to +{percent(most / base - 1)}: {quantity(1e3 * most, 'Hz')} over "
+        f"{quantity(1e3 * base, 'Hz')}",
         source="cpuinfo_max_freq and base_frequency of this machine",
     )
 

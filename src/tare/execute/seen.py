@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from tare.errors import PlatformError
 from tare.platforms import Instance, Place
+from tare.units import quantity
 
 #: Of a machine's memory, what its kernel keeps to itself [6.1: 24 MiB of 256, 60 of 2048].
 KEPT_BYTES, KEPT_SHARE = 96 << 20, 0.07
@@ -59,18 +60,16 @@ def _check_memory(stack: str, asked: int, instance: Instance, numbers: Mapping[s
         least = asked - max(KEPT_BYTES, round(KEPT_SHARE * asked))
         if total is not None and not least <= total <= asked:
             raise PlatformError(
-                f"{stack} was asked for {_mib(asked)} of memory, and its kernel has {_mib(total)}"
+                f"{stack} was asked for {quantity(asked, 'bytes')} of memory, and its kernel "
+                f"has {quantity(total, 'bytes')}"
             )
     # Kernels count in pages.
     elif limit is not None and abs(limit - asked) >= 1 << 16:
         raise PlatformError(
-            f"{stack} was asked for {_mib(asked)} of memory, and is held to {_mib(limit)} inside"
+            f"{stack} was asked for {quantity(asked, 'bytes')} of memory, and is held to "
+            f"{quantity(limit, 'bytes')} inside"
         )
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
-
-
-def _mib(size: int) -> str:
-    return f"{size / (1 << 20):.0f} MiB"

@@ -9,6 +9,7 @@ import msgspec
 
 from tare.fingerprint.microarchitectures import TABLE, Memory, Microarchitecture
 from tare.hardware import Hardware
+from tare.units import chosen, quantity
 
 #: Nearer than this needs no reason.
 _NEAR = 0.3
@@ -77,13 +78,13 @@ class Machine:
             return None
         value = cycles / hz * 1e9
         told = f"{what}: " if what else ""
-        why = f"{told}{_count(cycles)} at {gigahertz(hz)}"
+        why = f"{told}{_count(cycles)} at {chosen(hz, 'Hz', 3)}"
         why += ", as measured" if hz != self.hz else self._promised()
         real = self.measured.get(FREQUENCY)
         really = value
         if real and abs(real / hz - 1) > _NEAR_HZ:
             really = cycles / real * 1e9
-            why += f"; {really:.3g} ns at the {gigahertz(real)} measured"
+            why += f"; {really:.3g} ns at the {quantity(real, 'Hz')} measured"
         return Prediction(value=value, why=why + self._beyond(metric, really))
 
     def _promised(self) -> str:
@@ -102,16 +103,6 @@ class Machine:
         if found > value and self.measured.get("steal.share", 0.0) > 0.01:
             return "; the host took the CPU away meanwhile"
         return ""
-
-
-def gigahertz(hz: float) -> str:
-    """Write a frequency."""
-    return f"{hz / 1e9:.3g} GHz"
-
-
-def rate(value: float) -> str:
-    """Write a bandwidth."""
-    return f"{value / 1e9:.3g} GB/s"
 
 
 def _count(cycles: float) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tare.fingerprint.expectation import Machine, Prediction, rate
+from tare.fingerprint.expectation import Machine, Prediction
+from tare.units import chosen, quantity
 
 #: Ends of what is the same size for the curve: a knee is not sharper.
 _SAME_SIZE = 1.25
@@ -92,7 +93,7 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
     one_link = third is not None and len(third.cpus) >= (machine.hardware.cpus or 0)
     if machine.guest and core.link is not None and one_link:
         value = core.link
-        why = f"{hidden}; the link of a group of cores to memory moves {rate(value)} in"
+        why = f"{hidden}; the link of a group of cores to memory moves {quantity(value, 'B/s')} in"
         if found[1] == "write":
             why += ", and out half of that, or as much where it is wide"
         if machine.measured.get(found[0], 0.0) > 1.05 * value:
@@ -100,7 +101,8 @@ def _by_kind(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return Prediction(value=value, why=why + _one_thread(found))
     if machine.guest:
         why = (
-            f"{hidden}; a full socket of this kind ({socket}) moves {rate(memory.bandwidth)}, of "
+            f"{hidden}; a full socket of this kind ({socket}) moves "
+            f"{quantity(memory.bandwidth, 'B/s')}, of "
             "which a guest has its share"
         )
         return Prediction(value=None, why=why)
@@ -132,7 +134,8 @@ def huge_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return None
     return Prediction(
         value=size / speed * 1e9,
-        why=f"clearing {size >> 20} MiB at {rate(speed)}, as one thread was measured to write",
+        why=f"clearing {chosen(size, 'bytes')} at {quantity(speed, 'B/s')}, as one thread was "
+        "measured to write",
     )
 
 
@@ -158,9 +161,9 @@ def copied(machine: Machine, found: re.Match[str]) -> Prediction | None:
     # What is read and what is written count both in a copy; here only what is copied.
     value = counts[min(counts)] / 2
     if found[0].startswith("network"):
-        why = f"at most: copied in and out again, as memory was measured, {rate(value)}"
+        why = f"at most: copied in and out again, as memory was measured, {quantity(value, 'B/s')}"
     else:
-        why = f"a copy of memory, as measured: {rate(value)}"
+        why = f"a copy of memory, as measured: {quantity(value, 'B/s')}"
     return Prediction(value=value, why=why)
 
 

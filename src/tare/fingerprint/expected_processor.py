@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tare.fingerprint.expectation import FREQUENCY, Machine, Prediction, gigahertz
+from tare.fingerprint.expectation import FREQUENCY, Machine, Prediction
+from tare.units import chosen
 
 #: Cycles of a fence after which nothing waits, of the arithmetic of the vDSO (a sequence counter,
 #: a multiplication, a shift), and of a coarse clock, which is that without the counter.
@@ -92,7 +93,7 @@ def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:
         return None
     return Prediction(
         value=float(base),
-        why=f"its base of {gigahertz(base)}; more is turbo, which nobody promises",
+        why=f"its base of {chosen(base, 'Hz', 3)}; more is turbo, which nobody promises",
     )
 
 

@@ -12,12 +12,12 @@ from tare.identification.document import Shape
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.steady import changing, falls_within
-from tare.identification.telling import span, stamp
+from tare.identification.telling import stamp
 from tare.shaping.trace import QUANTUM_BITS
 from tare.statistics.bucket import Refilling, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
-from tare.units import percent, quantity
+from tare.units import duration, percent, quantity
 
 #: Relative difference, and standard errors, by which what came back may be off what a bucket would
 #: have gathered.
@@ -167,7 +167,8 @@ def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict
             "drop",
             (
                 f"{fell}: consistent with a bucket, not confirmed.",
-                f"After a rest it was back at the high rate, and did not fall again in {span(up)}: "
+                "After a rest it was back at the high rate, and did not fall again in "
+                f"{duration(up)}: "
                 "keep sending until it does.",
             ),
             next_rest_s=rest,
@@ -249,7 +250,7 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
             (
                 f"{fell}, and {_rests(some)} brought back about what a bucket would have gathered, "
                 "too little to be sure of: consistent with a bucket, not confirmed. A longer rest, "
-                f"{span(rest)}, would tell.",
+                f"{duration(rest)}, would tell.",
             ),
             next_rest_s=rest,
         )
@@ -272,7 +273,8 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
         "drop",
         (
             f"{fell}, and {_rests(some)} brought back what a bucket refilling at {rate} would have "
-            f"gathered: probably a bucket. A rest of another length, {span(rest)}, would confirm "
+            f"gathered: probably a bucket. A rest of another length, {duration(rest)}, would "
+            "confirm "
             "it.",
         ),
         next_rest_s=rest,
@@ -312,12 +314,12 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
                 f"Every burst begins at {quantity(spent.high_bps, 'bits/s')} and falls to "
                 f"{quantity(low, 'bits/s')} after {quantity(each, 'bits')} sent beyond that "
                 "rate, also after "
-                f"a rest of {span(shortest)}, in which no bucket fills so far: a boost of each "
+                f"a rest of {duration(shortest)}, in which no bucket fills so far: a boost of each "
                 "burst.",
             ),
         )
     rest = 0.5 * min(shortest, each / low)
-    would = f"A rest of {span(rest)} would tell: only a bucket brings back less after it."
+    would = f"A rest of {duration(rest)} would tell: only a bucket brings back less after it."
     if len(back) >= 2 and (like_first or _varied(back.rest)):
         return Verdict(
             "boost",
@@ -359,7 +361,7 @@ def _otherwise(spent: Spending, back: _Returns, fell: str) -> Verdict:
                 f"{fell}, and {_rests(back)} brought back {percent(float(np.median(shares)))} of "
                 "what a bucket refilling at the low rate would have gathered: consistent with a "
                 "bucket that fills more slowly, or that the rest has filled; not confirmed. A rest "
-                f"of another length, {span(rest)}, would tell.",
+                f"of another length, {duration(rest)}, would tell.",
             ),
             next_rest_s=rest,
         )
@@ -389,8 +391,9 @@ def _nothing_back(spent: Spending, back: _Returns, fell: str) -> Verdict:
             "drop",
             (
                 f"{fell}: consistent with a bucket, not confirmed.",
-                f"What a rest of {span(rest)} would bring back is too little to be seen: rest for "
-                f"{span(longer)}.",
+                f"What a rest of {duration(rest)} would bring back is too little to be seen: "
+                "rest for "
+                f"{duration(longer)}.",
             ),
             next_rest_s=longer,
         )
@@ -398,8 +401,10 @@ def _nothing_back(spent: Spending, back: _Returns, fell: str) -> Verdict:
     return Verdict(
         "stepped",
         (
-            f"{fell}, and a rest of {span(rest)} brought nothing back, after which a bucket that "
-            f"fills at that rate would have sent at the high rate for {span(burst)}: others share "
+            f"{fell}, and a rest of {duration(rest)} brought nothing back, after which a "
+            "bucket that "
+            f"fills at that rate would have sent at the high rate for {duration(burst)}: "
+            "others share "
             "the network, or its limit was changed.",
         ),
     )
@@ -407,15 +412,15 @@ def _nothing_back(spent: Spending, back: _Returns, fell: str) -> Verdict:
 
 def _rests(back: _Returns) -> str:
     if len(back) == 1:
-        return f"a rest of {span(float(back.rest[0]))}"
-    return f"{len(back)} rests of {span(float(np.median(back.rest)))}"
+        return f"a rest of {duration(float(back.rest[0]))}"
+    return f"{len(back)} rests of {duration(float(np.median(back.rest)))}"
 
 
 def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: str) -> str:
     shortest, longest = float(back.rest.min()), float(back.rest.max())
-    rests = f"{len(back)} rests of {span(shortest)}"
+    rests = f"{len(back)} rests of {duration(shortest)}"
     if varied := _varied(back.rest):
-        rests += f" to {span(longest)}"
+        rests += f" to {duration(longest)}"
     apart = np.abs((back.total - filling.rate * back.fast) / np.maximum(predicted, 1e-9) - 1)
     off = percent(max(0.001, float(np.median(apart))))
     return (

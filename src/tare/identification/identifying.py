@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tare.identification import telling
 from tare.identification.confirming import Verdict, judged
 from tare.identification.document import Estimate, Identification, Shape
 from tare.identification.estimates import estimate, of_level
@@ -17,7 +16,7 @@ from tare.identification.steady import BACK, comes_back, contended, steady, told
 from tare.identification.tokens import Tokens, tokens_of
 from tare.shaping.trace import Trace
 from tare.statistics.levels import two_levels
-from tare.units import percent
+from tare.units import duration, percent
 
 #: Intervals below which nothing is said.
 _FEWEST = 6
@@ -157,6 +156,6 @@ class _Document:
             return self.of("interrupted", ("Nothing got through in the whole trace.",))
         reason = (
             f"In {len(seen.index)} intervals something was sent all along; fewer than {_FEWEST} "
-            f"say nothing of what shapes a network ({telling.span(seen.seconds)} in all)."
+            f"say nothing of what shapes a network ({duration(seen.seconds)} in all)."
         )
         return self.of("noisy", (reason, *told_outages(seen)))

@@ -13,10 +13,9 @@ from tare.identification.estimates import of_level
 from tare.identification.identifying import identify
 from tare.identification.observed import Observed, drained_at, observe
 from tare.identification.spending import Spending, spending
-from tare.identification.telling import span
 from tare.shaping.trace import QUANTUM_BITS, Trace
 from tare.statistics.levels import two_levels
-from tare.units import quantity
+from tare.units import duration, quantity
 
 #: Intervals that a phase of sending lasts at least, and seconds; and its share of what was sent.
 _SOME, _SOME_S, _SHARE = 10, 2.0, 0.1
@@ -94,7 +93,7 @@ _FALLS = ("drop", "bucket", "boost", "hysteresis")
 def _back(seen: Observed, sent_s: float, most_s: float) -> Next:
     """Go on until the rate that a rest brought back falls again."""
     if sent_s >= 2 * most_s:
-        return _done(f"It did not fall again in {span(most_s)}.")
+        return _done(f"It did not fall again in {duration(most_s)}.")
     return _more(seen, sent_s, 2 * most_s, "It is back at the high rate, until it falls again.")
 
 
@@ -164,7 +163,7 @@ def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: fl
     if sent_s >= most_s:
         total = float(seen.sent[-1])
         return _done(
-            f"No bucket was seen within {quantity(total, 'bits')}, sent in {span(sent_s)}."
+            f"No bucket was seen within {quantity(total, 'bits')}, sent in {duration(sent_s)}."
         )
     return _more(seen, sent_s, most_s, "No fall so far: a bucket would not be empty yet.")
 

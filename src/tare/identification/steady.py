@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from tare.identification.document import Shape
 from tare.identification.estimates import SHARED_S, level
 from tare.identification.observed import Observed
-from tare.identification.telling import span, stamp
+from tare.identification.telling import stamp
 from tare.statistics.changes import Changes, changes, short_dependence
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
-from tare.units import percent, quantity
+from tare.units import duration, percent, quantity
 
 #: Relative SD up to which a rate is constant.
 _CONSTANT = 0.05
@@ -94,7 +94,7 @@ def _one_rate(
     usual = robust_sd(rate, middle) / middle
     dips = int((rate < (1 - _STEP) * middle).sum())
     if dips >= _DIPS and 4 * usual < _STEP:
-        lasted = span(dips * max(seen.interval_s, SHARED_S))
+        lasted = duration(dips * max(seen.interval_s, SHARED_S))
         reasons.append(f"For {lasted} in all it is more than {percent(_STEP)} slower.")
     # The one that the document tells, where intervals lie unevenly about their median.
     told = level(seen.plateau(np.ones(len(seen.index), dtype=bool))).value
@@ -106,7 +106,7 @@ def _one_rate(
     if sd > _CONSTANT:
         reasons.append(f"{spread}; no fall from one rate to another is shown.")
         return Steady("noisy", tuple(reasons), True)
-    reasons.append(f"{spread}: no change is shown in {span(seen.seconds)}.")
+    reasons.append(f"{spread}: no change is shown in {duration(seen.seconds)}.")
     if interface_bps is not None and middle < _CAPPED * interface_bps:
         share = percent(middle / interface_bps)
         reasons.append(
@@ -289,9 +289,9 @@ def told_outages(seen: Observed) -> tuple[str, ...]:
     last = seen.outages[-1][1] >= float(seen.trace.end_s[-1]) - 1e-9
     where = "to the end of the trace" if n == 1 and last else f"to {stamp(longest[1])}"
     if n == 1:
-        return (f"Nothing got through from {stamp(longest[0])} {where}: {span(lost)}.",)
+        return (f"Nothing got through from {stamp(longest[0])} {where}: {duration(lost)}.",)
     return (
-        f"Nothing got through {n} times, {span(lost)} in all; the longest from "
+        f"Nothing got through {n} times, {duration(lost)} in all; the longest from "
         f"{stamp(longest[0])} {where}.",
     )
 

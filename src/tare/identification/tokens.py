@@ -11,10 +11,9 @@ from tare.identification.document import Estimate
 from tare.identification.estimates import DRAWS, normal, of_draws
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
-from tare.identification.telling import span
 from tare.statistics.bucket import Refilling
 from tare.statistics.statistic import FloatArray
-from tare.units import quantity
+from tare.units import duration, quantity
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def _conditional(spent: Spending) -> tuple[str, ...]:
         f"Budget and refill are not identifiable from one drop: {quantity(first.sent, 'bits')} had "
         f"been sent by then. If what comes back is the low rate, as CLOUDNET found on "
         f"EC2, the bucket held {quantity(held, 'bits')} and is full again after "
-        f"{span(held / low)} of "
+        f"{duration(held / low)} of "
         f"rest; if nothing came back meanwhile, it held {quantity(first.sent, 'bits')}.",
     )
 

@@ -141,7 +141,7 @@ def _told(ended: BeyondLimit, value: int) -> str:
         case "streams":
             return f"{value} data stream{'s' * (value != 1)}"
         case _:
-            return _bytes(value)
+            return units.chosen(value, "bytes")
 
 
 def _typed(ended: BeyondLimit, value: int) -> str:
@@ -151,14 +151,7 @@ def _typed(ended: BeyondLimit, value: int) -> str:
         case "streams":
             return str(value)
         case _:
-            return _bytes(value).replace(" ", "")
-
-
-def _bytes(value: int) -> str:
-    """Return an amount as it was typed, where that was with a decimal unit: ``50 MB``."""
-    scales = [(10**power, name) for power, name in ((12, "TB"), (9, "GB"), (6, "MB"), (3, "kB"))]
-    whole = next((f"{value // size} {name}" for size, name in scales if not value % size), None)
-    return whole if value and whole else units.amount("bytes", value)
+            return units.chosen(value, "bytes").replace(" ", "")
 
 
 def _host(end: str) -> str:

@@ -51,7 +51,7 @@ def specification(shaping: Shaping) -> str:
 
 def format_bytes(size: int) -> str:
     """Return bytes as people read them: ``1.25 MB``."""
-    return chosen(size, "bits").replace("bit", "B")
+    return chosen(size, "bytes")
 
 
 def _bucket(bucket: Bucket) -> str:

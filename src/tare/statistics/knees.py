@@ -12,6 +12,7 @@ from scipy.optimize import isotonic_regression
 
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.units import quantity
 
 #: Points an octave of the even grid that the curve is put on.
 _GRID = 8
@@ -214,7 +215,7 @@ def _sentence(levels: tuple[Level, ...], memory: float | None) -> str:
         return "The latency has no knee over these sizes: no cache ends among them."
     parts = []
     for level in levels:
-        size = f"{'' if level.clear else 'about '}{_size(level.size_bytes)}"
+        size = f"{'' if level.clear else 'about '}{quantity(level.size_bytes, 'bytes')}"
         latency = level.latency_ns
         parts.append(f"{size} ({'no plateau' if latency is None else f'{latency:.3g} ns'})")
     text = f"Caches end at {', '.join(parts)}"
@@ -224,12 +225,6 @@ def _sentence(levels: tuple[Level, ...], memory: float | None) -> str:
     if unclear:
         text += "; “about”: it ends gradually, since others use it too or pages lie at random"
     return text + "."
-
-
-def _size(size: float) -> str:
-    if size < 1 << 20:
-        return f"{size / (1 << 10):.3g} KiB"
-    return f"{size / (1 << 20):.3g} MiB"
 
 
 UNIT = Statistic(

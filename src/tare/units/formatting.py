@@ -22,6 +22,8 @@ LADDERS = {
     "share": (("%", 0.01),),
 }
 
+#: Of rates of anything else.
+_LARGE = (("billion", 1e9), ("million", 1e6), ("thousand", 1e3), ("", 1.0))
 #: Digits that an interval's width is shown to, and values that have none.
 _WIDTH_DIGITS = 2
 _DIGITS = 3
@@ -54,6 +56,8 @@ def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
 
 def _scale(magnitude: float, unit: str) -> tuple[float, str]:
     steps = LADDERS.get(unit)
+    if steps is None and unit.endswith("/s"):
+        steps = tuple((f"{prefix} {unit}".strip(), size) for prefix, size in _LARGE)
     if steps is None:
         return 1.0, "" if unit == "1" else unit
     name, size = next((step for step in steps if magnitude >= step[1]), steps[-1])
@@ -129,9 +133,8 @@ def chosen(value: float, unit: str = "share", digits: int = 6) -> str:
     if unit == "bytes" and value:
         # Nobody chooses a part of a byte: the largest unit of which there is a whole number.
         name, size = next(step for step in _CHOSEN_BYTES if not value % step[1])
-    number = f"{value / size:,.{digits}g}"
-    if "e" in number:
-        number = f"{value / size:,.0f}"
+    shown = value / size
+    number = f"{shown:,.0f}" if abs(shown) >= 10**digits else f"{shown:,.{digits}g}"
     return f"{_minus(number)} {name}".rstrip()
 
 
@@ -154,7 +157,7 @@ def duration(seconds: float) -> str:
 def percent(share: float, *, sign: bool = False) -> str:
     """Write a measured share as per cent: ``percent(0.0312)`` is "3.1 %"."""
     value = 100 * share
-    digits = 0 if abs(value) >= 20 else 1 if abs(value) >= 0.95 else 2
+    digits = 0 if abs(value) >= 20 or not value else 1 if abs(value) >= 0.95 else 2
     return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
 
 
