@@ -160,21 +160,6 @@ def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
     assert shared(some[:1], lambda s: (s[1],), str)[0].told("series", 1) == some[0][1]
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "told"),
-    [
-        (0.2418, "s", "241.8 ms"),
-        (2.5e-9, "s", "2.500 ns"),
-        (90, "s", "90.00 s"),
-        (5.018, "Gbit/s", "5.018 Gbit/s"),
-        (0.0, "s", "0 ns"),
-        (float("nan"), "s", "none"),
-    ],
-)
-def test_values_are_told_in_the_unit_that_reads_best(value: float, unit: str, told: str) -> None:
-    assert words.told_quantity(value, unit) == told
-
-
 def test_the_specification_is_scored_by_what_the_file_says() -> None:
     scored = score(Specification(repetitions="10 runs", spread="SD"))
     assert (scored.points, scored.of) == (2, 4)

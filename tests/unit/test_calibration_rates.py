@@ -15,7 +15,7 @@ from tare.calibration.rates import unit_for
         ("byte", [1.2e10], (1e9, "GB/s")),
         ("execution", [0.4, 7.0], (1.0, "executions/s")),
         ("execution", [52_000.0], (1e3, "thousand executions/s")),
-        ("flop", [], (1e3, "kFLOPS")),
+        ("flop", [], (1.0, "FLOPS")),
     ],
 )
 def test_the_largest_rate_chooses(work, rates, expected):

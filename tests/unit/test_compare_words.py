@@ -228,7 +228,7 @@ def test_complaints_name_the_command_or_the_option() -> None:
         (["true", "true", "--name", "a", "--name", "a"], 11, "same --name"),
         (["true", "true", "--metric", "wal"], 11, "there is no metric 'wal'"),
         (["true", "true", "--margin", "2"], 11, "--margin"),
-        (["true", "true", "--gate", "x"], 11, "--gate"),
+        (["true", "true", "--gate", "x"], 10, "--gate"),
         (["true", "true", "--budget", "3"], 11, "--budget"),
         (["true", "true | cat"], 11, "needs a shell"),
         (["true", "true {x}", "--inputs", "3"], 11, "command 2"),

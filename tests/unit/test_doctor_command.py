@@ -110,17 +110,6 @@ def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
         calling_user()
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("1h", 3600), ("90 s", 90), ("2 min", 120)])
-def test_times(text: str, seconds: float) -> None:
-    assert command.seconds(text, "--for") == seconds
-
-
-@pytest.mark.parametrize("text", ["", "0s", "-1 s", "1", "soon"])
-def test_times_that_are_none(text: str) -> None:
-    with pytest.raises(ExperimentError):
-        command.seconds(text, "--for")
-
-
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
     told = screen.summary(report, list(doctor.PURPOSES))

@@ -555,7 +555,10 @@ def test_emulation_is_told(session: Any) -> None:
     ("seen", "why"),
     [
         ({"cpus_affinity": 1}, "asked for 2 CPUs, and 1 CPU can"),
-        ({"memory_total_bytes": 1 << 30}, "asked for 512 MiB of memory, and its kernel has 1024"),
+        (
+            {"memory_total_bytes": 1 << 30},
+            "asked for 512 MiB of memory, and its kernel has 1.00 GiB",
+        ),
         ({"memory_total_bytes": 256 << 20}, "its kernel has 256 MiB"),
     ],
 )

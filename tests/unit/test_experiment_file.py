@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -398,12 +397,6 @@ def test_whatever_a_file_holds_it_is_an_experiment_or_a_complaint(values: dict[s
     except ExperimentError as error:
         complaint = error.message
     assert complaint is None or complaint.startswith("mine.toml: ")
-
-
-@given(st.integers(1, 10**6), st.sampled_from(sorted(kinds.SECONDS)))
-def test_times_are_read_exactly(number: int, unit: str) -> None:
-    read = kinds.seconds(positive=True).read(f"{number} {unit}")
-    assert math.isclose(read, number * float(kinds.SECONDS[unit]), rel_tol=1e-15)
 
 
 def test_a_percentage_is_the_number_that_it_looks_like() -> None:

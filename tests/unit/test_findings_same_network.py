@@ -54,7 +54,7 @@ def test_one_session_says_what_its_network_was() -> None:
     assert found is not None
     assert found.verdict == "told"
     assert "192.0.2.1" in found.answer
-    assert any("9.4 Gbit/s" in row["value"] for row in found.tables[0].rows)
+    assert any("9.40 Gbit/s" in row["value"] for row in found.tables[0].rows)
 
 
 def test_what_is_only_remembered_is_not_a_question() -> None:
@@ -121,5 +121,5 @@ def test_page_of_a_fingerprint(tmp_path: Path) -> None:
         fingerprint(9.4), tmp_path / "network.html", "tare net fingerprint 192.0.2.1"
     )
     text = page.read_text()
-    assert "9.4 Gbit/s" in text
+    assert "9.40 Gbit/s" in text
     assert "not looked for" in text

@@ -83,7 +83,7 @@ def test_a_guest_whose_clock_runs_faster_than_it_is_told(guest):
     assert found["memory.latency.l1"].why == "load to use: 4 cycles at 3.3 GHz, as measured"
     # What the frequency is measured by is not predicted from it.
     assert found["loop.empty"].value == pytest.approx(1 / 2.5961)
-    assert "0.303 ns at the 3.3 GHz measured" in found["loop.empty"].why
+    assert "0.303 ns at the 3.30 GHz measured" in found["loop.empty"].why
     alone = predict(guest, {"memory.latency.l1": 1.22})["memory.latency.l1"]
     assert alone.value == pytest.approx(4 / 2.5961)
     assert "a guest is not told" in found["loop.effective_frequency"].why
@@ -111,7 +111,7 @@ def test_a_promise_stands_beside_what_the_clock_did(sysmeasure):
     measured = {"memory.latency.l1": 1.6, "loop.effective_frequency": 2.5e9}
     found = predict(sysmeasure, measured)["memory.latency.l1"]
     assert found.value == pytest.approx(4 / 3.5)
-    assert "1.6 ns at the 2.5 GHz measured" in found.why
+    assert "1.6 ns at the 2.50 GHz measured" in found.why
 
 
 def test_on_bare_metal_nobody_steals(sysmeasure):

@@ -202,7 +202,7 @@ def test_trials_in_a_network_of_their_own_are_not_counted_on_an_interface(
     [
         ({"key": None}, "--key"),
         ({"direction": "up"}, "neither out nor in"),
-        ({"lasts": "soon"}, "not possible"),
+        ({"lasts": "soon"}, "--for 'soon'"),
         ({"most": "0Gbit"}, "nothing may be sent"),
     ],
 )

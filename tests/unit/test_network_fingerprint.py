@@ -249,7 +249,7 @@ def test_words() -> None:
     assert name_told("latency.unpaced.p99") == "unpaced latency, p99"
     assert name_told("write.131072.bandwidth") == "writes of 128 KiB: bandwidth"
     figure = Figure(value=9.41e9, ci=(9.4e9, 9.42e9), unit="bits/s", n=12)
-    assert figure_told(figure) == "9.41 Gbit/s [9.4 Gbit/s, 9.42 Gbit/s]"
+    assert figure_told(figure) == "9.410 Gbit/s [9.400, 9.420]"
     assert all(name_told(name) for name in all_figures(measured()))
 
 

@@ -48,7 +48,7 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     # No line joins what lies on both sides of the gap.
     assert len({row["p"] for row in rows if "p" in row}) == 2
     (shape,) = [one.finding for one in page.sections if one.anchor == "shape"]
-    assert "from 10.46 Gbit/s to 1.046 Gbit/s" in shape.answer  # headers counted
+    assert "from 10.5 Gbit/s to 1.05 Gbit/s" in shape.answer  # headers counted
     assert any("gap" in doubt for doubt in page.doubts)
     text = html.render(page)
     assert "10-30" in text

@@ -23,7 +23,7 @@ def trial(number: int, sent: float, dry: float | None = None) -> Trial:
 def test_what_was_sent_and_what_ran_dry_are_told() -> None:
     dry = [trial(0, 1e6, 0.0), trial(1, 1e6, 2e9), trial(2, 2e6, 4e9)]
     assert told(dry) == (
-        "8 Mbit sent a trial, headers included; a bucket ran dry in 2 of 3, for 3.00 s over all "
+        "8.00 Mbit sent a trial, headers included; a bucket ran dry in 2 of 3, for 3.00 s over all "
         "hosts"
     )
 
@@ -31,7 +31,7 @@ def test_what_was_sent_and_what_ran_dry_are_told() -> None:
 def test_nothing_is_told_of_what_was_not_there() -> None:
     assert told([Trial(0, "ok")]) is None
     assert told([]) is None
-    assert told([trial(0, 1e6)]) == "8 Mbit sent a trial, headers included"
+    assert told([trial(0, 1e6)]) == "8.00 Mbit sent a trial, headers included"
     assert "dry" not in str(told([trial(0, 1e6, 0.0)]))
 
 
@@ -61,8 +61,8 @@ def test_what_each_of_two_commands_did_to_the_network_is_told() -> None:
     results = compared()
     first, old, new = lines(results)
     assert first.endswith("budget=2Gbit, 3 hosts; every trial begins with its whole budget.")
-    assert old.split() == ["old", "1", "Gbit", "sent", "a", "trial,", "headers", "included"]
-    assert "new  4 Gbit sent a trial, headers included; a bucket ran dry in 6 of 6" in new
+    assert old.split() == ["old", "1.00", "Gbit", "sent", "a", "trial,", "headers", "included"]
+    assert "new  4.00 Gbit sent a trial, headers included; a bucket ran dry in 6 of 6" in new
     told = as_json(results)
     assert told is not None
     assert told["commands"]["old"] == {

@@ -94,7 +94,7 @@ def _bandwidth(some: Sequence[Summary]) -> tuple[str, Table]:
     columns |= {
         "CoV": lambda one: _percent(one.coefficient_of_variation),
         "max step": lambda one: _percent(one.largest_change),
-        "retransmitted": lambda one: _share(one.retransmit_share),
+        "retransmitted": lambda one: _percent(one.retransmit_share),
     }
     title = f"Bandwidth [{unit}]; coefficient of variation, largest change between intervals"
     return title, _table(columns, some)
@@ -139,9 +139,3 @@ def _table(columns: dict[str, Callable[[Summary], str]], some: Sequence[Summary]
 
 def _percent(value: float | None) -> str:
     return ABSENT if value is None else percent(value)
-
-
-def _share(value: float | None) -> str:
-    if value is None:
-        return ABSENT
-    return "0 %" if value == 0 else f"{100 * value:.2g} %"

@@ -9,6 +9,7 @@ from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
 from tare.doctor.memory_pressure import waited_for
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.units import quantity
 
 #: Pages that wait for the disk and are more than a second of its work.
 DIRTY_KIB = 256 << 10
@@ -31,7 +32,7 @@ def examine(view: View) -> Diagnosis:
     ]
     waited = waited_for(view, "io")
     full = [folder for folder, free in (view.room or {}).items() if free < ROOM_BYTES]
-    parts = [f"{pending / 1024:.3g} MiB still to be written"]
+    parts = [f"{quantity(1024 * pending, 'bytes')} still to be written"]
     if waited is not None:
         parts.append(f"tasks waited {waited:g} % of the last 10 s")
     if turning:

@@ -8,6 +8,7 @@ from tare.doctor.check import Check
 from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.units import quantity
 
 #: More of it in use is more than what lay idle since boot.
 LIMIT = 0.05
@@ -30,7 +31,8 @@ def examine(view: View) -> Diagnosis:
     }
     if total == 0:
         return good("none", **data)
-    told = f"{(total - free) / 1024:.0f} of {total / 1024:.0f} MiB in use, swappiness {swappiness}"
+    used, all_of_it = (quantity(1024 * kib, "bytes") for kib in (total - free, total))
+    told = f"{used} of {all_of_it} in use, swappiness {swappiness}"
     if moved:
         return bad(
             f"{told}, {moved:.0f} pages a second",

@@ -15,6 +15,7 @@ from tare.interop.json_file import Node
 from tare.interop.readings import counted, number, readings, stated, told_apart
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.registry import Description
+from tare.units import chosen, quantity
 
 #: What an interval can tell: metric, unit, seconds or so of its unit, whether less is better.
 _METRICS: dict[str, tuple[str, str | None, float, bool | None]] = {
@@ -169,14 +170,15 @@ def _limits(run: Run, name: str) -> list[str]:
     target = number(test.value.get("target_bitrate")) if test and _object(test) else 0.0
     if target > 0:
         notes.append(
-            f"The rate was limited to {target / 1e6:,.6g} Mbit/s (-b), so that this is not what the"
+            f"The rate was limited to {chosen(target, 'bits/s')} (-b), so that this is not what the"
             " network can carry."
         )
     rates = [_stated_rate(run.end, f"sum_{which}", name) for which in ("sent", "received")]
     sent, received = rates
     if sent and received and abs(sent / received - 1) > _APART:
         notes.append(
-            f"The sender counted {sent / 1e6:,.4g} Mbit/s, the receiver {received / 1e6:,.4g}."
+            f"The sender counted {quantity(sent, 'bits/s', 4)}, the receiver "
+            f"{quantity(received, 'bits/s', 4)}."
         )
     return notes
 

@@ -19,6 +19,7 @@ from tare.network.course import Course
 from tare.network.histogram import Floats
 from tare.record import Interval
 from tare.shaping.trace import QUANTUM_BITS
+from tare.units import percent
 
 End = Literal["sender", "receiver"]
 Mask = NDArray[np.bool_]
@@ -238,10 +239,6 @@ def late_share(waited_ns: float, round_trips_ns: float, n: int) -> float | None:
 def no_cpu(lack: Lack) -> str:
     """Say in words that an end had no CPU, and what that spoils."""
     return (
-        f"the {lack.end} had no CPU for {_percent(lack.waited)} of the time, and "
-        f"{_percent(lack.intervals)} of the intervals say nothing of the network"
+        f"the {lack.end} had no CPU for {percent(lack.waited)} of the time, and "
+        f"{percent(lack.intervals)} of the intervals say nothing of the network"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"

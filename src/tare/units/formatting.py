@@ -33,6 +33,8 @@ _CHOSEN_BYTES = sorted(
 #: Units that a wait is told in, two of them side by side: from twice the larger one on.
 _WAITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 _MOST_PLACES = 5
+#: From here on, nobody counts the digits.
+_WITH_EXPONENT = 1e21
 
 
 def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
@@ -74,7 +76,7 @@ def places_of_width(widths: Iterable[float]) -> int:
 
 def places_of(values: Iterable[float]) -> int:
     """Return the decimal places that show most values to three digits."""
-    sizes = sorted(abs(v) for v in values if v)
+    sizes = sorted(abs(v) for v in values if v and math.isfinite(v))
     return _places(sizes[len(sizes) // 2], _DIGITS) if sizes else 0
 
 
@@ -89,7 +91,7 @@ def fixed(value: float, places: int) -> str:
 
 
 def amounts(unit: str, values: Sequence[float]) -> list[str]:
-    """Write values in one unit, with as many decimals: ``["1.20 ms", "13.40 ms"]``."""
+    """Write values in one unit, with as many decimals: ``["1.2 ms", "13.4 ms"]``."""
     scale, name = scale_for(values, unit)
     scaled = [value / scale for value in values]
     places = places_of(scaled)
@@ -129,13 +131,22 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
 
 def chosen(value: float, unit: str = "share", digits: int = 6) -> str:
     """Write a value as whoever chose it would: ``chosen(0.02)`` is "2 %"."""
-    size, name = _scale(abs(value), unit)
-    if unit == "bytes" and value:
-        # Nobody chooses a part of a byte: the largest unit of which there is a whole number.
-        name, size = next(step for step in _CHOSEN_BYTES if not value % step[1])
+    size, name = _chosen_bytes(abs(value)) if unit == "bytes" else _scale(abs(value), unit)
     shown = value / size
     number = f"{shown:,.0f}" if abs(shown) >= 10**digits else f"{shown:,.{digits}g}"
     return f"{_minus(number)} {name}".rstrip()
+
+
+def _chosen_bytes(value: float) -> tuple[float, str]:
+    """Find out whether someone chose so many in powers of 1000 or 1024: fewest digits."""
+    fitting = []
+    for name, size in _CHOSEN_BYTES:
+        digits = len(f"{value / size:.3f}".replace(".", "").strip("0"))
+        most = 6 if "i" in name else 3
+        if value >= size and not 1000 * value % size and digits <= most:
+            fitting.append((digits, size, name))
+    _, size, name = min(fitting, default=(0, 1.0, "bytes"), key=lambda one: one[0])
+    return size, name
 
 
 def duration(seconds: float) -> str:
@@ -157,7 +168,8 @@ def duration(seconds: float) -> str:
 def percent(share: float, *, sign: bool = False) -> str:
     """Write a measured share as per cent: ``percent(0.0312)`` is "3.1 %"."""
     value = 100 * share
-    digits = 0 if abs(value) >= 20 or not value else 1 if abs(value) >= 0.95 else 2
+    size = abs(value)
+    digits = 0 if size >= 20 or not value else 1 if size >= 0.95 else 2 if size >= 0.01 else 4
     return _minus(f"{value:{'+' if sign else ''}.{digits}f} %")
 
 
@@ -170,6 +182,8 @@ def significant(value: float, digits: int = 3) -> str:
     """Write a number to so many significant digits, without an exponent where it can be helped."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
+    if abs(value) >= _WITH_EXPONENT:
+        return _minus(f"{value:.{digits - 1}e}")
     places = digits - 1 - math.floor(math.log10(abs(value)))
     return _minus(f"{round(value, places):,.{max(0, places)}f}")
 

@@ -78,10 +78,10 @@ def _time(text: str, least: Fraction, most: Fraction) -> Fraction:
             f"has no unit of time: {unit!r} is none of {', '.join(TIMES)}", _TIME
         )  # fmt: skip
     found = number * TIMES[unit]
-    if not least <= found <= most:
-        raise QuantityError(
-            f"is not from {_typed_time(least)} to {_typed_time(most)}", _typed_time(least)
-        )
+    if found < least:
+        raise QuantityError(f"is below {_typed_time(least)}", _typed_time(least))
+    if found > most:
+        raise QuantityError(f"is above {_typed_time(most)}", _typed_time(most))
     return found
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from tare.network.course import Course
 from tare.network.folder import Measured
 from tare.network.summary import Summary, summaries
-from tare.report.machine_charts import place
+from tare.units import chosen, scale_for
 
-_UNITS = ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s"))
 _SPANS = ((3 * 86_400.0, 86_400.0, "days"), (3 * 3600.0, 3600.0, "h"), (300.0, 60.0, "min"))
 
 
@@ -56,7 +55,7 @@ def grouped(some: Sequence[Measured]) -> list[Group]:
             _joined(
                 one.name if len(some) > 1 else "",
                 summary.pattern,
-                place(summary.write_bytes, "bytes") if sizes else "",
+                chosen(summary.write_bytes, "bytes") if sizes else "",
                 summary.direction if directions else "",
             ),
             _joined(one.name if len(some) > 1 else "", summary.direction if directions else ""),
@@ -72,8 +71,7 @@ def _joined(*parts: str) -> str:
 
 def rate_unit(rates_bps: Sequence[float]) -> tuple[float, str]:
     """Choose the unit in which some rates read best together."""
-    most = max(rates_bps, default=0.0)
-    return next((u for u in _UNITS if most >= u[0]), _UNITS[-1])
+    return scale_for([max(rates_bps, default=0.0)], "bits/s")
 
 
 def span_unit(seconds: float) -> tuple[float, str]:

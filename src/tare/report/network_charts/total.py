@@ -11,10 +11,9 @@ from tare.report.network_charts import over_time
 from tare.report.network_charts.over_time import Line, Panel
 from tare.report.network_charts.series import Series
 from tare.report.network_charts.thinning import thin
-from tare.units import quantity
+from tare.units import quantity, scale_for
 
 TITLE = "Sent in all, over time"
-_UNITS = ((1e12, "Tbit"), (1e9, "Gbit"), (1e6, "Mbit"), (1.0, "bit"))
 
 
 def draw(some: Sequence[Series]) -> Any:
@@ -39,7 +38,7 @@ def _sent(one: Series) -> Any:
 
 def _panels(some: Sequence[Series]) -> tuple[list[Panel], str]:
     most = max((8 * float(_sent(one)[-1]) for one in some if len(one.course)), default=0.0)
-    size, unit = next((u for u in _UNITS if most >= 3 * u[0]), _UNITS[-1])
+    size, unit = scale_for([most / 3], "bits")
     lines = {
         i: (Line(one.course.direction,
                  thin(one.course.end_s, one.course.end_s, 8 * _sent(one) / size,

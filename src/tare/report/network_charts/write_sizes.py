@@ -7,10 +7,9 @@ from typing import Any
 
 from tare.drawing import GAP, SERIES, SHAPES, data, panel_width, styled
 from tare.network.summary import Summary
-from tare.report.machine_charts import place
 from tare.report.machine_charts.axes import across
 from tare.report.network_charts.series import Group, rate_unit
-from tare.units import quantity
+from tare.units import chosen, quantity
 
 TITLE = "By size of writes"
 _GUTTER, _HEIGHT = 64, 170
@@ -40,7 +39,7 @@ def draw(some: Sequence[Group]) -> Any:
     for title, value in panels:
         records = [
             {"s": _of(one), "x": one.summary.write_bytes, "y": float(f"{y:.5g}"),
-             "at": place(one.summary.write_bytes, "bytes")}
+             "at": chosen(one.summary.write_bytes, "bytes")}
             for one in some if (y := value(one.summary)) is not None
         ]  # fmt: skip
         if records:
@@ -54,9 +53,9 @@ def tell(some: Sequence[Group]) -> str:
     best = max(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     least = min(some, key=lambda one: one.summary.bandwidth_bps["p50"]).summary
     return (
-        f"Fastest with writes of {place(best.write_bytes, 'bytes')}: "
+        f"Fastest with writes of {chosen(best.write_bytes, 'bytes')}: "
         f"{quantity(best.bandwidth_bps['p50'], 'bits/s')}; slowest with "
-        f"{place(least.write_bytes, 'bytes')}: {quantity(least.bandwidth_bps['p50'], 'bits/s')}."
+        f"{chosen(least.write_bytes, 'bytes')}: {quantity(least.bandwidth_bps['p50'], 'bits/s')}."
     )
 
 
