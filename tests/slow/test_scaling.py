@@ -105,6 +105,18 @@ def test_what_bends_is_not_called_linear(rates: np.ndarray, repetitions: int, mo
     assert verdicts["linear"] <= stats.binom.ppf(0.99, 2000, most), verdicts
 
 
+@pytest.mark.parametrize("steps", [10, 20])
+@pytest.mark.parametrize("step", [-1, -2, 0])
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.9])
+def test_one_value_is_no_ceiling(steps: int, step: int, share: float) -> None:
+    """Each quota measured once; at most 5 % are bent."""
+    rates = 54 * quotas(steps)
+    rates[step] *= share
+    verdicts = told(rates, 1, np.full(steps, 0.02), 400)
+    bent = verdicts["piecewise"] + verdicts["saturating"]
+    assert bent <= stats.binom.ppf(0.99, 400, 0.05), verdicts
+
+
 @pytest.mark.parametrize("noise", [0.02, 0.05])
 @pytest.mark.parametrize(("steps", "repetitions"), [(20, 1), (20, 7), (40, 5), (10, 7)])
 def test_a_bend_of_the_size_that_is_stated_is_seen(

@@ -126,7 +126,8 @@ def test_a_parameter_inside_a_command_does_not_keep_commands_apart() -> None:
     some = [audited({"command": f"sleep {d}", "delay": d}, rng.normal(1, 0.01, 20)) for d in "12"]
     assert len(compare_series(some, ("command",), Question())) == 1
     asked = Question(columns=Columns(group=("delay",)))
-    assert compare_series(some, ("command",), asked) == []
+    with pytest.raises(InputError):
+        compare_series(some, ("command",), asked)
 
 
 def test_what_is_measured_differently_is_not_compared() -> None:
@@ -135,7 +136,27 @@ def test_what_is_measured_differently_is_not_compared() -> None:
         audited({"c": "a"}, rng.normal(1, 0.01, 20)),
         audited({"c": "b"}, rng.normal(1, 0.01, 20), unit="bytes", metric="memory"),
     ]
-    assert compare_series(some, ("c",), Question()) == []
+    with pytest.raises(InputError):
+        compare_series(some, ("c",), Question())
+
+
+def test_a_comparison_of_nothing_is_refused() -> None:
+    some = [audited({"c": "a", "w": w}, np.ones(9) * int(w)) for w in "12"]
+    with pytest.raises(InputError) as raised:
+        compare_series(some, ("c",), Question())
+    assert "--compare" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize(("low", "expected"), [(-3.0, "larger"), (-9.0, "not decided")])
+def test_values_without_a_ratio_have_a_verdict_on_their_difference(
+    low: float, expected: str
+) -> None:
+    rng = np.random.default_rng(5)
+    some = [audited({"c": "a"}, rng.normal(-9, 0.1, 30), lower_is_better=None),
+            audited({"c": "b"}, rng.normal(low, 0.1, 30), lower_is_better=None)]  # fmt: skip
+    (found,) = compare_series(some, ("c",), Question())
+    assert found.location is None
+    assert found.verdict == expected
 
 
 def test_a_key_that_no_series_has_is_refused_with_those_there_are() -> None:

@@ -45,6 +45,7 @@ def test_a_folder_without_one_says_why(tmp_path):
         (None, "{}", "version"),
         (None, "[" * 100_000, "is no calibration"),
         (None, '{"version": 99}', "another tare"),
+        (None, '{"version": 1, "sentence": "Linear."}', "calibrate fit"),
         ('"n": 7', '"n": 8', "one value for each"),
         ('"cpus": 0.1', '"cpus": -0.1', "without CPUs"),
         ('"cpus": 0.1,', '"cpus": 0.2,', "order"),

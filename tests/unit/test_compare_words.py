@@ -125,11 +125,13 @@ def test_of_several_comparisons_the_worst_answers_the_gate() -> None:
 def test_the_gate_is_told_in_one_line() -> None:
     line = verdict.gate_line([SAME, SLOWER], 0.02)
     assert line.startswith(
-        "Gate     2 % fails: in the median, new is slower than old by more than 2 %"
+        "Gate     2 % fails: by the pseudomedian of pairs, new is slower than old by more than 2 %"
     )
     assert "the worst of 2" in line
     assert "passes" in verdict.gate_line([SAME], 0.03)
-    assert "is undecided: in the median, not decided whether" in verdict.gate_line([OPEN], 0.03)
+    assert "is undecided: by the pseudomedian of pairs, not decided whether" in verdict.gate_line(
+        [OPEN], 0.03
+    )
 
 
 def test_the_picture_has_the_interval_where_it_is() -> None:

@@ -126,7 +126,7 @@ def test_ends_that_disagree_are_told(tmp_path: Path) -> None:
         "sum_received": {"bits_per_second": 1e6},
     }
     (one,) = interop.read(written(tmp_path, one_run)).series
-    assert one.notes == ("The sender counted 2 Mbit/s, the receiver 1.",)
+    assert one.notes == ("The sender counted 2.00 Mbit/s, the receiver 1.00 Mbit/s.",)
     assert one.reported == {"mean": 2e6}
 
 

@@ -210,6 +210,15 @@ def test_what_is_no_finite_number_is_left_out_with_its_lines(tmp_path: Path) -> 
     assert series.values.tolist() == [1] * 14
 
 
+def test_what_nothing_measures_is_left_out(tmp_path: Path) -> None:
+    cells = ["1"] * 20
+    for i, bad in ((2, "1e308"), (7, "1e-308"), (9, "5e-324")):
+        cells[i] = bad
+    series = only(tmp_path, "\n".join(["k,v", *(f"a,{cell}" for cell in cells)]), value="v")
+    assert [told.kind for told in series.defects] == ["corrupt"]
+    assert series.values.tolist() == [1] * 17
+
+
 def test_lines_are_those_of_the_file(tmp_path: Path) -> None:
     text = '# made by hand\n\n"name",v\n"two\nlines",1\n\nb,x\n"c\n\nd",2\ne,nan\n'
     imported = made(tmp_path, text, value="v")

@@ -12,6 +12,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from tare.statistics.comparison import (
+    adjust,
     cliffs_delta,
     compare,
     compare_family,
@@ -217,3 +218,12 @@ def test_what_an_interval_shows_needs_few_more_pairs_to_be_shown_in_a_family() -
     } == {"slower"}
     # Where nothing is shown, the observed effect is not looked at.
     assert all(c.more_pairs > 100 for c in compare_family(noisy) if c.more_pairs)
+
+
+def test_few_pairs_that_depend_on_each_other_say_how_many_it_takes() -> None:
+    first, second = np.random.default_rng(6).lognormal(0, 0.03, (2, 30))
+    found = compare(first, second, dependence=5.0)
+    assert found.verdict == "not decided"
+    assert found.fewest > found.n
+    judged = adjust(found, found.p, 0.02)
+    assert found.more_pairs == judged.more_pairs == found.fewest - found.n

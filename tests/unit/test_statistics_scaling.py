@@ -156,7 +156,7 @@ def test_a_last_step_on_no_line_is_one_too() -> None:
     assert [(s.start, s.end) for s in found.segments] == [(0.1, 1.9), (2.0, 2.0)]
 
 
-@pytest.mark.parametrize(("at", "repetitions"), [(0, 1), (9, 1), (9, 7)])
+@pytest.mark.parametrize(("at", "repetitions"), [(0, 1), (9, 1), (9, 7), (19, 1), (18, 1)])
 def test_one_step_apart_is_never_within_the_line(at: int, repetitions: int) -> None:
     """Measured once, or between steps of one line, it is no range: it is named."""
     rates = 54 * QUOTAS[:20]

@@ -84,6 +84,22 @@ def test_a_stray_value_is_no_level_and_a_second_level_is_one() -> None:
     assert tick_of(np.array([100.3712] * 46 + [101.3712] * 4)) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(
+    ("values", "tick"),
+    [
+        ([1003.7] * 11 + [1004.7], None),
+        ([1003.7] * 11 + [1013.9], None),
+        ([1003.7] * 8 + [1002.7, 1004.7], 1),
+        ([1003.0] * 11 + [1004.0], 1),
+        ([10.0] * 9 + [11.0], 1),
+    ],
+)
+def test_single_values_off_one_level_tell_a_tick_only_together(
+    values: list[float], tick: float | None
+) -> None:
+    assert tick_of(np.array(values)) == (None if tick is None else pytest.approx(tick))
+
+
 def test_each_of_two_series_has_its_own_tick() -> None:
     rng = np.random.default_rng(5)
     for spread in (0.05, 0.3, 1.0):

@@ -257,6 +257,8 @@ def test_changes() -> None:
     assert units.change(0.5) == "× 0.500"
     assert units.change_interval(1.03, 1.02, 1.04) == "+3.0 % [+2.0, +4.0]"
     assert units.change_interval(1.9, 1.2, 2.4) == "× 1.90 [1.20, 2.40]"
+    assert units.change_interval(1.21, 1.0002, 1.21) == "+21.00 % [+0.02, +21.00]"
+    assert units.change_interval(0.5, 0.4998, 0.5001) == "× 0.5000 [0.4998, 0.5001]"
     assert units.change_interval(1.9, None, None) == "+90 % (no interval)"
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from tare.audit import Audit
 from tare.audit import telling as words
-from tare.audit.comparison import MOST_COMPARED, ComparisonAudit, doubtful_told
+from tare.audit.comparison import MOST_COMPARED, SPREAD_MARGIN, ComparisonAudit, doubtful_told
 from tare.findings.finding import Column, Finding, Table
+from tare.statistics.spread_verdict import spread_words
 from tare.statistics.stability_words import RESAMPLES
 
 
@@ -97,13 +98,14 @@ def _ratios(audit: Audit) -> Table:
 
 
 def _spreads(audit: Audit) -> Table:
+    spread = spread_words(SPREAD_MARGIN)
     rows = tuple(
         {
             **_pair(c),
             "ratio": c.spread.ratio,
             "ratio low": c.spread.low,
             "ratio high": c.spread.high,
-            "verdict": c.spread.verdict,
+            "verdict": spread.get(c.spread.verdict, c.spread.verdict),
             "p": c.spread.p_adjusted if c.spread.low is not None else None,
         }
         for c in audit.comparisons

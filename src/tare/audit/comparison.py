@@ -77,6 +77,9 @@ class ComparisonAudit:
     mean: Word | None
     sd: Word | None
     margin: float
+    #: Of the ratio or the difference, after Holm; 1 where there is neither.
+    p_adjusted: float = 1.0
+    confidence: float = 0.95
 
     @property
     def doubtful(self) -> bool:
@@ -86,9 +89,13 @@ class ComparisonAudit:
     @property
     def verdict(self) -> str:
         """The verdict in the words of the quantity that is compared."""
-        if self.location is None:
+        lower_is_better = self.first.series.lower_is_better
+        if self.location is not None:
+            return worded(self.location.verdict, lower_is_better, self.margin)
+        d = self.difference
+        if d is None or not d.different or self.p_adjusted >= 1 - self.confidence:
             return "not decided"
-        return worded(self.location.verdict, self.first.series.lower_is_better, self.margin)
+        return worded("slower" if d.middle > 0 else "faster", lower_is_better, self.margin)
 
 
 #: What a comparison reads as where larger is not slower: the same verdicts, in other words.
@@ -152,7 +159,7 @@ def compare_series(
     Raises
     ------
     InputError
-        If no series has such a key or reference, or there are too many pairs.
+        If no series has such a key or reference, or there are no pairs, or too many.
     """
     require(series, columns)
     reference = question.sizing.reference
@@ -163,6 +170,12 @@ def compare_series(
         for group in groups(series, columns, question.columns.group)
         for pair in _paired(group, columns, reference)
     ]
+    if not pairs:
+        raise InputError(
+            f"no two series differ in {' and '.join(columns)} alone, so that nothing is compared",
+            "--compare names a column of two levels or more, --group those within which each has"
+            " several of them; without --compare, each series is judged by itself",
+        )
     if len(pairs) > MOST_PAIRS:
         raise InputError(
             f"{len(pairs):,} pairs are more than anybody can look at (at most {MOST_PAIRS:,})",
@@ -235,6 +248,7 @@ def _compare(
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,
+        confidence=question.confidence,
     )
 
 
@@ -308,14 +322,17 @@ def _spread(matched: Matched, question: Question, family: int) -> SpreadComparis
 
 
 def _judge_family(some: Sequence[ComparisonAudit], margin: float) -> list[ComparisonAudit]:
-    """Adjust ratios, and spreads apart, by Holm over all that were compared."""
-    p = iter(holm([c.location.p for c in some if c.location is not None]))
+    """Adjust ratios and differences, and spreads apart, by Holm over all that were compared."""
+    found = [c.location or c.difference for c in some]
+    p = iter(holm([one.p for one in found if one is not None]))
+    adjusted = [1.0 if one is None else next(p) for one in found]
     spreads = iter(adjust_spreads([c.spread for c in some if c.spread is not None], SPREAD_MARGIN))
     return [
         replace(
             c,
-            location=None if c.location is None else adjust(c.location, next(p), margin),
+            location=None if c.location is None else adjust(c.location, p_adjusted, margin),
             spread=None if c.spread is None else next(spreads),
+            p_adjusted=p_adjusted,
         )
-        for c in some
+        for c, p_adjusted in zip(some, adjusted, strict=True)
     ]

@@ -122,7 +122,7 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         "ratio": None if found is None else _number(found.ratio),
         "ratio_ci": None if found is None else _pair(found.low, found.high),
         "cliffs_delta": None if found is None else _number(found.cliffs_delta),
-        "p_adjusted": None if found is None else _number(found.p_adjusted),
+        "p_adjusted": _number(c.p_adjusted) if c.location or c.difference else None,
         "median_ratio": None if found is None else _number(found.median_ratio),
         "detectable": None if found is None else _number(found.detectable),
         "more": None if found is None else found.more_pairs,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.audit.trials import Trials
-from tare.statistics.shift import FEWEST_INDEPENDENT, pair_dependence
+from tare.statistics.shift import pair_dependence, pairs_for_ranks
 from tare.statistics.statistic import FloatArray
 from tare.units import counted
 
@@ -122,9 +122,10 @@ def _paired(
 ) -> Matched:
     """Count what pairs share with the pairs before them."""
     n, dependence = len(first), pair_dependence(first, second)
-    if n < FEWEST_INDEPENDENT * dependence:
+    fewest = pairs_for_ranks(dependence, n)
+    if n < fewest:
         because += (
             f" Their differences are autocorrelated or few: {n} pairs count as about "
-            f"{n / dependence:.0f} independent ones, {FEWEST_INDEPENDENT} are needed."
+            f"{n / dependence:.0f} independent ones. {fewest} pairs are needed."
         )
     return Matched(first, second, how, because, blocks, dependence)

@@ -29,13 +29,14 @@ T = TypeVar("T")
 
 def uncompared(c: ComparisonAudit) -> str:
     """Tell why there is no ratio, and the difference where there is one."""
-    told, d = f"not compared: {c.refusal}", c.difference
+    d = c.difference
     if d is None:
-        return told
+        return f"not compared: {c.refusal}"
     middle, *ends = (
         told_quantity(x, c.first.series.unit) for x in (d.middle, d.low, d.high) if x is not None
     )
-    return f"{told}; difference {middle}" + (f" [{', '.join(ends)}]" if ends else "")
+    bounds = f" [{', '.join(ends)}]" if ends else ""
+    return f"{c.verdict}: difference {middle}{bounds} ({c.refusal})"
 
 
 def told_quantity(value: float, unit: str | None, digits: int = 4) -> str:

@@ -25,6 +25,8 @@ _SANE = 1e100
 
 class _Versioned(msgspec.Struct):
     version: int
+    points: list[msgspec.Raw] | None = None
+    sentence: str | None = None
 
 
 def load(path: Path) -> tuple[Calibration, ...]:
@@ -71,6 +73,11 @@ def read(path: Path) -> tuple[Calibration, ...]:
         versions = msgspec.json.decode(data, type=_Versioned | list[_Versioned])
         several = versions if isinstance(versions, list) else [versions]
         for one in several:
+            if one.points is None and one.sentence is not None:
+                raise msgspec.DecodeError(
+                    "it holds no points of a sweep; what `tare calibrate fit` writes is no "
+                    "measurement of a machine"
+                )
             _check_version(one.version, path)
         decoded = msgspec.json.decode(data, type=Calibration | list[Calibration])
         found = tuple(decoded) if isinstance(decoded, list) else (decoded,)

@@ -155,7 +155,7 @@ class Difference:
             "undecided": f"not decided whether {b} is {more} than {a} by {chosen(x)}",
         }[self.gate(x)]
         if self.gated is None:
-            return f"in the median, {told}: {self.ratio}"
+            return f"by the pseudomedian of pairs, {told}: {self.ratio}"
         where = "in the mean" if self.gate_on == "mean" else f"at {self.gate_on}"
         if self.gated.low is None:
             needs = pairs_needed(quantile_of(self.gate_on))

@@ -177,8 +177,8 @@ def _limits(run: Run, name: str) -> list[str]:
     sent, received = rates
     if sent and received and abs(sent / received - 1) > _APART:
         notes.append(
-            f"The sender counted {quantity(sent, 'bits/s', 4)}, the receiver "
-            f"{quantity(received, 'bits/s', 4)}."
+            f"The sender counted {quantity(sent, 'bits/s')}, the receiver "
+            f"{quantity(received, 'bits/s')}."
         )
     return notes
 

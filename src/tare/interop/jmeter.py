@@ -20,7 +20,7 @@ from tare.interop.format import HEAD, Format
 from tare.interop.gathering import Fault, Faults, Gathering, Parting, in_order
 from tare.interop.jtl_rows import NAMES, JtlRows
 from tare.interop.packed import take, unpacked
-from tare.interop.readings import counted
+from tare.interop.readings import IMMEASURABLE, counted, immeasurable
 from tare.interop.rows import Chunk, Rows, Want
 from tare.interop.series import Columns, Defect, Imported, IntArray, Series, Specification
 from tare.interop.text_file import head_text, label
@@ -123,6 +123,7 @@ class _Samples:
         self._parting = Parting(file, [index["label"]])
         self._faults = {
             "not a number": Faults(),
+            IMMEASURABLE: Faults(),
             "negative, which cannot be": Faults(),
             "without a timestamp": Faults(),
         }
@@ -155,6 +156,7 @@ class _Samples:
         stamps = self._stamps(chunk)
         bad = {
             "not a number": ~np.isfinite(values),
+            IMMEASURABLE: immeasurable(values),
             "negative, which cannot be": values < 0,
             "without a timestamp": np.isnan(stamps),
         }

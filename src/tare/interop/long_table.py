@@ -16,6 +16,7 @@ from tare.interop import units
 from tare.interop.cells import Cells, is_absent
 from tare.interop.dates import Times
 from tare.interop.gathering import Faults, Gathering, Parting, in_order
+from tare.interop.readings import IMMEASURABLE, immeasurable
 from tare.interop.roles import Roles
 from tare.interop.rows import Chunk, Rows
 from tare.interop.series import Defect, FloatArray, IntArray, Series
@@ -33,7 +34,7 @@ class LongTable:
         self._metric, self._unit = units.of_column(rows.names[roles.value])
         self._cells = Cells(self._unit)
         self._parting = Parting(file, roles.keys)
-        self._faults = {"not finite": Faults(), "negative": Faults()}
+        self._faults = {"not finite": Faults(), "immeasurable": Faults(), "negative": Faults()}
         self._without = Faults()
         #: Cells without a value, where these are no defect.
         self._missing = Faults()
@@ -83,6 +84,9 @@ class LongTable:
             self._tally(self._missing, missing, series, chunk)
             unfit &= ~missing
         self._tally(self._faults["not finite"], unfit, series, chunk)
+        beyond = immeasurable(values)
+        self._tally(self._faults["immeasurable"], beyond, series, chunk)
+        kept &= ~beyond
         if not units.may_be_negative(self._metric, self._unit or self._cells.units[-1]):
             negative = values < 0
             negative &= kept
@@ -221,7 +225,11 @@ class LongTable:
     def _corrupt(self, one: int, good: int) -> list[Defect]:
         faults = {why: faults.of[one] for why, faults in self._faults.items() if one in faults.of}
         total = good + sum(fault.count for fault in faults.values())
-        told = {"not finite": "no finite number", "negative": "negative, which cannot be"}
+        told = {
+            "not finite": "no finite number",
+            "immeasurable": IMMEASURABLE,
+            "negative": "negative, which cannot be",
+        }
         return [
             Defect(
                 "corrupt",

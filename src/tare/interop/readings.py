@@ -8,10 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.interop import units
 from tare.interop.series import Defect, FloatArray, IntArray, Series
 from tare.interop.text_file import shown
+
+#: Sizes of what is measured; its squares are numbers, too.
+SMALLEST, LARGEST = 1e-100, 1e100
+#: What is told of others.
+IMMEASURABLE = "beyond 1e100 or below 1e-100, which nothing measures"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +37,12 @@ class Readings:
     values: FloatArray
     kept: IntArray
     defects: tuple[Defect, ...]
+
+
+def immeasurable(values: FloatArray) -> NDArray[np.bool_]:
+    """Mark numbers, but zero, that are larger or smaller than anything measured."""
+    sizes = np.abs(values)
+    return np.isfinite(values) & ((sizes > LARGEST) | ((sizes < SMALLEST) & (sizes > 0)))
 
 
 def readings(
@@ -59,6 +71,7 @@ def readings(
     faults = {
         "not a number": np.isnan(values),
         "infinite or beyond what a double holds": np.isinf(values),
+        IMMEASURABLE: immeasurable(values),
         "negative, which cannot be": (values < 0) & np.isfinite(values) & (not negative),
     }
     defects = []

@@ -12,14 +12,7 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description, Parameter
-from tare.statistics.dependence_rows import padded
-from tare.statistics.shift import (
-    FEWEST_INDEPENDENT,
-    Shift,
-    has_ratio,
-    paired_shift,
-    unpaired_shift,
-)
+from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import Tick
 
@@ -28,8 +21,6 @@ Verdict = Literal[
     "not decided",
 ]  # fmt: skip
 
-#: Times the widening: pairs from which a widened signed-rank interval exists.
-_RANKS_NEED = 8
 #: Standard normal quantile of the power that "detectable" means: 80 %.
 _POWER = float(stats.norm.ppf(0.8))
 
@@ -66,6 +57,9 @@ class Comparison:
     tick : float or None
         Of the coarser clock, relative to the median of the first; the interval allows for it. None
         where all values of one are equal, so that it cannot be seen.
+    fewest : int
+        Pairs below which autocorrelation keeps the interval too wide to decide anything; 0 where
+        coin flips chose the order.
     """
 
     ratio: float
@@ -81,6 +75,7 @@ class Comparison:
     cliffs_delta: float
     median_ratio: float
     tick: float | None = 0.0
+    fewest: int = 0
 
 
 def cliffs_delta(first: FloatArray, second: FloatArray) -> float:
@@ -193,14 +188,7 @@ def compare(
     """
     require_ratios(first, second)
     shift = paired_shift(first, second, confidence, logs=True, dependence=dependence, tick=tick)
-    found = conclude(first, second, shift, margin, confidence)
-    if found.verdict != "not decided" or dependence is None:
-        return found
-    # Widened as much, the ranks of fewer pairs lie outside of them.
-    widened = _RANKS_NEED * float(padded(np.array(dependence), len(first)))
-    needed = math.ceil(max(FEWEST_INDEPENDENT * dependence, widened))
-    more = needed - len(first)
-    return found if more <= 0 else replace(found, more_pairs=more)
+    return conclude(first, second, shift, margin, confidence)
 
 
 def compare_unpaired(
@@ -282,6 +270,7 @@ def conclude(
         cliffs_delta=cliffs_delta(first, second),
         median_ratio=float(np.median(second)) / middle,
         tick=None if shift.tick is None else shift.tick / middle,
+        fewest=shift.fewest,
     )
     return adjust(found, shift.p, margin)
 
@@ -316,7 +305,10 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
     c = comparison
     verdict = judge(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
     more = c.more_pairs
-    if verdict == "not decided" and c.low and c.high and math.isfinite(c.high / c.low):
+    if verdict == "not decided" and c.n < c.fewest:
+        # The interval's width says nothing of how narrow that of more pairs is.
+        more = c.fewest - c.n
+    elif verdict == "not decided" and c.low and c.high and math.isfinite(c.high / c.low):
         more = further(c.n, math.log(c.high / c.low) / 2, margin, c.tick or 0.0)
         if not c.low <= 1 <= c.high:
             more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more

@@ -285,7 +285,7 @@ def apart(interval: Interval, values: FloatArray, tick: float | None = None) -> 
 
 
 def _equal(n: int) -> str:
-    return f"all {n:,} values are equal, their resolution is unknown"
+    return f"all {n:,} values are equal, or nearly all: their resolution is unknown"
 
 
 def resampled_ranges(values: FloatArray, draws: np.ndarray) -> FloatArray:

@@ -70,7 +70,7 @@ def clock_words(values: FloatArray, target: Target) -> tuple[Why | None, str | N
     if tick is None:
         return (
             "coarse",
-            f"all {len(values)} values are equal, their resolution is unknown",
+            f"all {len(values)} values are equal, or nearly all: their resolution is unknown",
         )
     if tick <= target.precision * abs(middle):
         return None, None

@@ -43,6 +43,8 @@ _POWERS = (0.5, 1.0)
 #: So many kinds of scatter are assumed; what comes after them was measured within the steps. Only
 #: beside that a single step can be told from one that scatters more than the others.
 _ASSUMED = len(_CONSTANT) + len(_POWERS)
+#: Steps that may be off by themselves, where each has one value; others bend no line.
+_NEAR_ENDS = (-1, -2, -3, 0)
 #: Points of the grid that the interval of a bend is read from.
 _GRID = 1000
 
@@ -140,7 +142,13 @@ def scaling(x: FloatArray, y: FloatArray, steps: FloatArray | None = None) -> Sc
     errors = _errors(straight.pieces.values(straight.model), at.y)
     error = float(errors.max())
     if chosen.model.parameters > 2:
-        return _told(chosen, straight, whole, error, curved=curved)
+        but_one = None if at.several else _line_but_one(at)
+        if but_one is None:
+            return _told(chosen, straight, whole, error, curved=curved)
+        errors = _errors(but_one.intercept + but_one.slope * at.x, at.y)
+        largest = float(errors.max())
+        sentence = words.apart(at.x, errors, min(UNSEEN, 0.99 * largest))
+        return _unsaid("steps apart", at, whole, sentence, largest, straight=but_one)
     scatter = _scatter(straight, at)
     sees = _would_see(scatter, len(at.x))
     if error <= MATTERS or max(sees, error) <= UNSEEN:
@@ -204,6 +212,18 @@ def _chosen(fits: list[_Fit]) -> tuple[_Fit, bool]:
         return chosen, False
     # Neither a ceiling nor a last step apart was shown where a curve does as well.
     return min(bent, key=_criterion), True
+
+
+def _line_but_one(at: Steps) -> Segment | None:
+    """Return the line through all steps but one near an end, where it is one.
+
+    A single value is no evidence of a ceiling: it may be a neighbour's burst.
+    """
+    for apart in _NEAR_ENDS if len(at.x) > FEWEST else ():
+        chosen, _ = _chosen(_fits(at.without(apart)))
+        if chosen.model.parameters == 2:
+            return _line(chosen)
+    return None
 
 
 def _criterion(fit: _Fit) -> float:

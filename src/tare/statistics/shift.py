@@ -23,6 +23,8 @@ from tare.statistics.ticks import Tick, ticks_of
 
 #: Independent pairs below which pairs that depend on each other decide nothing.
 FEWEST_INDEPENDENT = 10
+#: Times the widening: pairs from which a widened signed-rank interval exists.
+_RANKS_NEED = 8
 #: Pairs whose order says how much neighbours resemble each other.
 _FEWEST_FOR_TIME = 6
 #: Times the SD within n pairs over √n: beyond it AR(.9) brings their mean in 1 %.
@@ -46,6 +48,8 @@ class Shift:
     tick : float or None
         The larger of the two, in the unit of the values; None where all values of one are equal,
         and it is not known.
+    fewest : int
+        Pairs below which the interval is as wide as AR(.9) asks; see :func:`pairs_for_ranks`.
     """
 
     middle: float
@@ -53,6 +57,7 @@ class Shift:
     high: float | None
     p: float
     tick: float | None = 0.0
+    fewest: int = 0
 
     @property
     def different(self) -> bool:
@@ -90,19 +95,43 @@ def paired_shift(
     tick : optional
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     """
-    few = dependence is not None and len(first) < FEWEST_INDEPENDENT * dependence
-    widening = 1.0 if dependence is None else float(padded(np.array(dependence), len(first)))
+    n = len(first)
+    fewest = 0 if dependence is None else pairs_for_ranks(dependence, n, confidence)
+    widening = 1.0 if dependence is None else float(padded(np.array(dependence), n))
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
         d = np.log(b) - np.log(a) if logs else b - a
-        bounds = None if few else signed_rank_interval(d, confidence, widening)
+        bounds = None if n < fewest else signed_rank_interval(d, confidence, widening)
         if bounds is not None:
             return Shift(hodges_lehmann(d), *bounds, signed_rank_p(d, widening))
-        if dependence is not None and len(d) >= _FEWEST_FOR_TIME:
+        if dependence is not None and n >= _FEWEST_FOR_TIME:
             return _beyond_memory(d, confidence)
         return Shift(hodges_lehmann(d), None, None, 1.0)
 
-    return allow_for_clock(measure, first, second, tick)
+    return replace(allow_for_clock(measure, first, second, tick), fewest=fewest)
+
+
+def pairs_for_ranks(dependence: float, n: int, confidence: float = 0.95) -> int:
+    """Count the pairs from which ranks tell a shift of pairs that depend on each other.
+
+    Parameters
+    ----------
+    dependence : float
+        Pairs that are worth one independent pair.
+    n : int
+        Pairs that this was estimated from.
+    confidence : float
+        Of the interval.
+
+    Returns
+    -------
+    int
+        Ten independent pairs; and so many that an interval that is widened for what few pairs hide
+        still ends at one of them.
+    """
+    wider = float(special.ndtri(0.5 + confidence / 2) / special.ndtri(0.975)) ** 2
+    widened = _RANKS_NEED * wider * float(padded(np.array(dependence), n))
+    return math.ceil(max(FEWEST_INDEPENDENT * dependence, widened))
 
 
 def _beyond_memory(d: FloatArray, confidence: float) -> Shift:

@@ -51,6 +51,12 @@ class Steps:
         """Whether every step has enough values to tell what is off once from what lasts."""
         return bool(self.counts.min() >= SEVERAL)
 
+    def without(self, step: int) -> Steps:
+        """Leave out one step."""
+        x, y, level = (np.delete(of, step) for of in (self.x, self.y, self.level))
+        scatter = None if self.scatter is None else np.delete(self.scatter, step)
+        return Steps(x, y, level, np.delete(self.counts, step), scatter)
+
 
 def gather(x: FloatArray, y: FloatArray, labels: FloatArray) -> Steps:
     """Reduce points to steps.

@@ -19,6 +19,10 @@ _NOISE, _FINEST = 1e-9, 1e-7
 _CROWDED = 2.0
 #: Steps below this share of the middle one are rounding of a tick that is no round number.
 _SAME = 0.05
+#: A step that is as long as the divisor.
+_ALIKE = 1.5
+#: Share of a value from which equal ones are explained by a tick of that size.
+_COARSE = 0.02
 
 
 def tick_of(values: FloatArray, known: float | None = None) -> float | None:
@@ -35,8 +39,9 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
     Returns
     -------
     float or None
-        In the unit of the values; 0 where it is finer than a ten-millionth of them. None where all
-        values are equal and nothing is known: the tick may then have any size.
+        In the unit of the values; 0 where it is finer than a ten-millionth of them. None where
+        nothing is known and all values are equal, or all but some that are farther off than a
+        fine number of which all are multiples: the tick may then have any size.
 
     Notes
     -----
@@ -51,7 +56,9 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
         return None
     # What is shorter than a tick would have been recorded as nothing.
     shortest = float(levels[levels > 0][0])
-    return min(shortest, max(_common_divisor(levels), _step(levels, counts)))
+    divisor = _common_divisor(levels)
+    step = _step(levels, counts, divisor)
+    return None if step is None else min(shortest, max(divisor, step))
 
 
 def ticks_of(
@@ -100,13 +107,24 @@ def _common_divisor(levels: FloatArray) -> float:
     return 0.0
 
 
-def _step(levels: FloatArray, counts: np.ndarray) -> float:
-    """Smallest step between levels that hold several values each; 0 where they do not."""
+def _step(levels: FloatArray, counts: np.ndarray, divisor: float) -> float | None:
+    """Smallest step between levels that hold several values each; 0 where they do not.
+
+    None where one does, and single values do not agree on a step from it.
+    """
     if not _crowded(levels, counts):
         return 0.0
-    # A single value off the others' levels is no level.
-    steps = np.diff(levels[counts > 1])
-    return float(steps[steps > _SAME * np.median(steps)].min()) if len(steps) else 0.0
+    several = counts > 1
+    if several.sum() > 1:
+        # A single value off the others' levels is no level.
+        steps = np.diff(levels[several])
+        return float(steps[steps > _SAME * np.median(steps)].min())
+    away = np.abs(levels[~several] - levels[several])
+    step = float(away.min())
+    if step <= _ALIKE * divisor or divisor > _COARSE * float(levels[several][0]):
+        return 0.0
+    agreeing = np.abs(away / step - np.round(away / step)) < _SAME
+    return step if len(away) > 1 and agreeing.all() else None
 
 
 def _crowded(levels: FloatArray, counts: np.ndarray) -> bool:

@@ -156,7 +156,8 @@ def _look(values: FloatArray, precision: float, tick: float | None) -> tuple[lis
         if tick is not None:
             return [], []
         return [
-            "All values are equal, so that their resolution is unknown: time more work at once, or "
+            "All values are equal, or nearly all, so that their resolution is unknown: time more "
+            "work at once, or "
             "with a finer clock."
         ], []
     found = changes(values, precision, order)

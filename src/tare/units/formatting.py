@@ -226,9 +226,16 @@ def change_interval(ratio: float, low: float | None, high: float | None) -> str:
     if any(_is_factor(x) for x in (ratio, low, high)):
         places = min(6, 1 - math.floor(math.log10(low))) if 0 < low < 0.1 else 2
         places = max(0, places - max(0, math.floor(math.log10(max(low, 1)))))
+        if 0 < high - low < 0.1**places:
+            places = min(6, -math.floor(math.log10(high - low)))
         return f"× {ratio:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
     width = high - low
     places = 0 if width >= 0.2 else 1 if width >= 0.01 else 2
+    # An interval that leaves out no change is not shown to end there.
+    while places < 4 and any(
+        x != 1 and abs(100 * (x - 1)) < 0.5 * 0.1**places for x in (low, high)
+    ):
+        places += 1
     one, start, end = (_minus(f"{100 * (x - 1):+.{places}f}") for x in (ratio, low, high))
     return f"{one} % [{start}, {end}]"
 
