@@ -122,7 +122,7 @@ def _paired(
 ) -> Matched:
     """Count what pairs share with the pairs before them."""
     n, dependence = len(first), pair_dependence(first, second)
-    fewest = pairs_for_ranks(dependence, n)
+    fewest = pairs_for_ranks(dependence)
     if n < fewest:
         because += (
             f" Their differences are autocorrelated or few: {n} pairs count as about "

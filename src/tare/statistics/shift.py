@@ -96,7 +96,7 @@ def paired_shift(
         What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
     """
     n = len(first)
-    fewest = 0 if dependence is None else pairs_for_ranks(dependence, n, confidence)
+    fewest = 0 if dependence is None else pairs_for_ranks(dependence, confidence)
     widening = 1.0 if dependence is None else float(padded(np.array(dependence), n))
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
@@ -111,26 +111,25 @@ def paired_shift(
     return replace(allow_for_clock(measure, first, second, tick), fewest=fewest)
 
 
-def pairs_for_ranks(dependence: float, n: int, confidence: float = 0.95) -> int:
+def pairs_for_ranks(dependence: float, confidence: float = 0.95) -> int:
     """Count the pairs from which ranks tell a shift of pairs that depend on each other.
 
     Parameters
     ----------
     dependence : float
         Pairs that are worth one independent pair.
-    n : int
-        Pairs that this was estimated from.
     confidence : float
         Of the interval.
 
     Returns
     -------
     int
-        Ten independent pairs; and so many that an interval that is widened for what few pairs hide
-        still ends at one of them.
+        At least ten independent pairs; and so many that an interval that is widened for what few
+        pairs hide still ends at one of them.
     """
-    wider = float(special.ndtri(0.5 + confidence / 2) / special.ndtri(0.975)) ** 2
-    widened = _RANKS_NEED * wider * float(padded(np.array(dependence), n))
+    need = _RANKS_NEED * float(special.ndtri(0.5 + confidence / 2) / special.ndtri(0.975)) ** 2
+    # The n from which n = need × padded(dependence, n).
+    widened = dependence * (need + math.sqrt(need * (need + 32))) / 2
     return math.ceil(max(FEWEST_INDEPENDENT * dependence, widened))
 
 
