@@ -20,6 +20,7 @@ from tare.audit.overhead import Cost, OverheadAudit
 from tare.errors import InputError
 from tare.interop import Columns
 from tare.report.audit_page import make
+from tare.verdict import HIGHER, INCONCLUSIVE
 
 SIZES = (2, 4, 8, 16)
 #: Truth: a vanilla container costs 1 + 60 / size², a pinned one 10 %, a VM 20 % at every size.
@@ -79,7 +80,7 @@ def test_every_cost_holds_the_truth(costs: OverheadAudit) -> None:
             assert found is not None
             if found.low is None or found.high is None:
                 # By chance the log-ratios of 18 blocks look autocorrelated.
-                assert found.verdict == "not decided"
+                assert found.verdict == INCONCLUSIVE
                 undecided.append(size)
                 continue
             assert found.low * 0.99 < truth(size) < found.high * 1.01
@@ -111,8 +112,8 @@ def test_a_constant_cost_is_none_of_size(costs: OverheadAudit) -> None:
     assert vm.pto.low is not None
     assert vm.pto.high is not None
     assert vm.pto.low < 1.2 < vm.pto.high
-    assert cn.verdict == "falls"
-    assert vm.verdict != "falls"
+    assert cn.verdict == HIGHER
+    assert vm.verdict != HIGHER
 
 
 def test_cold_starts_are_told_from_long_items(study: Audit) -> None:

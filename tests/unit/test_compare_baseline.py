@@ -18,6 +18,7 @@ from tare.errors import StoreError
 from tare.experiment import Experiment, NetworkSpec, WindowSpec
 from tare.fingerprint.difference import Rule
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
+from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 FACTS: dict[str, Any] = {"cpu": "this one", "cpus": 2, "memory_bytes": 10_000_000}
 
@@ -70,8 +71,8 @@ def test_the_interval_is_as_wide_as_sessions_differ() -> None:
     assert wide.low is not None
     assert wide.high is not None
     assert np.log(wide.high / wide.low) > 5 * np.log(narrow.high / narrow.low)
-    assert narrow.verdict == "same"
-    assert wide.verdict == "not decided"
+    assert narrow.verdict == EQUIVALENT
+    assert wide.verdict == INCONCLUSIVE
 
 
 def test_the_interval_is_students_of_one_more_draw() -> None:
@@ -84,7 +85,7 @@ def test_the_interval_is_students_of_one_more_draw() -> None:
     assert found.ratio == pytest.approx(110 / np.exp(logs.mean()))
     assert found.low == pytest.approx(found.ratio * np.exp(-half))
     assert found.high == pytest.approx(found.ratio * np.exp(half))
-    assert found.verdict == "slower"
+    assert found.verdict == HIGHER
     assert found.p < 0.05
 
 
@@ -99,7 +100,7 @@ def test_p_and_interval_agree() -> None:
 def test_few_sessions_have_no_interval() -> None:
     found = compare_with_sessions(draws([1.0] * (FEWEST_SESSIONS - 1)), draws([2.0])[0])
     assert found.low is None
-    assert found.verdict == "not decided"
+    assert found.verdict == INCONCLUSIVE
 
 
 def test_a_shorter_session_knows_less() -> None:
@@ -177,7 +178,7 @@ def test_before_a_session_the_facts_of_platforms_are_not_asked_for() -> None:
 
 def test_a_new_session_is_told_with_what_it_rests_on() -> None:
     d = baseline.compare(BASE, stored(session(1.2), workload="new"), 0.02, 0.01)
-    assert d.comparison.verdict == "slower"
+    assert d.comparison.verdict == HIGHER
     assert d.sentence.startswith("new is slower than the baseline: +")
     assert "6 sessions of the baseline, 20 new trials" in d.counted
     assert d.basis.source == "perf_cpu"

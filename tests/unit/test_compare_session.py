@@ -16,6 +16,7 @@ from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.findings.judgement import Difference, differences, earlier_ends
 from tare.findings.pairing import compared_cells, stopping_rule
 from tare.placement import Machine
+from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 MACHINE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30
@@ -116,7 +117,7 @@ def test_a_clear_difference_stops_at_the_first_looks(session: Any) -> None:
     assert stops(lines)[0].trials < 12
     assert stops(lines)[0].target is None
     (d,) = found
-    assert d.comparison.verdict == "slower"
+    assert d.comparison.verdict == HIGHER
     assert d.comparison.n == stops(lines)[0].trials
     assert told
     assert told[-1].startswith("new +")
@@ -125,14 +126,14 @@ def test_a_clear_difference_stops_at_the_first_looks(session: Any) -> None:
 def test_what_was_safe_for_the_rule_is_what_is_read(session: Any) -> None:
     lines, (d,), told = session(experiment(), taking(0.03, new=1.001))
     assert stops(lines)[-1].reason == "decided"
-    assert d.comparison.verdict != "not decided"
+    assert d.comparison.verdict != INCONCLUSIVE
     assert d.comparison.more_pairs is None
     assert told[-1].split(" ", 1)[1] == d.ratio
 
 
 def test_the_same_program_twice_ends_as_the_same(session: Any) -> None:
     _, (d,), _ = session(experiment(), taking(0.01))
-    assert d.comparison.verdict == "same"
+    assert d.comparison.verdict == EQUIVALENT
     assert d.gate(0.03) == "pass"
 
 
@@ -140,7 +141,7 @@ def test_a_budget_that_ends_is_an_answer_with_what_is_missing(session: Any) -> N
     asked = experiment(stopping=Stopping(compare="workload", budget_s=0.2))
     lines, (d,), _ = session(asked, taking(0.8))
     assert {stop.reason for stop in stops(lines)} == {"budget"}
-    assert d.comparison.verdict == "not decided"
+    assert d.comparison.verdict == INCONCLUSIVE
     assert d.comparison.more_pairs
     assert d.comparison.more_pairs > d.comparison.n
     assert "more pairs would decide" in d.further
@@ -173,7 +174,7 @@ def test_several_commands_share_the_error_and_stop_together(session: Any) -> Non
     assert [d.second for d in found] == ["new", "newer"]
     assert {d.first for d in found} == {"old"}
     assert {d.comparison.confidence for d in found} == {0.975}
-    assert [d.comparison.verdict for d in found] == ["same", "slower"]
+    assert [d.comparison.verdict for d in found] == [EQUIVALENT, HIGHER]
     assert len({stop.trials for stop in stops(lines)}) == 1
 
 
@@ -191,7 +192,7 @@ def test_going_on_counts_the_pairs_of_before(session: Any) -> None:
     _, (before,), _ = session(short, taking(0.25))
     longer = experiment(stopping=Stopping(compare="workload", gate=0.2, budget_s=60.0))
     _, (after,), _ = session(longer, taking(0.25))
-    assert before.comparison.verdict == "not decided"
+    assert before.comparison.verdict == INCONCLUSIVE
     assert after.gate(0.2) == "pass"
     assert after.comparison.n >= before.comparison.n
 

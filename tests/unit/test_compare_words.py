@@ -25,12 +25,13 @@ from tare.findings.difference import find
 from tare.findings.judgement import Difference, differences, worst
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
-from tare.statistics.comparison import Comparison, Verdict
+from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 
 
 def comparison(
-    low: float | None, high: float | None, verdict: Verdict = "not decided", **changes: Any
+    low: float | None, high: float | None, verdict: Verdict = INCONCLUSIVE, **changes: Any
 ) -> Comparison:
     given: dict[str, Any] = {
         "ratio": math.sqrt(low * high) if low and high else 1.0,
@@ -41,7 +42,7 @@ def comparison(
         "p_adjusted": 0.5,
         "n": 20,
         "verdict": verdict,
-        "more_pairs": 100 if verdict == "not decided" else None,
+        "more_pairs": 100 if verdict == INCONCLUSIVE else None,
         "detectable": None,
         "cliffs_delta": 0.2,
         "median_ratio": 1.0,
@@ -73,24 +74,24 @@ def difference(c: Comparison, **changes: Any) -> Difference:
     return Difference(**(given | changes))
 
 
-SLOWER = difference(comparison(1.03, 1.05, "slower"))
-SAME = difference(comparison(0.99, 1.01, "same"))
+SLOWER = difference(comparison(1.03, 1.05, HIGHER))
+SAME = difference(comparison(0.99, 1.01, EQUIVALENT))
 OPEN = difference(comparison(0.97, 1.06))
 
 
 @pytest.mark.parametrize(
     ("c", "unit", "words"),
     [
-        (comparison(1.03, 1.05, "slower"), "wall_ns", "new is slower than old: +4.0 %"),
-        (comparison(0.95, 0.97, "faster"), "wall_ns", "new is faster than old: −4.0 %"),
-        (comparison(0.99, 1.01, "same"), "wall_ns", "new is the same as old within 2 %"),
+        (comparison(1.03, 1.05, HIGHER), "wall_ns", "new is slower than old: +4.0 %"),
+        (comparison(0.95, 0.97, LOWER), "wall_ns", "new is faster than old: −4.0 %"),
+        (comparison(0.99, 1.01, EQUIVALENT), "wall_ns", "new is the same as old within 2 %"),
         (
-            comparison(1.001, 1.01, "slower by less than the margin"),
+            comparison(1.001, 1.01, HIGHER_WITHIN),
             "wall_ns",
             "new is slower than old, by less than 2 %",
         ),
         (comparison(0.97, 1.06), "wall_ns", "not decided whether new is slower or faster than old"),
-        (comparison(1.03, 1.05, "slower"), "memory_bytes", "new is larger than old"),
+        (comparison(1.03, 1.05, HIGHER), "memory_bytes", "new is higher than old"),
         (comparison(None, None), "wall_ns", "(no interval)"),
     ],
 )
@@ -152,7 +153,7 @@ def test_a_picture_of_a_wide_interval_keeps_to_its_width() -> None:
 
 
 def test_medians_that_tell_something_else_are_told() -> None:
-    apart = difference(comparison(0.99, 1.01, "same", median_ratio=1.4))
+    apart = difference(comparison(0.99, 1.01, EQUIVALENT, median_ratio=1.4))
     assert apart.medians_apart is not None
     assert "+40 %" in apart.medians_apart
     assert SAME.medians_apart is None
@@ -308,7 +309,7 @@ HOSTILE = 'a|b <script>@all</script> [x](http://e) `c` & "q" \x1b\x00'
 
 
 def test_what_people_typed_is_text_in_every_format() -> None:
-    d = difference(comparison(1.03, 1.05, "slower"), second=HOSTILE)
+    d = difference(comparison(1.03, 1.05, HIGHER), second=HOSTILE)
     case = Xml.fromstring(junit.render([d], 0.02)).find("testsuite/testcase")
     assert case is not None
     assert "<script>@all" in (case.get("name") or "")

@@ -9,6 +9,7 @@ from scipy import stats
 from tare.statistics import brunner_munzel
 from tare.statistics.brunner_munzel import brunner_munzel_interval, brunner_munzel_p
 from tare.statistics.comparison import compare_unpaired
+from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 8), (40, 50), (60, 30), (200, 200)])
@@ -90,15 +91,15 @@ def test_unpaired_comparisons_cover_the_true_ratio() -> None:
 def test_too_few_have_a_ratio_without_interval() -> None:
     c = compare_unpaired(np.array([1.0, 1.1]), np.array([2.0, 2.2]))
     assert c.ratio == pytest.approx(2)
-    assert (c.low, c.high, c.verdict) == (None, None, "not decided")
+    assert (c.low, c.high, c.verdict) == (None, None, INCONCLUSIVE)
 
 
 def test_what_lies_apart_differs() -> None:
     c = compare_unpaired(np.linspace(1, 1.01, 7), np.linspace(1.5, 1.51, 8))
-    assert c.verdict == "slower"
+    assert c.verdict == HIGHER
 
 
 def test_equal_constant_series_are_equal_only_where_the_tick_is_known() -> None:
     c = compare_unpaired(np.ones(10), np.ones(12))
-    assert (c.low, c.high, c.p, c.verdict, c.tick) == (None, None, 1, "not decided", None)
-    assert compare_unpaired(np.ones(10), np.ones(12), tick=0.001).verdict == "same"
+    assert (c.low, c.high, c.p, c.verdict, c.tick) == (None, None, 1, INCONCLUSIVE, None)
+    assert compare_unpaired(np.ones(10), np.ones(12), tick=0.001).verdict == EQUIVALENT

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tare.statistics.platform_size import PlatformSize, platform_size
 from tare.statistics.platform_size_curves import Shape, transformed
+from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 
 SIZES = np.array([0.25, 0.5, 1.0, 2.0])
 
@@ -39,7 +40,7 @@ def measured(
 @pytest.mark.parametrize("shape", ["log", "root", "inverse"])
 def test_a_cost_that_falls_with_size_is_divided(shape: Shape) -> None:
     found = measured(0.2, shape)
-    assert found.verdict == "falls"
+    assert found.verdict == HIGHER
     assert found.misfit is None
     assert shape in [curve.shape for curve in found.kept]
     assert found.pto is not None
@@ -57,7 +58,7 @@ def test_a_cost_that_falls_with_size_is_divided(shape: Shape) -> None:
 
 def test_a_constant_cost_is_the_types() -> None:
     found = measured(blocks=60)
-    assert found.verdict == "flat"
+    assert found.verdict == EQUIVALENT
     assert found.pto is not None
     assert found.pto.low is not None
     assert found.pto.low > 1
@@ -65,7 +66,7 @@ def test_a_constant_cost_is_the_types() -> None:
 
 
 def test_a_cost_that_grows_with_size_is_no_pso() -> None:
-    assert measured(-0.1).verdict == "grows"
+    assert measured(-0.1).verdict == LOWER
 
 
 def test_three_sizes_are_too_few() -> None:
@@ -91,7 +92,7 @@ def test_what_is_far_from_the_whole_host_says_nothing_of_it() -> None:
     assert found.pto is None
     assert found.extrapolated is not None
     assert "0.016" in found.extrapolated
-    assert found.verdict == "falls"
+    assert found.verdict == HIGHER
 
 
 def test_a_cost_of_no_known_shape_is_told_with_where_it_is_off() -> None:
@@ -103,7 +104,7 @@ def test_a_cost_of_no_known_shape_is_told_with_where_it_is_off() -> None:
     found = platform_size(np.tile(sizes, 20), np.exp(logs).ravel(), ones, blocks, 64)
     assert found.misfit is not None
     assert "at 8 cores" in found.misfit
-    assert found.verdict == "not decided"
+    assert found.verdict == INCONCLUSIVE
 
 
 def test_a_size_that_mostly_failed_takes_none_of_the_others_away() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tare.errors import InputError
-from tare.statistics.comparison import compare, judge
+from tare.statistics.comparison import compare
 from tare.statistics.sequential import FIRST_LOOK, compare_sequentially, decides, looks
 from tare.statistics.sequential_boundaries import History, boundary, level, spent
 from tare.statistics.signed_rank import (
@@ -21,6 +21,7 @@ from tare.statistics.signed_rank import (
     walsh_at,
     walsh_averages,
 )
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict, judge
 
 
 def pairs(n: int, effect: float = 0.0, cv: float = 0.05, seed: int = 1) -> tuple:
@@ -120,16 +121,16 @@ def test_the_first_look_is_at_seven_pairs() -> None:
     first, second = pairs(6, 0.5, 0.001)
     before = compare_sequentially(first, second)
     assert (before.stop, before.next_look, before.looks) == (False, FIRST_LOOK, ())
-    assert before.comparison.verdict == "not decided"
+    assert before.comparison.verdict == INCONCLUSIVE
     first, second = pairs(12, 0.5, 0.001)
-    assert compare_sequentially(first, second).comparison.verdict == "slower"
+    assert compare_sequentially(first, second).comparison.verdict == HIGHER
 
 
 @pytest.mark.parametrize(
     ("effect", "verdict"),
-    [(0.0, "same"), (0.1, "slower"), (-0.1, "faster"), (0.01, "slower by less than the margin")],
+    [(0.0, EQUIVALENT), (0.1, HIGHER), (-0.1, LOWER), (0.01, HIGHER_WITHIN)],
 )
-def test_verdicts(effect: float, verdict: str) -> None:
+def test_verdicts(effect: float, verdict: Verdict) -> None:
     first, second = pairs(600, effect, 0.002 if effect == 0.01 else 0.05, seed=4)
     found = compare_sequentially(first, second)
     c = found.comparison
@@ -147,7 +148,7 @@ def test_the_other_way_round_is_the_inverse() -> None:
     there, back = compare_sequentially(first, second), compare_sequentially(second, first)
     assert there.comparison.n == back.comparison.n
     assert there.comparison.low == pytest.approx(1 / (back.comparison.high or 0))
-    assert (there.comparison.verdict, back.comparison.verdict) == ("slower", "faster")
+    assert (there.comparison.verdict, back.comparison.verdict) == (HIGHER, LOWER)
 
 
 def test_units_do_not_matter() -> None:
@@ -198,9 +199,9 @@ def test_a_final_look_at_a_size_that_was_looked_at_takes_its_place() -> None:
 def test_six_pairs_are_enough_where_the_budget_ends() -> None:
     first, second = pairs(6, 0.5, 0.001)
     final = compare_sequentially(first, second, final=True)
-    assert (final.stop, final.comparison.verdict) == (True, "slower")
+    assert (final.stop, final.comparison.verdict) == (True, HIGHER)
     few = compare_sequentially(first[:4], second[:4], final=True)
-    assert (few.stop, few.next_look, few.comparison.verdict) == (False, None, "not decided")
+    assert (few.stop, few.next_look, few.comparison.verdict) == (False, None, INCONCLUSIVE)
 
 
 def test_a_gate_stops_where_it_is_answered() -> None:
@@ -228,7 +229,7 @@ def test_a_family_pays_with_its_confidence() -> None:
 def test_further_pairs_come_from_the_spread() -> None:
     first, second = pairs(20, 0.0, 0.05)
     found = [compare_sequentially(first, second * s).comparison for s in (0.99, 1.0, 1.01)]
-    assert {c.verdict for c in found} == {"not decided"}
+    assert {c.verdict for c in found} == {INCONCLUSIVE}
     assert len({c.more_pairs for c in found}) == 1
     assert 150 < (found[0].more_pairs or 0) < 800
     tenfold = compare_sequentially(*pairs(20, 0.0, 0.5)).comparison.more_pairs
@@ -260,16 +261,16 @@ def test_detectable_change_shrinks_as_pairs_come() -> None:
 
 def test_constant_pairs_are_decided_at_once() -> None:
     same = compare_sequentially(np.full(20, 3.0), np.full(20, 3.0), tick=1e-9)
-    assert (same.stop, same.comparison.verdict, same.comparison.n) == (True, "same", FIRST_LOOK)
+    assert (same.stop, same.comparison.verdict, same.comparison.n) == (True, EQUIVALENT, FIRST_LOOK)
     slower = compare_sequentially(np.full(20, 3.0), np.full(20, 3.6), tick=1e-9)
-    assert (slower.stop, slower.comparison.verdict) == (True, "slower")
+    assert (slower.stop, slower.comparison.verdict) == (True, HIGHER)
     assert slower.comparison.low == pytest.approx(1.2)
 
 
 def test_constant_pairs_decide_nothing_where_the_tick_is_not_known() -> None:
     for second in (np.full(20, 3.0), np.full(20, 3.6)):
         found = compare_sequentially(np.full(20, 3.0), second, final=True)
-        assert (found.stop, found.comparison.verdict) == (False, "not decided")
+        assert (found.stop, found.comparison.verdict) == (False, INCONCLUSIVE)
         assert found.comparison.more_pairs is None
 
 
@@ -277,11 +278,11 @@ def test_a_clock_with_coarse_ticks() -> None:
     rng = np.random.default_rng(7)
     ticks = rng.integers(100, 103, (2, 400)).astype(float)
     found = compare_sequentially(*ticks)
-    assert (found.stop, found.comparison.verdict) == (True, "same")
+    assert (found.stop, found.comparison.verdict) == (True, EQUIVALENT)
     # A tick of 10 % does not tell equal from 4 % slower.
     first, second = (np.round(rng.normal(x, 0.3, 300)) for x in (10.0, 10.4))
     found = compare_sequentially(first, second)
-    assert (found.stop, found.comparison.verdict) == (False, "not decided")
+    assert (found.stop, found.comparison.verdict) == (False, INCONCLUSIVE)
 
 
 @settings(max_examples=40, deadline=None)

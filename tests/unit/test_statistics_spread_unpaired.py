@@ -12,6 +12,7 @@ from tare.statistics.spread_unpaired import (
     resampled_range,
     resamples_for,
 )
+from tare.verdict import HIGHER, INCONCLUSIVE, LOWER
 
 
 @pytest.mark.parametrize("n", [20, 37, 200])
@@ -30,13 +31,13 @@ def test_a_wider_series_is_less_stable_and_scale_is_kept() -> None:
     rng = np.random.default_rng(2)
     first, second = rng.normal(10, 1, 150), rng.normal(10, 4, 90)
     found = compare_spread_unpaired(first, second)
-    assert found.verdict == "less stable"
+    assert found.verdict == HIGHER
     assert found.ratio == pytest.approx(4, rel=0.3)
     scaled = compare_spread_unpaired(1e-6 * first, 1e-6 * second)
     assert scaled.ratio == pytest.approx(found.ratio)
     assert (scaled.low, scaled.high) == (pytest.approx(found.low), pytest.approx(found.high))
     back = compare_spread_unpaired(second, first)
-    assert back.verdict == "more stable"
+    assert back.verdict == LOWER
 
 
 def test_equal_spreads_differ_in_no_more_than_five_per_cent() -> None:
@@ -54,9 +55,9 @@ def test_equal_spreads_differ_in_no_more_than_five_per_cent() -> None:
 def test_few_values_and_no_spread_are_not_decided() -> None:
     rng = np.random.default_rng(4)
     few = compare_spread_unpaired(rng.normal(1, 1, 12), rng.normal(1, 1, 50))
-    assert (few.verdict, few.more_pairs, few.low) == ("not decided", 8, None)
+    assert (few.verdict, few.more_pairs, few.low) == (INCONCLUSIVE, 8, None)
     flat = compare_spread_unpaired(np.ones(50), rng.normal(1, 1, 50))
-    assert (flat.verdict, flat.ratio) == ("not decided", None)
+    assert (flat.verdict, flat.ratio) == (INCONCLUSIVE, None)
 
 
 def test_a_large_family_still_finds_what_is_there() -> None:
@@ -68,4 +69,4 @@ def test_a_large_family_still_finds_what_is_there() -> None:
     )
     same = compare_spread_unpaired(rng.normal(1, 1, 200), rng.normal(1, 1, 200))
     judged = adjust_spreads([wide, *[same] * (family - 1)], 0.5)
-    assert judged[0].verdict == "less stable"
+    assert judged[0].verdict == HIGHER

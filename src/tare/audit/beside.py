@@ -9,8 +9,8 @@ from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.comparison import MOST_COMPARED, SPREAD_MARGIN, ComparisonAudit, doubtful_told
 from tare.findings.finding import Column, Finding, Table
-from tare.statistics.spread_verdict import spread_words
 from tare.statistics.stability_words import RESAMPLES
+from tare.verdict import SPREADS
 
 
 def comparison_findings(audit: Audit) -> list[Finding]:
@@ -63,7 +63,7 @@ def _pair(c: ComparisonAudit) -> dict[str, Any]:
 def _ratios(audit: Audit) -> Table:
     rows = []
     for c in audit.comparisons:
-        row = {**_pair(c), "verdict": c.verdict if c.location else words.uncompared(c)}
+        row = {**_pair(c), "verdict": c.word if c.location else words.uncompared(c)}
         if (found := c.location) is not None:
             row |= {
                 "n": found.n,
@@ -73,7 +73,7 @@ def _ratios(audit: Audit) -> Table:
                 "p": found.p_adjusted if found.low is not None else None,
                 "delta": found.cliffs_delta,
                 "detectable": None if found.detectable is None else 100 * found.detectable,
-                "more": found.more_pairs if found.verdict == "not decided" else None,
+                "more": found.more_pairs if not found.verdict.conclusive else None,
             }
         rows.append(row)
     return Table(
@@ -98,14 +98,13 @@ def _ratios(audit: Audit) -> Table:
 
 
 def _spreads(audit: Audit) -> Table:
-    spread = spread_words(SPREAD_MARGIN)
     rows = tuple(
         {
             **_pair(c),
             "ratio": c.spread.ratio,
             "ratio low": c.spread.low,
             "ratio high": c.spread.high,
-            "verdict": spread.get(c.spread.verdict, c.spread.verdict),
+            "verdict": SPREADS.of(c.spread.verdict, f"{1 + SPREAD_MARGIN:g} ×"),
             "p": c.spread.p_adjusted if c.spread.low is not None else None,
         }
         for c in audit.comparisons

@@ -21,6 +21,8 @@ from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spr
 from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
+from tare.units import chosen
+from tare.verdict import HIGHER, INCONCLUSIVE, LOWER, RATES, TIMES, VALUES, Verdict, Words
 
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000
@@ -59,8 +61,8 @@ class ComparisonAudit:
         Of the p10–p90 ranges.
     mean, sd : str or None
         STABILITY's words; None where there are too few values, or too many.
-    verdict : str
-        In words of the quantity: "slower", "larger", "the same within 2 %", …
+    verdict : Verdict
+        Of the second, relative to the first.
     """
 
     key: dict[str, str]
@@ -87,37 +89,28 @@ class ComparisonAudit:
         return any(s.trust.verdict != "TRUST" for s in (self.first, self.second))
 
     @property
-    def verdict(self) -> str:
-        """The verdict in the words of the quantity that is compared."""
-        lower_is_better = self.first.series.lower_is_better
+    def verdict(self) -> Verdict:
+        """On the ratio, or on the difference where there is none."""
         if self.location is not None:
-            return worded(self.location.verdict, lower_is_better, self.margin)
+            return self.location.verdict
         d = self.difference
         if d is None or not d.different or self.p_adjusted >= 1 - self.confidence:
-            return "not decided"
-        return worded("slower" if d.middle > 0 else "faster", lower_is_better, self.margin)
+            return INCONCLUSIVE
+        return HIGHER if d.middle > 0 else LOWER
+
+    @property
+    def words(self) -> Words:
+        """What verdicts on the quantity that is compared are called."""
+        return _WORDS[self.first.series.lower_is_better]
+
+    @property
+    def word(self) -> str:
+        """The verdict, to be read: "slower (within 2 %)"."""
+        return self.words.of(self.verdict, chosen(self.margin))
 
 
-#: What a comparison reads as where larger is not slower: the same verdicts, in other words.
-_OTHER_WORDS = {
-    True: {},
-    False: {"slower": "faster", "faster": "slower"},
-    None: {"slower": "larger", "faster": "smaller"},
-}
-
-
-def worded(verdict: str, lower_is_better: bool | None, margin: float) -> str:
-    """Put a verdict on a ratio into words of the quantity.
-
-    ``slower`` stands for a larger value where values are times; of rates the larger is faster,
-    and of what nobody knows it is just larger.
-    """
-    size = f"{100 * margin:.4g} %"
-    if verdict == "same":
-        return f"the same within {size}"
-    first, _, less = verdict.partition(" by ")
-    said = _OTHER_WORDS[lower_is_better].get(first, first)
-    return f"{said}, by less than {size}" if less else said
+#: What verdicts are called by whether less is better, if anybody knows.
+_WORDS = {True: TIMES, False: RATES, None: VALUES}
 
 
 def doubtful_told(some: Sequence[ComparisonAudit]) -> str | None:

@@ -17,6 +17,7 @@ from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
 from tare.statistics.confirm import Repetitions
 from tare.statistics.intervals import Interval
+from tare.verdict import SPREADS
 
 #: Changes when a field changes its meaning or goes.
 VERSION = 1
@@ -117,8 +118,8 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         "b": c.b,
         "mean": c.mean,
         "sd": c.sd,
-        "verdict": c.verdict,
-        "code": None if found is None else found.verdict,
+        "verdict": c.words.of(c.verdict),
+        "within_margin": c.verdict.within_margin,
         "ratio": None if found is None else _number(found.ratio),
         "ratio_ci": None if found is None else _pair(found.low, found.high),
         "cliffs_delta": None if found is None else _number(found.cliffs_delta),
@@ -140,7 +141,8 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         "spread": None
         if spread is None
         else {
-            "verdict": spread.verdict,
+            "verdict": SPREADS.of(spread.verdict),
+            "within_margin": spread.verdict.within_margin,
             "ratio": _number(spread.ratio),
             "ratio_ci": _pair(spread.low, spread.high),
             "p_adjusted": _number(spread.p_adjusted),

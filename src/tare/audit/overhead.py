@@ -18,6 +18,7 @@ from tare.audit.series import SeriesAudit
 from tare.audit.trials import Trials
 from tare.statistics.comparison import Comparison, adjust, holm
 from tare.statistics.platform_size import PlatformSize, platform_size
+from tare.verdict import INCONCLUSIVE, Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +70,9 @@ class Cost:
     matched: Matched
 
     @property
-    def verdict(self) -> str:
-        """Of the ratio; "not decided" where there is none."""
-        return "not decided" if self.location is None else self.location.verdict
+    def verdict(self) -> Verdict:
+        """Of the ratio; inconclusive where there is none."""
+        return INCONCLUSIVE if self.location is None else self.location.verdict
 
 
 @dataclass(frozen=True, eq=False)

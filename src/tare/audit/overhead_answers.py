@@ -12,6 +12,7 @@ from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.findings.finding import Column, Finding, Table
 from tare.statistics.platform_size_curves import Factor
 from tare.units import percent
+from tare.verdict import SIZES, TIMES
 
 
 def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
@@ -97,7 +98,7 @@ def _row(found: OverheadAudit, line: Line, c: Cost) -> dict[str, Any]:
         "beside mean": c.beside.series.mean.estimate,
         "median": c.place.series.median.estimate,
         "means": c.means,
-        "verdict": c.verdict if c.location else f"not compared: {c.refusal}",
+        "verdict": TIMES.of(c.verdict) if c.location else f"not compared: {c.refusal}",
     }
     if found.design.host_cores is not None and c.place.cores is not None:
         row["chr"] = c.place.cores / found.design.host_cores
@@ -164,7 +165,7 @@ def _models(audit: Audit, found: OverheadAudit) -> Table | None:
             "what": words.line_name(line),
             **_factor("pso", m.pso),
             **_factor("pto", m.pto),
-            "verdict": m.verdict,
+            "verdict": SIZES.of(m.verdict),
             "shape": m.curve.shape if m.curve else None,
             "fits": m.misfit is None,
             "n": m.n,

@@ -8,6 +8,7 @@ from tare.audit.cold import ColdStart
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.audit.overhead_telling import brief, caveats
 from tare.statistics.platform_size_curves import Factor
+from tare.verdict import SIZES, TIMES
 
 
 def overhead_as_json(found: OverheadAudit) -> dict[str, Any]:
@@ -63,7 +64,8 @@ def _cost(line: Line, c: Cost) -> dict[str, Any]:
         "cores": c.place.cores,
         "ratio": None if found is None else found.ratio,
         "ratio_ci": None if found is None or found.low is None else [found.low, found.high],
-        "verdict": c.verdict,
+        "verdict": TIMES.of(c.verdict),
+        "within_margin": c.verdict.within_margin,
         "p_adjusted": None if found is None else found.p_adjusted,
         "n": None if found is None else found.n,
         "ratio_of_means": c.means if c.means == c.means else None,
@@ -80,7 +82,8 @@ def _model(line: Line) -> dict[str, Any]:
         "where": line.where,
         "pso": _factor(m.pso),
         "pto": _factor(m.pto),
-        "verdict": m.verdict,
+        "verdict": SIZES.of(m.verdict),
+        "within_margin": m.verdict.within_margin,
         "shape": None if m.curve is None else m.curve.shape,
         "misfit": m.misfit,
         "refusal": m.refusal,

@@ -11,6 +11,7 @@ from tare.audit.telling import told_quantity
 from tare.findings.phrasing import listing
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change, change_interval
+from tare.verdict import EQUIVALENT, HIGHER, LOWER
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.
 _COLLAPSE = 2.0
@@ -56,7 +57,7 @@ def ratio_told(c: Cost) -> str:
 def falls(line: Line) -> bool:
     """Whether the cost is surely larger at the smallest size than at the largest."""
     if line.model is not None and line.model.pso is not None:
-        return line.model.verdict == "falls"
+        return line.model.verdict == HIGHER
     known = [c.location for c in line.costs if c.location and c.location.low is not None]
     if len(known) < 2:
         return False
@@ -108,8 +109,8 @@ def _smallest(line: Line) -> float:
 def _collapse_told(line: Line) -> str:
     first = line.costs[0]
     values = [told_quantity(p.series.mean.estimate, p.series.series.unit) for p in _ends(first)]
-    shown = [c for c in line.costs[1:] if c.verdict == "slower"]
-    none = [size_name(c.place) for c in line.costs[1:] if c.verdict != "slower"]
+    shown = [c for c in line.costs[1:] if c.verdict == HIGHER]
+    none = [size_name(c.place) for c in line.costs[1:] if c.verdict != HIGHER]
     more = "".join(f", {_ratio(c)} at {size_name(c.place)}" for c in shown)
     rest = f"; no cost at {listing(none)}" if none else ""
     return (
@@ -151,7 +152,7 @@ def _pinning_told(found: OverheadAudit, line: Line) -> str | None:
         does = "removes it"
     else:
         does = "takes most of it away" if left <= _MOSTLY else "takes some of it away"
-    hurts = [c for c in beside_free.costs if c.verdict == "slower"]
+    hurts = [c for c in beside_free.costs if c.verdict == HIGHER]
     worse = listing(f"{ratio_told(c)} at {size_name(c.place)}" for c in hurts)
     return (
         f"Pinning {does}: {line_name(beside_bare)} at {size_name(bare.place)} is "
@@ -200,7 +201,7 @@ def _span(line: Line) -> str:
     least, most = (pick(known, key=_size_of_ratio) for pick in (min, max))
     if least is most:
         return ratio_told(least)
-    if all(c.verdict == "same" for c in known):
+    if all(c.verdict == EQUIVALENT for c in known):
         return "the same at every size"
     ends = [f"{_ratio(c)} ({size_name(c.place)})" for c in (least, most)]
     return f"{ends[0]} to {ends[1]}"
@@ -219,7 +220,7 @@ def caveats(found: OverheadAudit) -> list[str]:
         told.append(_one_run(found))
     quick = [
         c for x in found.lines for c in x.costs
-        if c.verdict == "faster" and c.location and (c.location.high or 1.0) < _TOO_FAST
+        if c.verdict == LOWER and c.location and (c.location.high or 1.0) < _TOO_FAST
     ]  # fmt: skip
     if quick:
         told.append(_too_fast(found, quick))

@@ -36,7 +36,7 @@ def uncompared(c: ComparisonAudit) -> str:
         told_quantity(x, c.first.series.unit) for x in (d.middle, d.low, d.high) if x is not None
     )
     bounds = f" [{', '.join(ends)}]" if ends else ""
-    return f"{c.verdict}: difference {middle}{bounds} ({c.refusal})"
+    return f"{c.word}: difference {middle}{bounds} ({c.refusal})"
 
 
 def told_quantity(value: float, unit: str | None, digits: int = 4) -> str:
@@ -248,7 +248,7 @@ def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit
 
     def weight(i: int) -> tuple[bool, float]:
         found = some[i].location
-        if found is None or found.verdict in ("not decided", "same"):
+        if found is None or not found.verdict.differs:
             return True, 0.0
         return False, -abs(math.log(found.ratio))
 
@@ -257,7 +257,7 @@ def clearest(some: Sequence[ComparisonAudit], most: int) -> list[ComparisonAudit
 
 def comparisons_told(some: Sequence[ComparisonAudit]) -> str:
     """Count the verdicts of all comparisons."""
-    found = Counter(c.verdict for c in some)
+    found = Counter(c.word for c in some)
     total = counted(len(some), "comparison")
     if len(found) == 1:
         return f"{next(iter(found)).capitalize()} in {'all ' if len(some) > 1 else ''}{total}."

@@ -86,4 +86,4 @@ def _cell(line: Line | None, size: str | None) -> str:
 
 
 def _sign(c: Cost) -> str:
-    return {"same": " =", "not decided": " ?"}.get(c.verdict, "  ")
+    return {"equivalent": " =", "inconclusive": " ?"}.get(c.verdict.direction, "  ")

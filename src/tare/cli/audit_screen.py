@@ -10,11 +10,12 @@ from rich.text import Text
 
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
-from tare.audit.comparison import ComparisonAudit, doubtful_told
+from tare.audit.comparison import SPREAD_MARGIN, ComparisonAudit, doubtful_told
 from tare.audit.series import worst
 from tare.cli import output
 from tare.cli.audit_overhead import show_platforms
 from tare.units import change_interval, counted, percent
+from tare.verdict import SPREADS
 
 #: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 24
@@ -167,13 +168,17 @@ def _ratio(c: ComparisonAudit) -> str:
 def _verdict(c: ComparisonAudit) -> str:
     if c.location is None:
         return words.uncompared(c)
-    if c.location.verdict == "not decided" and c.location.more_pairs:
-        return f"not decided (about {counted(c.location.more_pairs, 'more trial')} each)"
-    return c.verdict
+    if not c.location.verdict.conclusive and c.location.more_pairs:
+        return f"inconclusive (about {counted(c.location.more_pairs, 'more trial')} each)"
+    return c.word
 
 
 def _spread(c: ComparisonAudit) -> str:
-    return "–" if c.spread is None or c.spread.low is None else c.spread.verdict
+    return (
+        "–"
+        if c.spread is None or c.spread.low is None
+        else SPREADS.of(c.spread.verdict, f"{1 + SPREAD_MARGIN:g} ×")
+    )
 
 
 def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:

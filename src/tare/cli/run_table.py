@@ -261,8 +261,7 @@ def _own(
 
 
 def _word(d: Difference) -> str:
-    words = {"same": "equivalent", "not decided": "inconclusive"}
-    return words.get(d.comparison.verdict, d.comparison.verdict)
+    return d.words.of(d.comparison.verdict, units.chosen(d.margin))
 
 
 def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[str]) -> str:

@@ -16,7 +16,9 @@ from tare.findings.failures import failures
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.known import FEWEST_FOR_QUANTILES
 from tare.results import Results
+from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
+from tare.verdict import SPREADS
 
 #: Version of ``tare compare --json``.
 VERSION = 1
@@ -29,7 +31,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
     say = output.out.print
     for d in found:
         c, (first, second) = d.comparison, d.medians
-        undecided = c.verdict == "not decided"
+        undecided = not c.verdict.conclusive
         further = d.further if gate is None or d.gate(gate) == "undecided" else None
         sentence = d.sentence[:1].upper() + d.sentence[1:] if undecided else d.sentence
         say(f"Verdict  {sentence}.")
@@ -160,7 +162,8 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
     return {
         "a": d.first,
         "b": d.second,
-        "verdict": c.verdict,
+        "verdict": d.words.of(c.verdict),
+        "within_margin": c.verdict.within_margin,
         "sentence": f"{d.sentence}.",
         "gate": None if gate is None else d.gate(gate),
         "gate_on": d.gate_on,
@@ -182,7 +185,12 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
             {"name": n, "median": m.estimate, "median_ci": [m.low, m.high], "n": m.n}
             for n, m in ((d.first, first), (d.second, second))
         ],
-        "spread": None if d.spread is None else asdict(d.spread),
+        "spread": None if d.spread is None else _spread_json(d.spread),
         "looks": [asdict(look) for look in d.looks],
         "values": [d.first_values.tolist(), d.second_values.tolist()],
     }
+
+
+def _spread_json(found: SpreadComparison) -> dict[str, Any]:
+    said = {"verdict": SPREADS.of(found.verdict), "within_margin": found.verdict.within_margin}
+    return {**asdict(found), **said}

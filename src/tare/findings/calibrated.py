@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tare.calibration.numbers import cpus, span
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table
 from tare.findings.phrasing import listing
 from tare.registry import Description
 from tare.results import Results
@@ -62,7 +62,7 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _finding(verdict: Verdict, answer: str, **more: Any) -> Finding:
+def _finding(verdict: Answer, answer: str, **more: Any) -> Finding:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
@@ -157,7 +157,7 @@ def _range(share: float, found: Sequence[Range]) -> Range | None:
     )
 
 
-def _judged(shares: Mapping[str, float], where: Mapping[str, Range | None]) -> tuple[Verdict, str]:
+def _judged(shares: Mapping[str, float], where: Mapping[str, Range | None]) -> tuple[Answer, str]:
     outside = [share for label, share in shares.items() if where[label] is None]
     if outside:
         some = listing(f"{share:.3g}" for share in sorted(set(outside)))

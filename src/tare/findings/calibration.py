@@ -8,7 +8,7 @@ from tare.calibration import conclude, telling, trials
 from tare.calibration.document import Calibration
 from tare.findings.calibration_beside import beside
 from tare.findings.calibration_tables import models_table, points_table, regimes_table
-from tare.findings.finding import Estimate, Finding, FindingUnit, Verdict, uncompared
+from tare.findings.finding import Answer, Estimate, Finding, FindingUnit, uncompared
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.regression import Line
@@ -81,7 +81,7 @@ def _summary(found: Calibration, *, several: bool) -> str:
     return " ".join(filter(None, parts))
 
 
-def _verdict(found: Sequence[Calibration]) -> Verdict:
+def _verdict(found: Sequence[Calibration]) -> Answer:
     answers = {telling.answer(one) for one in found}
     return "no" if "no" in answers else "undecided" if "undecided" in answers else "yes"
 

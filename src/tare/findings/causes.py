@@ -18,6 +18,7 @@ from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.statistics.variance import FEWEST, Explained, explained
 from tare.units import counted, percent
+from tare.verdict import HIGHER
 
 _DESCRIPTION = Description(
     name="causes",
@@ -97,7 +98,7 @@ def _unstable(cells: Cells) -> list[tuple[Cell, str]]:
     growth = cells.results.experiment.parallel_growth
     shown: dict[tuple[tuple[str, str], ...], str] = {}
     for pair, c in compare_platforms(cells, growth)[0]:
-        if c.verdict == "less stable":
+        if c.verdict == HIGHER:
             levels = {**pair.levels, pair.factor: pair.level}
             shown[_key(levels)] = f"less stable than {pair.reference}"
     for ladder in ladders(cells):

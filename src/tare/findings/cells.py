@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tare import metrics, plan
+from tare import metrics, plan, verdict
 from tare.experiment import Stopping
 from tare.findings import known
 from tare.findings.phrasing import listing, unit_of
@@ -19,6 +19,7 @@ from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
+from tare.verdict import Words
 
 IntArray = NDArray[np.int_]
 
@@ -308,21 +309,11 @@ def answer_metric(results: Results) -> str:
     return plan.metric(results.experiment)
 
 
-def directions(basis: Basis) -> tuple[str, str]:
-    """Return what larger and smaller values are called: a longer time is slower."""
+def verdict_words(basis: Basis) -> Words:
+    """Return what verdicts on a metric are called: a longer time is slower."""
     if basis.metric in RATES:
-        return "faster", "slower"
-    return ("slower", "faster") if basis.unit == "ns" else ("larger", "smaller")
-
-
-def worded(verdict: str, basis: Basis) -> str:
-    """Return a verdict on times as one on this metric: of a rate, what is larger is faster."""
-    if basis.metric not in RATES:
-        return verdict
-    for word, other in (("slower", "faster"), ("faster", "slower")):
-        if verdict.startswith(word):
-            return other + verdict.removeprefix(word)
-    return verdict
+        return verdict.RATES
+    return verdict.TIMES if basis.unit == "ns" else verdict.VALUES
 
 
 def basis_of(results: Results, metric: str | None = None) -> Basis | str:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.findings import emulation
-from tare.findings.cells import cells_of, worded
-from tare.findings.evidence import cell_table
+from tare.findings.cells import cells_of
+from tare.findings.evidence import cell_table, verdict_cells
 from tare.findings.finding import (
+    Answer,
     Column,
     Estimate,
     Finding,
     FindingUnit,
     Table,
-    Verdict,
     uncompared,
 )
 from tare.findings.judgement import (
@@ -50,7 +50,7 @@ def find(results: Results) -> Finding | None:
     gate = results.experiment.stopping.gate
     return Finding(
         name=_DESCRIPTION.name,
-        question=question([d.second for d in found], found[0].first, gate, found[0].more),
+        question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
         answer=" ".join(_told(d, gate) for d in found),
         verdict=_verdict(found, gate),
         summary=" ".join(_sentence(d, gate) for d in found),
@@ -74,14 +74,13 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
     return f"Is {listing(names, 'or')} {more} than {reference} by {chosen(gate)} or more?"
 
 
-def _verdict(found: Sequence[Difference], gate: float | None) -> Verdict:
+def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
     if gate is not None:
-        answers: dict[GateAnswer, Verdict] = {"pass": "no", "fail": "yes", "undecided": "undecided"}
+        answers: dict[GateAnswer, Answer] = {"pass": "no", "fail": "yes", "undecided": "undecided"}
         return answers[worst([d.gate(gate) for d in found])]
-    words = {d.comparison.verdict for d in found}
-    if words & {"slower", "faster"} or any(w.endswith("margin") for w in words):
+    if any(d.comparison.verdict.differs for d in found):
         return "yes"
-    return "undecided" if "not decided" in words else "no"
+    return "no" if all(d.comparison.verdict.conclusive for d in found) else "undecided"
 
 
 def _sentence(d: Difference, gate: float | None) -> str:
@@ -89,7 +88,7 @@ def _sentence(d: Difference, gate: float | None) -> str:
     waiting = gate is None or d.gate(gate) == "undecided"
     further = f"; {d.further}" if d.further and waiting else ""
     # What begins with a command's name stays as the command is written.
-    named = gate is None and d.comparison.verdict != "not decided"
+    named = gate is None and d.comparison.verdict.conclusive
     begin = told[:1] if named else told[:1].upper()
     return f"{begin}{told[1:]}{further}."
 
@@ -155,7 +154,7 @@ def _row(d: Difference) -> dict[str, Any]:
         "high": c.high,
         "median_ratio": c.median_ratio,
         "cliffs_delta": c.cliffs_delta,
-        "verdict": worded(c.verdict, d.basis),
+        **verdict_cells(c.verdict, d.words, chosen(d.margin)),
         "more": c.more_pairs,
     }
 

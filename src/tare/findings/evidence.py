@@ -15,6 +15,7 @@ from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, range_interval
 from tare.statistics.shift import paired_shift
 from tare.statistics.spread import SpreadComparison
+from tare.verdict import VALUES, Verdict, Words
 
 LOCATION_METHOD = (
     "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
@@ -146,9 +147,12 @@ def comparison_columns(factors: Sequence[str], what: str) -> tuple[Column, ...]:
 
 
 def comparison_row(
-    pair: Pair, c: Comparison | SpreadComparison, factors: Sequence[str]
+    pair: Pair,
+    c: Comparison | SpreadComparison,
+    factors: Sequence[str],
+    kind: tuple[Words, str] = (VALUES, ""),
 ) -> dict[str, Any]:
-    """Lay out one comparison."""
+    """Lay out one comparison; ``kind``: what verdicts are called, and the margin."""
     levels: Mapping[str, str] = {**pair.levels, pair.factor: pair.level}
     return {
         **{f: levels[f] for f in factors},
@@ -157,9 +161,18 @@ def comparison_row(
         "low": c.low,
         "high": c.high,
         "p": c.p_adjusted if c.low is not None else None,
-        "verdict": c.verdict,
+        **verdict_cells(c.verdict, *kind),
         "detectable": c.detectable,
         "more": c.more_pairs,
+    }
+
+
+def verdict_cells(verdict: Verdict, words: Words, margin: str) -> dict[str, Any]:
+    """Lay out a verdict: to be read, and as data, which no column shows."""
+    return {
+        "verdict": words.of(verdict, margin),
+        "direction": verdict.direction,
+        "within_margin": verdict.within_margin,
     }
 
 

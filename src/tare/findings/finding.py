@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tare.results import Results
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
-Verdict = Literal[
+Answer = Literal[
     "yes", "no", "undecided", "partly", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
 ]  # fmt: skip
 
 
 #: What readers see for a verdict: its sign and its word, so that no one depends on colour.
-_BADGES: dict[Verdict, tuple[str, str]] = {
+_BADGES: dict[Answer, tuple[str, str]] = {
     "yes": ("✓", "yes"),
     "no": ("✕", "no"),
     "undecided": ("?", "undecided"),
@@ -78,7 +78,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     question: str
     #: One to three sentences, complete in themselves.
     answer: str
-    verdict: Verdict
+    verdict: Answer
     #: One sentence for the head of the page and the terminal; None: not told there.
     summary: str | None = None
     #: What to do, a line each, at most six; told before all summaries.
@@ -95,7 +95,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     session: int | None = None
 
     @property
-    def shown(self) -> Verdict:
+    def shown(self) -> Answer:
         """The verdict as an answer to the question: an open one is not answered by yes or no."""
         closed = self.question.split(" ", 1)[0] not in _OPEN
         return self.verdict if closed or self.verdict not in ("yes", "no") else "told"
@@ -143,7 +143,7 @@ class FindingUnit:
     over_sessions: bool = False
 
 
-def settled(parts: Iterable[bool]) -> Verdict:
+def settled(parts: Iterable[bool]) -> Answer:
     """Judge a question that yes and no do not answer by whether each part of it is decided.
 
     What is given here is what the answer is written from, so that badge and text cannot differ.

@@ -6,7 +6,7 @@ from typing import Any
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.registry import Description
@@ -43,7 +43,7 @@ def find(results: Results) -> Finding | None:
     p_mean = holm([e.p_mean for _, e in effects])
     p_spread = holm([e.p_spread for _, e in effects])
     rows = [_row(c, e, p, q, cells) for (c, e), p, q in zip(effects, p_mean, p_spread, strict=True)]
-    verdict: Verdict = "yes" if min(p_mean) < _ALPHA or min(p_spread) < _ALPHA else "no"
+    verdict: Answer = "yes" if min(p_mean) < _ALPHA or min(p_spread) < _ALPHA else "no"
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,

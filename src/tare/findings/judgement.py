@@ -11,10 +11,11 @@ from typing import Literal
 from tare.experiment import Stopping
 from tare.experiment_file.kinds import quantile_of
 from tare.findings import emulation
-from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, directions
+from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, verdict_words
 from tare.findings.evidence import without_ratio
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import at_levels, listing
+from tare.findings.telling import spread_words
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
@@ -22,9 +23,9 @@ from tare.statistics.pair_ratios import pair_ratio, pairs_needed
 from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.statistics.spread_verdict import spread_words
 from tare.statistics.statistic import FloatArray
 from tare.units import change_interval, chosen, counted, duration, percent
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN, Words
 
 #: What a gate answers, and the exit code that says it.
 GateAnswer = Literal["pass", "fail", "undecided"]
@@ -99,17 +100,22 @@ class Difference:
         return change_interval(c.ratio, c.low, c.high)
 
     @property
+    def words(self) -> Words:
+        """What verdicts on it are called: a longer time is slower."""
+        return verdict_words(self.basis)
+
+    @property
     def sentence(self) -> str:
         """The verdict with its evidence in one sentence, without a full stop."""
         a, b, x = self.first, self.second, chosen(self.margin)
-        more, less = directions(self.basis)
+        more, less = self.words.higher, self.words.lower
         told = {
-            "slower": f"{b} is {more} than {a}",
-            "faster": f"{b} is {less} than {a}",
-            "slower by less than the margin": f"{b} is {more} than {a}, by less than {x}",
-            "faster by less than the margin": f"{b} is {less} than {a}, by less than {x}",
-            "same": f"{b} is the same as {a} within {x}",
-            "not decided": f"not decided whether {b} is {more} or {less} than {a}",
+            HIGHER: f"{b} is {more} than {a}",
+            LOWER: f"{b} is {less} than {a}",
+            HIGHER_WITHIN: f"{b} is {more} than {a}, by less than {x}",
+            LOWER_WITHIN: f"{b} is {less} than {a}, by less than {x}",
+            EQUIVALENT: f"{b} is the same as {a} within {x}",
+            INCONCLUSIVE: f"not decided whether {b} is {more} or {less} than {a}",
         }[self.comparison.verdict]
         return f"{told}: {self.ratio}"
 
@@ -118,7 +124,7 @@ class Difference:
         """What would decide it, where it is not decided."""
         if self.gated is not None:
             return self.remedy
-        if self.comparison.verdict != "not decided":
+        if self.comparison.verdict.conclusive:
             return None
         if self.remedy is not None:
             return self.remedy
@@ -141,14 +147,9 @@ class Difference:
             "have separated modes or a skew that the typical pair does not show"
         )
 
-    @property
-    def more(self) -> str:
-        """What a larger value is called: a longer time is slower."""
-        return directions(self.basis)[0]
-
     def gate_sentence(self, x: float) -> str:
         """Answer a gate with its evidence in one sentence, without a full stop."""
-        a, b, more = self.first, self.second, self.more
+        a, b, more = self.first, self.second, self.words.higher
         told = {
             "pass": f"{b} is not {more} than {a} by {chosen(x)} or more",
             "fail": f"{b} is {more} than {a} by more than {chosen(x)}",
@@ -205,7 +206,7 @@ class Difference:
             )
         ratio = change_interval(s.ratio or 1, s.low, s.high)
         words = spread_words(s.margin)
-        word = words.get(s.verdict, f"whether it is {words['as stable']} is not decided")
+        word = words.get(s.verdict, f"whether it is {words[EQUIVALENT]} is not decided")
         return f"{word}: p10–p90 range {ratio}"
 
 

@@ -238,7 +238,7 @@ def _unknown(networks: Networks) -> Iterable[Line]:
 def _open(networks: Networks) -> Iterable[Line]:
     """Say what the times do not decide, and what would."""
     some = slowdowns(networks)
-    waiting = [s for s in some if s.comparison.verdict == "not decided"]
+    waiting = [s for s in some if not s.comparison.verdict.conclusive]
     if not waiting:
         return
     if missing := too_few(some):

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tare.findings.finding import (
+    Answer,
     Column,
     Estimate,
     Finding,
     FindingUnit,
     Table,
-    Verdict,
     uncompared,
 )
 from tare.findings.network_cells import applies, networks_of
@@ -169,7 +169,7 @@ def _open(some: Sequence[Course]) -> str:
     )
 
 
-def _verdict(found: Sequence[Course]) -> Verdict:
+def _verdict(found: Sequence[Course]) -> Answer:
     states = {c.state for c in found if c.rung.level.bucket is not None}
     if "drained" in states:
         return "yes"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tare.findings.cells import Pair, directions
+from tare.findings.cells import Pair, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.network_cells import (
@@ -23,7 +23,8 @@ from tare.findings.telling import further
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
-from tare.units import change_interval, counted, percent
+from tare.units import change_interval, chosen, counted, percent
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
     name="network_slowdown",
@@ -56,13 +57,13 @@ class Slowed:
     @property
     def slower(self) -> bool:
         """Whether it is shown to be slower, by more than the margin."""
-        return self.comparison.verdict == "slower"
+        return self.comparison.verdict == HIGHER
 
     @property
     def harmless(self) -> bool:
         """Whether it is shown to be slower by less than the margin, if at all."""
-        same = ("same", "slower by less than the margin", "faster by less than the margin")
-        return self.comparison.verdict in (*same, "faster")
+        found = self.comparison.verdict
+        return found.within_margin or found == LOWER
 
 
 @lru_cache(maxsize=4)
@@ -117,7 +118,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, [answer, _alone(some, networks), missing])),
-        verdict=settled(s.comparison.verdict != "not decided" for s in some),
+        verdict=settled(s.comparison.verdict.conclusive for s in some),
         summary=None,
         basis=str(networks.basis),
         estimates=tuple(
@@ -167,23 +168,24 @@ def _clauses(some: Sequence[Slowed], networks: Networks) -> Iterator[str]:
 
 
 def _words(here: Sequence[Slowed], networks: Networks) -> str:
-    more, less = directions(networks.basis)
+    words = verdict_words(networks.basis)
+    more, less = words.higher, words.lower
     margin = percent(networks.results.experiment.margin)
     worst = max(here, key=lambda s: (s.slower, s.comparison.ratio))
     c = worst.comparison
     said = {
-        "slower": f"is {more}, {worst.change}",
-        "faster": f"is {less}, {worst.change}",
-        "slower by less than the margin": f"is {more} by less than {margin}",
-        "faster by less than the margin": f"is {less} by less than {margin}",
-        "same": f"is the same within {margin}",
-        "not decided": f"is not decided, {worst.change}{further([(worst.pair, c)])}",
+        HIGHER: f"is {more}, {worst.change}",
+        LOWER: f"is {less}, {worst.change}",
+        HIGHER_WITHIN: f"is {more} by less than {margin}",
+        LOWER_WITHIN: f"is {less} by less than {margin}",
+        EQUIVALENT: f"is the same within {margin}",
+        INCONCLUSIVE: f"is not decided, {worst.change}{further([(worst.pair, c)])}",
     }[c.verdict]
     if len(here) == 1:
         return said
     at = at_levels(worst.pair.levels, networks.results.varied)
     slower = sum(s.slower for s in here)
-    waiting = sum(s.comparison.verdict == "not decided" for s in here)
+    waiting = sum(not s.comparison.verdict.conclusive for s in here)
     of = f"{more} in {slower} of {counted(len(here), 'cell')}"
     return f"{said} for {at} ({of}{f', not decided in {waiting}' if waiting else ''})"
 
@@ -201,7 +203,8 @@ def _alone(some: Sequence[Slowed], networks: Networks) -> str:
 
 def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
     factors = [f for f in networks.cells.varied if f != FACTOR]
-    margin = percent(networks.results.experiment.margin)
+    margin = chosen(networks.results.experiment.margin)
+    kind = verdict_words(networks.basis), margin
     for beside in dict.fromkeys(s.beside for s in some):
         here = [s for s in some if s.beside == beside]
         yield Table(
@@ -216,11 +219,11 @@ def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
                     "level": s.level.name,
                     "budget_bits": s.level.budget_bits,
                     FACTOR: s.level.text,
-                    **comparison_row(s.pair, s.comparison, factors),
+                    **comparison_row(s.pair, s.comparison, factors, kind),
                 }
                 for s in here
             ),
-            note=f"Hodges–Lehmann median of the ratios within common blocks; “same”: within "
+            note=f"Hodges–Lehmann median of the ratios within common blocks; “equivalent”: within "
             f"{margin}; “slower” and “faster” after Holm over all comparisons of this answer.",
         )
 

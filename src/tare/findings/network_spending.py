@@ -110,7 +110,7 @@ def undecided(need: Need, spent: Spending) -> str:
 
 
 def _open(beside: Sequence[Slowed]) -> list[Slowed]:
-    return [s for s in beside if s.comparison.verdict == "not decided"]
+    return [s for s in beside if not s.comparison.verdict.conclusive]
 
 
 def _in_a_row(need: Need) -> Iterator[str]:

@@ -11,12 +11,12 @@ import numpy as np
 from tare.findings.cells import Pair
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
 from tare.findings.finding import (
+    Answer,
     Column,
     Estimate,
     Finding,
     FindingUnit,
     Table,
-    Verdict,
     uncompared,
 )
 from tare.findings.network_cells import (
@@ -31,13 +31,13 @@ from tare.findings.network_cells import (
 )
 from tare.findings.network_slowdown import nothing
 from tare.findings.phrasing import listing
-from tare.findings.telling import further
+from tare.findings.telling import further, spread_kind
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.statistics.spread_verdict import LESS
 from tare.units import change_interval, counted, percent
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
     name="network_spread",
@@ -138,19 +138,19 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
         )
     within = f"(within {1 + some[0][2].margin:g} ×)"
     words = {
-        "less stable": "varies more",
-        "more stable": "varies less",
-        "less stable by less than the margin": f"varies more {within}",
-        "more stable by less than the margin": f"varies less {within}",
-        "as stable": f"varies as much {within}",
-        "not decided": "is not decided",
+        HIGHER: "varies more",
+        LOWER: "varies less",
+        HIGHER_WITHIN: f"varies more {within}",
+        LOWER_WITHIN: f"varies less {within}",
+        EQUIVALENT: f"varies as much {within}",
+        INCONCLUSIVE: "is not decided",
     }
     clauses = [
         f"{level.name}{_at(pair, networks)} {words[c.verdict]} "
         f"({change_interval(c.ratio or 1, c.low, c.high)})"
         for level, pair, c in some
     ]
-    waiting = further([(p, c) for _, p, c in some if c.verdict == "not decided"])
+    waiting = further([(p, c) for _, p, c in some if not c.verdict.conclusive])
     return f"Relative p10–p90 ranges beside {beside}: {listing(clauses)}{waiting}."
 
 
@@ -186,11 +186,11 @@ def _estimate(x: Unknown) -> Estimate:
     )
 
 
-def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Verdict:
-    words = {c.verdict for _, _, c in some}
-    if words & LESS:
+def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Answer:
+    found = {c.verdict for _, _, c in some}
+    if found & {HIGHER, HIGHER_WITHIN}:
         return "yes"
-    return "undecided" if "not decided" in words else "no"
+    return "undecided" if INCONCLUSIVE in found else "no"
 
 
 def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Table:
@@ -207,7 +207,7 @@ def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netwo
                 "level": level.name,
                 "budget_bits": level.budget_bits,
                 FACTOR: level.text,
-                **comparison_row(pair, c, factors),
+                **comparison_row(pair, c, factors, spread_kind(c.margin)),
             }
             for level, pair, c in some
         ),

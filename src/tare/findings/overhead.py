@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tare.findings import emulation
-from tare.findings.cells import Basis, Cells, cells_of, directions, worded
+from tare.findings.cells import Basis, Cells, cells_of, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.phrasing import at_levels, listing
@@ -15,7 +15,8 @@ from tare.metrics import RATES
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import compare_family
-from tare.units import change_interval, percent
+from tare.units import change_interval, chosen, percent
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
     name="overhead",
@@ -54,7 +55,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, said)),
-        verdict=settled(c.verdict != "not decided" for _, c in compared),
+        verdict=settled(c.verdict.conclusive for _, c in compared),
         summary=" ".join(filter(None, summary)),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
@@ -69,10 +70,10 @@ def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Tab
         title=f"Cost beside {compared[0][0].reference}, {basis}",
         columns=comparison_columns(cells.varied, "ratio"),
         rows=tuple(
-            {**comparison_row(p, c, cells.varied), "verdict": worded(c.verdict, basis)}
+            comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
             for p, c in compared
         ),
-        note=f"Hodges–Lehmann median of the ratios within common blocks; “same”: within "
+        note=f"Hodges–Lehmann median of the ratios within common blocks; “equivalent”: within "
         f"{percent(margin)}; “slower” and “faster” after Holm over this table.",
     )
 
@@ -104,17 +105,9 @@ def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
 
 def location_telling(cells: Cells, margin: float) -> Telling:
     """Tell verdicts of location."""
-    more, less = directions(cells.basis)
-    x = percent(margin)
+    words, x = verdict_words(cells.basis), percent(margin)
     return Telling(
-        words={
-            "slower": more,
-            "faster": less,
-            "slower by less than the margin": f"{more} by less than {x}",
-            "faster by less than the margin": f"{less} by less than {x}",
-            "same": f"the same within {x}",
-        },
-        plain=frozenset({"same"}),
+        words={v: words.of(v, x) for v in (HIGHER, LOWER, HIGHER_WITHIN, LOWER_WITHIN, EQUIVALENT)},
         quantity="ratio",
         limit=x,
         varied=cells.varied,
@@ -127,12 +120,12 @@ def _summary(compared: Compared, margin: float, *, rate: bool) -> str:
     of_rates = " of throughput" if rate else ""
 
     def one(name: str, some: Compared) -> str:
-        shown = [c for _, c in some if c.verdict in ("slower", "faster")]
+        shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
         if shown:
             c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
             change = change_interval(c.ratio or 1, c.low, c.high)
             return f"{name} {change}{of_rates} where it {'differs' if rate else 'costs'} most"
-        if any(c.verdict == "not decided" for _, c in some):
+        if any(not c.verdict.conclusive for _, c in some):
             known = [c for _, c in some if c.high is not None]
             if not known:
                 return f"{name} not decided"

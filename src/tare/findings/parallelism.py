@@ -10,7 +10,7 @@ from tare.findings.evidence import (
     level_columns,
     ratio_estimate,
 )
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, settled, uncompared
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.ladder import Ladder, Step, beyond, ladders
 from tare.findings.phrasing import at_levels, listing, metric_name
 from tare.registry import Description
@@ -93,7 +93,7 @@ def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
     return (most.low or 0) > (least.high or math.inf)
 
 
-def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Verdict:
+def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
     """No if more workers disturb; open where it is not known what ends a group, by either time."""
     answered = settled(
         ladder.ends is None or ladder.ends.state == "disturbed" for ladder in (*found, *by_wall)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.metrics import ranked
@@ -166,7 +166,7 @@ def _least(values: pd.Series[float]) -> float | None:
     return None if values.isna().all() else float(values.min())
 
 
-def _verdict(rows: list[dict[str, Any]]) -> Verdict:
+def _verdict(rows: list[dict[str, Any]]) -> Answer:
     together = all((r["overlap"] or 0) >= _ENOUGH for r in rows)
     steady = not any(r["end_verdict"] in ("slower", "faster") for r in rows)
     return "yes" if together and steady else "no"

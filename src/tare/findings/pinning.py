@@ -6,16 +6,24 @@ from collections import Counter
 
 from tare.findings import emulation
 from tare.findings.as_stability_would_say import intervals
-from tare.findings.cells import Cells, basis_of, cells_of
+from tare.findings.cells import Cells, basis_of, cells_of, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.overhead import compare_locations, location_telling
-from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
+from tare.findings.telling import (
+    Compared,
+    Telling,
+    per_level,
+    smallest_detectable,
+    spread_kind,
+    spread_words,
+)
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.spread import compare_spreads
-from tare.statistics.spread_verdict import LESS, MORE, spread_words
 from tare.statistics.stability_words import Of, word
+from tare.units import chosen
+from tare.verdict import Words
 
 _DESCRIPTION = Description(
     name="pinning",
@@ -65,8 +73,20 @@ def find(results: Results) -> Finding | None:
             for p, c in some
         ),
         tables=(
-            _table("Spread with pinning beside that without", "p10–p90 ranges", spreads, cells),
-            _table("Values with pinning beside those without", "values", locations, cells),
+            _table(
+                "Spread with pinning beside that without",
+                "p10–p90 ranges",
+                spreads,
+                cells,
+                spread_kind(margin),
+            ),
+            _table(
+                "Values with pinning beside those without",
+                "values",
+                locations,
+                cells,
+                (verdict_words(basis), chosen(results.experiment.margin)),
+            ),
             _counted_as_stability(cells_of(results.of_levels, basis)),
         ),
         caveats=tuple(filter(None, [emulation.note(results)])),
@@ -78,32 +98,33 @@ def _pinned(level: str) -> str:
     return "Pinned" if level == "pinned" else f"Pinned {level}"
 
 
-def _table(title: str, what: str, compared: Compared, cells: Cells) -> Table:
+def _table(
+    title: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]
+) -> Table:
     return Table(
         title=f"{title}, {cells.basis}",
         columns=comparison_columns(cells.varied, f"ratio of {what}"),
-        rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
+        rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
     )
 
 
 def _telling(cells: Cells, margin: float, some: Compared) -> str:
     return Telling(
         words=spread_words(margin, "not pinned"),
-        plain=frozenset({"as stable"}),
         quantity="p10–p90 range",
         limit=f"{1 + margin:g} ×",
         varied=cells.varied,
     ).clauses(some)
 
 
-def _verdict(spreads: Compared) -> Verdict:
+def _verdict(spreads: Compared) -> Answer:
     """Yes if it helps anywhere and hurts nowhere."""
-    words = {c.verdict for _, c in spreads}
-    if words & LESS:
+    found = {c.verdict.direction for _, c in spreads}
+    if "higher" in found:
         return "no"
-    if words & MORE:
+    if "lower" in found:
         return "yes"
-    return "undecided" if "not decided" in words else "no"
+    return "undecided" if "inconclusive" in found else "no"
 
 
 def _counted_as_stability(cells: Cells) -> Table:

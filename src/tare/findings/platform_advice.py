@@ -21,6 +21,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import compare_family
 from tare.units import change_interval, chosen, percent
+from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 
 _DESCRIPTION = Description(
     name="platform_advice",
@@ -103,7 +104,7 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     if not most:
         return
     best = min(most, key=lambda name: most[name])
-    if all(c.verdict == "not decided" for _, c in compared):
+    if not any(c.verdict.conclusive for _, c in compared):
         told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
         text = f"the upper limits of their costs are {told}"
         yield Line("platform", "Which platform to take is not decided", text, open=True)
@@ -148,8 +149,8 @@ def _no_worse(best: str, results: Results) -> list[str]:
     found = compare_family(
         [p.trial_values for p in pairs], results.experiment.margin, tick=basis.tick
     )
-    worse = "faster" if basis.metric in RATES else "slower"
-    shown = {p.level for p, c in zip(pairs, found, strict=True) if c.verdict.startswith(worse)}
+    worse = "lower" if basis.metric in RATES else "higher"
+    shown = {p.level for p, c in zip(pairs, found, strict=True) if c.verdict.direction == worse}
     return [name for name in dict.fromkeys(p.level for p in pairs) if name not in shown]
 
 
@@ -165,13 +166,13 @@ def _sizes(known: Evidence) -> Iterable[Line]:
     """Say from which size on a platform whose cost falls is cheap; one line for the rest."""
     told, level, apart, unclear = [], [], [], []
     for one in _one_each(known.besides):
-        if one.found.verdict == "falls":
+        if one.found.verdict == HIGHER:
             told.append(_from_size(one, known))
-        elif one.found.verdict == "flat":
+        elif one.found.verdict == EQUIVALENT:
             level.append(one)
         elif one.found.refusal is not None:
             apart.append(one)
-        elif one.found.verdict == "not decided":
+        elif not one.found.verdict.conclusive:
             unclear.append(f"{where(one, known.results)} {factor_words(one.found.pso)}")
     yield from told[:2]
     if level:
@@ -227,15 +228,15 @@ def _pinning(known: Evidence) -> Iterable[Line]:
     pin, idle, hurt, undecided = [], [], [], []
     for name in dict.fromkeys(p.levels["platform"] for p, _ in known.pinned):
         some = [(p, c) for p, c in known.pinned if p.levels["platform"] == name]
-        words = {c.verdict for _, c in some}
-        if "faster" in words:
+        verdicts = {c.verdict for _, c in some}
+        if LOWER in verdicts:
             pair, c = min(some, key=lambda pc: pc[1].ratio)
             ratio = change_interval(c.ratio, c.low, c.high)
             pin.append(f"{name} {ratio} at {_at({**pair.levels, 'pinning': FREE})}")
-        elif "slower" in words:
+        elif HIGHER in verdicts:
             _, c = max(some, key=lambda pc: pc[1].ratio)
             hurt.append(f"{name} {change_interval(c.ratio, c.low, c.high)}")
-        elif "not decided" in words:
+        elif INCONCLUSIVE in verdicts:
             undecided.append(name)
         else:
             idle.append(name)
@@ -261,7 +262,7 @@ def _factors(results: Results, basis: Basis) -> Iterable[Line]:
     shown = [
         (change, c)
         for change, c in compared_changes(results, basis)
-        if change.factor not in ("pinning", *SIZES) and c.verdict in ("slower", "faster")
+        if change.factor not in ("pinning", *SIZES) and c.verdict in (HIGHER, LOWER)
     ]
     if shown:
         change, c = max(shown, key=lambda x: abs(x[1].ratio - 1))
@@ -284,7 +285,7 @@ def _why(results: Results) -> Iterable[Line]:
 
 def _open(compared: Compared, margin: float) -> Iterable[Line]:
     """Say where it is open whether a cost is one at all, and what would decide that."""
-    waiting = [(p, c) for p, c in compared if c.verdict == "not decided"]
+    waiting = [(p, c) for p, c in compared if not c.verdict.conclusive]
     if waiting:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
         told = f"{share_of(len(waiting), len(compared))}, on {names}{further(waiting)}"

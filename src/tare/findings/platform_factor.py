@@ -10,7 +10,7 @@ import numpy as np
 
 from tare.findings import emulation
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
-from tare.findings.evidence import level_columns
+from tare.findings.evidence import level_columns, verdict_cells
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.phrasing import at_levels, metric_name
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
@@ -19,7 +19,8 @@ from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, percent
+from tare.units import change_interval, chosen, percent
+from tare.verdict import EQUIVALENT, Words
 
 _DESCRIPTION = Description(
     name="platform_factor",
@@ -143,14 +144,14 @@ def _groups(found: Changes) -> dict[tuple[str, str], Changes]:
 
 
 def _shown(some: Changes) -> Changes:
-    return [x for x in some if x[1].verdict not in ("same", "not decided")]
+    return [x for x in some if x[1].verdict.differs]
 
 
 def _state(some: Changes) -> Literal["depends", "same", "undecided"]:
     """Say whether the cost of one platform depends on one factor."""
     if _shown(some):
         return "depends"
-    return "same" if all(c.verdict == "same" for _, c in some) else "undecided"
+    return "same" if all(c.verdict == EQUIVALENT for _, c in some) else "undecided"
 
 
 def _answer(found: Changes, results: Results, basis: Basis) -> str:
@@ -195,7 +196,7 @@ def _estimate(change: Change, c: Comparison) -> Estimate:
     )
 
 
-_WORDS = {"slower": "costs more", "faster": "costs less", "same": "the same"}
+_WORDS = Words("costs more", "costs less")
 
 
 def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> Table:
@@ -210,7 +211,7 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
             "low": c.low,
             "high": c.high,
             "p": c.p_adjusted if c.low is not None else None,
-            "verdict": _WORDS.get(c.verdict, c.verdict.replace("slower", "costs more")),
+            **verdict_cells(c.verdict, _WORDS, chosen(results.experiment.margin)),
         }
         for change, c in found
     ]

@@ -16,6 +16,7 @@ from tare.metrics import RATES
 from tare.results import Results
 from tare.statistics.comparison import Comparison
 from tare.units import change_interval, chosen
+from tare.verdict import HIGHER, LOWER
 
 #: A cost below this is small: what is left of it does not decide which size to take.
 SMALL = 0.1
@@ -104,7 +105,7 @@ def _small(known: Evidence) -> tuple[str, str]:
         costs = (
             small.ratio.low is not None and small.ratio.low > 1 + known.results.experiment.margin
         )
-        falls = one.found.verdict == "falls" or (
+        falls = one.found.verdict == HIGHER or (
             one.found.refusal is not None
             and small.ratio.low is not None
             and large.ratio.high is not None
@@ -144,8 +145,8 @@ def _pinning(
         return UNTESTED, (
             f"no real {what}{emulated} was measured both pinned and not, on a {load} workload"
         )
-    faster = [(p, c) for p, c in some if c.verdict == "faster"]
-    idle = [(p, c) for p, c in some if c.verdict not in ("faster", "not decided")]
+    faster = [(p, c) for p, c in some if c.verdict == LOWER]
+    idle = [(p, c) for p, c in some if c.verdict.conclusive and c.verdict != LOWER]
     if faster:
         here = AGREES if helps else DISAGREES
     elif len(idle) == len(some):

@@ -23,6 +23,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change_interval, percent
+from tare.verdict import EQUIVALENT, HIGHER
 
 _DESCRIPTION = Description(
     name="platform_size",
@@ -50,9 +51,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=" ".join([*_answer(some, told, basis, results), *filter(None, [apart])]),
-        verdict=settled(
-            one.found.refusal is None and one.found.verdict != "not decided" for one in some
-        ),
+        verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),
         summary=_summary(told, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
@@ -113,7 +112,7 @@ def _sentence(one: Beside, results: Results) -> str:
         f"{WORDS[found.verdict]} (PSO: at {size_name(first)} {factor_words(found.pso)} beside that "
         f"at {size_name(last)})."
     )
-    if found.verdict == "not decided":
+    if not found.verdict.conclusive:
         text = text.replace("the cost not decided", "not decided", 1)
     return text
 
@@ -132,9 +131,9 @@ def _pinning(told: Sequence[Beside], basis: Basis, results: Results) -> Iterator
             if found is None or found.pso is None:
                 continue
             more = "is not decided"
-            if found.verdict.startswith("falls"):
+            if found.verdict.direction == "higher":
                 more = "is removed, or part of it"
-            elif found.verdict != "not decided":
+            elif found.verdict.conclusive:
                 more = "is not removed"
             yield (
                 f"By pinning, the PSO of {where(free, results)} {more}: beside {held.name}, it is "
@@ -144,7 +143,7 @@ def _pinning(told: Sequence[Beside], basis: Basis, results: Results) -> Iterator
 
 def _summary(told: Sequence[Beside], results: Results) -> str | None:
     """Tell the largest PSO that is certain, or that there is none."""
-    falling = [one for one in told if one.found.verdict == "falls" and one.found.pso is not None]
+    falling = [one for one in told if one.found.verdict == HIGHER and one.found.pso is not None]
     if falling:
         one = max(falling, key=lambda x: x.found.pso.value if x.found.pso else 0)
         return (
@@ -152,7 +151,7 @@ def _summary(told: Sequence[Beside], results: Results) -> str | None:
             f"{size_name(one.cells[0][0])} {factor_words(one.found.pso)} beside that at "
             f"{size_name(one.cells[-1][0])}."
         )
-    if told and all(one.found.verdict == "flat" for one in told):
+    if told and all(one.found.verdict == EQUIVALENT for one in told):
         most = percent(2 * results.experiment.margin)
         return f"No platform's cost changes with its size by more than {most} (no PSO)."
     return None

@@ -12,6 +12,7 @@ from tare.findings.phrasing import listing
 from tare.findings.platform_cells import SIZES, Beside
 from tare.results import Results
 from tare.statistics.platform_size_curves import Factor
+from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 #: How PTO and PSO came about.
 METHOD = (
@@ -20,12 +21,12 @@ METHOD = (
 )
 #: Verdicts in words, of the cost beside the reference.
 WORDS = {
-    "falls": "falls with size",
-    "falls by less than the margin": "falls with size, by little",
-    "grows": "grows with size",
-    "grows by less than the margin": "grows with size, by little",
-    "flat": "does not change with size",
-    "not decided": "not decided whether it changes with size",
+    HIGHER: "falls with size",
+    HIGHER_WITHIN: "falls with size, by little",
+    LOWER: "grows with size",
+    LOWER_WITHIN: "grows with size, by little",
+    EQUIVALENT: "does not change with size",
+    INCONCLUSIVE: "not decided whether it changes with size",
 }
 
 

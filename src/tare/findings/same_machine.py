@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tare.findings.caveats import activity_words, changes_words, sessions_words
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table
 from tare.findings.phrasing import listing
 from tare.findings.sessions import comparisons, probed
 from tare.fingerprint.activity import LIMIT
@@ -40,7 +40,7 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _verdict(compared: Sequence[Judged]) -> Verdict:
+def _verdict(compared: Sequence[Judged]) -> Answer:
     verdicts = {one.verdict for one in compared}
     return "no" if "changed" in verdicts else "undecided" if "undecided" in verdicts else "yes"
 

@@ -15,15 +15,23 @@ from tare.findings.evidence import (
     ratio_estimate,
     relative_spread,
 )
-from tare.findings.finding import Estimate, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Answer, Estimate, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, listing
-from tare.findings.telling import Compared, Telling, further, share_of, smallest_detectable
+from tare.findings.telling import (
+    Compared,
+    Telling,
+    further,
+    share_of,
+    smallest_detectable,
+    spread_kind,
+    spread_words,
+)
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.statistics.spread_verdict import WITHIN, spread_words
 from tare.units import change_interval, percent, significant
+from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
 _DESCRIPTION = Description(
     name="stability",
@@ -109,15 +117,15 @@ def _sentence(
     reference = some[0][0].reference
     words = spread_words(margin, reference)
     limit = f"{1 + margin:g} ×"
-    telling = Telling(words, frozenset({"as stable"}), "p10–p90 range", limit, cells.varied)
-    bounded = overall.verdict == "not decided" and (overall.high or math.inf) < 1 + margin
+    telling = Telling(words, "p10–p90 range", limit, cells.varied)
+    bounded = not overall.verdict.conclusive and (overall.high or math.inf) < 1 + margin
     if len(some) == 1 and not bounded:
-        asked = f"Whether {platform} is {words['as stable']} is"
-        known = some[0][1].verdict != "not decided"
+        asked = f"Whether {platform} is {words[EQUIVALENT]} is"
+        known = some[0][1].verdict.conclusive
         return f"{f'{platform} is' if known else asked} {telling.clauses(some)}."
     if bounded:
         excluded = f"not less stable than {reference} by more than {1 + margin:g} ×"
-        words = {**words, "not decided": f"{excluded}; whether it is more stable is undecided"}
+        words = {**words, INCONCLUSIVE: f"{excluded}; whether it is more stable is undecided"}
     whole = _whole(platform, overall, len(some), words)
     it = "Cell by cell, it" if len(some) > 1 else "It"
     return f"{whole} {it} is {telling.clauses(some)}."
@@ -135,39 +143,39 @@ def _whole(
     platform: str,
     overall: SpreadComparison,
     cells: int,
-    words: Mapping[str, str],
+    words: Mapping[Verdict, str],
 ) -> str:
     """Tell a platform's spread over all cells."""
     low, high = overall.low, overall.high
     if low is None or high is None:
         return (
-            f"Whether {platform} is {words['as stable']} cannot be told from n = {overall.n} "
+            f"Whether {platform} is {words[EQUIVALENT]} cannot be told from n = {overall.n} "
             f"trials a cell: a spread needs at least {FEWEST_FOR_RANGE}."
         )
     ratio = change_interval(overall.ratio or 1, low, high)
     # Of several comparisons, an interval that excludes 1 is not enough.
     holm = f", p = {significant(overall.p_adjusted, 2)} after Holm"
-    chance = holm if overall.verdict == "not decided" and not low <= 1 <= high else ""
+    chance = holm if not overall.verdict.conclusive and not low <= 1 <= high else ""
     evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}{chance}."
     if overall.verdict not in words:
-        return f"Whether {platform} is {words['as stable']} is undecided: {evidence}"
+        return f"Whether {platform} is {words[EQUIVALENT]} is undecided: {evidence}"
     return f"{platform} is {words[overall.verdict]}: {evidence}"
 
 
-def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Verdict:
+def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Answer:
     """No if any cell or whole is less stable beyond the margin; yes if all wholes are within it."""
-    words = {c.verdict for c in overall}
-    if "less stable" in words | {c.verdict for _, c in compared}:
+    wholes = {c.verdict for c in overall}
+    if HIGHER in wholes | {c.verdict for _, c in compared}:
         return "no"
-    return "undecided" if "not decided" in words else "yes"
+    return "undecided" if INCONCLUSIVE in wholes else "yes"
 
 
 def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dict[str, str]) -> str:
     """Tell all platforms at once where they are as stable; otherwise each by itself."""
-    worse = {p.level for p, c in compared if c.verdict not in WITHIN}
-    worst = {p.level for p, c in compared if c.verdict in ("less stable", "more stable")}
-    fine = [x for x, c in overall.items() if c.verdict == "as stable" and x not in worst]
-    open_ = [x for x, c in overall.items() if c.verdict == "not decided" and x not in worst]
+    worse = {p.level for p, c in compared if not c.verdict.within_margin}
+    worst = {p.level for p, c in compared if c.verdict in (HIGHER, LOWER)}
+    fine = [x for x, c in overall.items() if c.verdict == EQUIVALENT and x not in worst]
+    open_ = [x for x, c in overall.items() if not c.verdict.conclusive and x not in worst]
     few = [x for x in open_ if overall[x].low is None]
     few = few if len(few) > 1 else []
     open_ = open_ if len(open_) >= _MANY_OPEN and all(overall[x].low for x in open_) else []
@@ -180,7 +188,7 @@ def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dic
         return others
     be = "is" if len(fine) == 1 else "are"
     n, reference = min(c.n for _, c in compared), compared[0][0].reference
-    words = spread_words(overall[fine[0]].margin, reference)["as stable"]
+    words = spread_words(overall[fine[0]].margin, reference)[EQUIVALENT]
     where = "over all cells" if worse & set(fine) else "in every cell"
     ratios = listing(
         change_interval(overall[x].ratio or 1, overall[x].low, overall[x].high) for x in fine
@@ -196,7 +204,7 @@ def _open_told(
     ratios = listing(
         change_interval(overall[x].ratio or 1, overall[x].low, overall[x].high) for x in platforms
     )
-    words = spread_words(overall[platforms[0]].margin, reference)["as stable"]
+    words = spread_words(overall[platforms[0]].margin, reference)[EQUIVALENT]
     return (
         f"Whether {listing(platforms, 'or')} is {words} is undecided: over all cells, p10–p90 "
         f"ranges differ by {ratios}."
@@ -208,7 +216,7 @@ def _few_told(
 ) -> str:
     """Tell at once which platforms have too few trials for a spread, and how many more it takes."""
     waiting = [(p, c) for p, c in compared if p.level in platforms]
-    words = spread_words(overall[platforms[0]].margin, waiting[0][0].reference)["as stable"]
+    words = spread_words(overall[platforms[0]].margin, waiting[0][0].reference)[EQUIVALENT]
     return (
         f"Whether {listing(platforms, 'or')} is {words} cannot be told from n = "
         f"{min(c.n for _, c in waiting)} trials a cell: a spread needs at least "
@@ -236,7 +244,7 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
     return Table(
         title=f"Spread beside {compared[0][0].reference}, {cells.basis}",
         columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
-        rows=tuple(comparison_row(p, c, cells.varied) for p, c in compared),
+        rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
         note=f"“as stable”, and “by less than the margin”: the whole 95 % interval lies within "
         f"{1 + margin:g} ×; “less” and “more stable”: equality is rejected after Holm over these "
         "cells and the platforms' ratios over all cells. The range is that of single workers' "

@@ -11,6 +11,16 @@ from tare.findings.phrasing import at_levels, listing
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
 from tare.units import change_interval, counted, duration, percent
+from tare.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    LOWER,
+    LOWER_WITHIN,
+    SPREADS,
+    Verdict,
+    Words,
+)
 
 Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
 
@@ -23,8 +33,6 @@ class Telling:
     ----------
     words : mapping
         Verdict to what it reads as, in the order in which they are told.
-    plain : set of str
-        Verdicts that need no number: "the same".
     quantity : str
         What the ratio is of, e.g. "p10–p90 range".
     limit : str
@@ -33,8 +41,7 @@ class Telling:
         Factors worth naming.
     """
 
-    words: Mapping[str, str]
-    plain: frozenset[str]
+    words: Mapping[Verdict, str]
     quantity: str
     limit: str
     varied: Sequence[str]
@@ -46,14 +53,14 @@ class Telling:
             for verdict, words in self.words.items()
             if any(c.verdict == verdict for _, c in compared)
         ]
-        waiting = [pc for pc in compared if pc[1].verdict == "not decided"]
+        waiting = [pc for pc in compared if not pc[1].verdict.conclusive]
         if waiting:
             told.append(self._undecided(waiting, len(compared)))
         return listing(told)
 
     def _clause(self, words: str, some: Compared, total: int) -> str:
         where = share_of(len(some), total)
-        if all(c.verdict in self.plain for _, c in some):
+        if all(not c.verdict.differs for _, c in some):
             return f"{words} in {where}"
         # The clearest case stands for all; the table has the others.
         pair, c = max(some, key=lambda pc: abs(math.log(pc[1].ratio or 1)))
@@ -111,3 +118,21 @@ def smallest_detectable(compared: Compared) -> str:
     if not seen:
         return ""
     return f"The smallest change that would have been seen is {percent(max(seen))}."
+
+
+def spread_kind(margin: float) -> tuple[Words, str]:
+    """Return what verdicts on spreads are called, and how their margin is written."""
+    return SPREADS, f"{1 + margin:g} ×"
+
+
+def spread_words(margin: float, reference: str | None = None) -> dict[Verdict, str]:
+    """Write each verdict that decides, with what it is relative to; the factor is always named."""
+    than, alike = ("", "") if reference is None else (f" than {reference}", f" as {reference}")
+    within = f" (within {1 + margin:g} ×)"
+    return {
+        HIGHER: f"less stable{than}",
+        LOWER: f"more stable{than}",
+        HIGHER_WITHIN: f"less stable{than}{within}",
+        LOWER_WITHIN: f"more stable{than}{within}",
+        EQUIVALENT: f"as stable{alike}{within}",
+    }

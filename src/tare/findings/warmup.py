@@ -10,7 +10,7 @@ from scipy import stats
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Finding, FindingUnit, Table, Verdict, uncompared
+from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import share_of
 from tare.registry import Description
@@ -141,7 +141,7 @@ def _beside_chance(counts: Counter[str]) -> str:
     )
 
 
-def _verdict(rows: list[dict[str, Any]]) -> Verdict:
+def _verdict(rows: list[dict[str, Any]]) -> Answer:
     """Yes where more series warm up than chance explains, no where none does and all are steady."""
     warming = sum(r["shape"] == "warm-up" for r in rows)
     if _beyond_chance(warming, len(rows)):

@@ -64,7 +64,7 @@ def _row(d: Difference) -> str:
     cells = (
         _words(d.second),
         _words(d.first),
-        d.comparison.verdict,
+        d.words.of(d.comparison.verdict, chosen(d.margin)),
         f"**{d.ratio}**",
         quantity(second.estimate, unit),
         quantity(first.estimate, unit),

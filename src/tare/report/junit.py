@@ -69,10 +69,10 @@ def _case(suite: Xml.Element, d: Difference, gate: float | None) -> Xml.Element:
     )
     told = _text(f"{d.sentence}; {d.counted}.")
     answer = None if gate is None else d.gate(gate)
-    undecided = d.comparison.verdict == "not decided" if answer is None else answer == "undecided"
+    undecided = not d.comparison.verdict.conclusive if answer is None else answer == "undecided"
     if answer == "fail" and gate is not None:
         head = _text(d.gate_sentence(gate))
-        Xml.SubElement(case, "failure", type=d.more, message=head).text = told
+        Xml.SubElement(case, "failure", type=d.words.higher, message=head).text = told
     elif undecided:
         why = _text(f"undecided: {d.ratio}" + (f"; {d.further}" if d.further else ""))
         Xml.SubElement(case, "skipped", message=why)

@@ -1,7 +1,7 @@
 """A/A control: how often a program is called different from itself on this machine.
 
 Real comparisons by ``tare compare``'s own machinery, noise and all. Where no time is given to
-settle every one of them, that is a verdict as well ("not decided"), and no alarm.
+settle every one of them, that is a verdict as well ("inconclusive"), and no alarm.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from tare import conclude, execute, machine
 from tare.errors import TrialError
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 from tare.selftest.document import FalseAlarms, now
+from tare.verdict import TIMES, Verdict
 
-#: Verdicts that are right of a program and itself.
-RIGHT = ("same", "not decided")
 #: What is claimed of the rate of alarms, and how rare it must be before it is called wrong.
 CLAIMED, RARE = 0.05, 0.025
 #: A comparison's own budget, long enough for several looks; a twentieth of what is usual.
@@ -57,17 +56,17 @@ def measure(
     """
     began = time.monotonic()
     verdicts: collections.Counter[str] = collections.Counter()
-    pairs = done = 0
+    pairs = done = alarms = 0
     while done < most and (not done or time.monotonic() - began < budget_s):
         each = (time.monotonic() - began) / done if done else EACH_S
         expected = min(most, max(done + 1, round(budget_s / each)))
         tell("comparisons of a program with itself", done, expected)
         with folder() as place:
             verdict, n = compare(platform, seed + done, place)
-        verdicts[verdict] += 1
+        verdicts[TIMES.of(verdict)] += 1
+        alarms += verdict.differs
         pairs += n
         done += 1
-    alarms = sum(n for verdict, n in verdicts.items() if verdict not in RIGHT)
     return FalseAlarms(
         date=now(),
         boot_id=machine.boot_id(),
@@ -82,7 +81,7 @@ def measure(
     )
 
 
-def compare(platform: str, seed: int, folder: Path) -> tuple[str, int]:
+def compare(platform: str, seed: int, folder: Path) -> tuple[Verdict, int]:
     """Compare once, and return the verdict and the number of pairs.
 
     Raises

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from scipy import stats
@@ -15,11 +14,7 @@ from tare.registry import Description, Parameter
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import Tick
-
-Verdict = Literal[
-    "slower", "faster", "same", "slower by less than the margin", "faster by less than the margin",
-    "not decided",
-]  # fmt: skip
+from tare.verdict import INCONCLUSIVE, Verdict, judge
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
 _POWER = float(stats.norm.ppf(0.8))
@@ -43,10 +38,10 @@ class Comparison:
         After Holm over the family that the comparison belongs to.
     n : int
         Pairs.
-    verdict : str
-        See :func:`judge`.
+    verdict : Verdict
+        Of the second, relative to the first.
     more_pairs : int or None
-        Where not decided: further pairs after which it will be, from the spread and the margin.
+        Where inconclusive: further pairs after which it will be, from the spread and the margin.
     detectable : float or None
         Smallest relative change that n pairs would have shown (power 80 %).
     cliffs_delta : float
@@ -94,35 +89,6 @@ def holm(p: Sequence[float]) -> list[float]:
     adjusted = np.empty(len(p))
     adjusted[order] = np.maximum.accumulate(np.asarray(p, dtype=float)[order] * factors)
     return [float(x) for x in np.minimum(adjusted, 1.0)]
-
-
-def judge(low: float | None, high: float | None, margin: float, *, different: bool) -> Verdict:
-    """Put an interval of a ratio into words.
-
-    Parameters
-    ----------
-    low, high : float or None
-        Bounds of the ratio, where there is an interval.
-    margin : float
-        Relative difference below which two ratios are the same for all practical purposes.
-    different : bool
-        Whether "the ratio is 1" is rejected, after adjustment over the family.
-
-    Returns
-    -------
-    Verdict
-        ``slower`` and ``faster`` need the rejection, ``same`` needs both bounds inside the
-        margin: a claim that several cells are the same holds at the level of each, because
-        all of them must be shown to be.
-    """
-    if low is None or high is None:
-        return "not decided"
-    same = low > 1 / (1 + margin) and high < 1 + margin
-    if different and low > 1:
-        return "slower by less than the margin" if same else "slower"
-    if different and high < 1:
-        return "faster by less than the margin" if same else "faster"
-    return "same" if same else "not decided"
 
 
 def further(n: int, log_half_width: float, margin: float, tick: float = 0.0) -> int | None:
@@ -264,7 +230,7 @@ def conclude(
         p=shift.p,
         p_adjusted=shift.p,
         n=min(len(first), len(second)),
-        verdict="not decided",
+        verdict=INCONCLUSIVE,
         more_pairs=None,
         detectable=None if half is None else detectable_change(half, confidence),
         cliffs_delta=cliffs_delta(first, second),
@@ -293,7 +259,7 @@ def compare_family(
     -------
     list of Comparison
         In the same order. At most ``1 − confidence`` of such families have any verdict
-        ``slower`` or ``faster`` where nothing differs.
+        ``higher`` or ``lower`` where nothing differs.
     """
     alone = [compare(a, b, margin, confidence, tick=tick) for a, b in pairs]
     adjusted = holm([c.p for c in alone])
@@ -305,10 +271,10 @@ def adjust(comparison: Comparison, p_adjusted: float, margin: float) -> Comparis
     c = comparison
     verdict = judge(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
     more = c.more_pairs
-    if verdict == "not decided" and c.n < c.fewest:
+    if not verdict.conclusive and c.n < c.fewest:
         # The interval's width says nothing of how narrow that of more pairs is.
         more = c.fewest - c.n
-    elif verdict == "not decided" and c.low and c.high and math.isfinite(c.high / c.low):
+    elif not verdict.conclusive and c.low and c.high and math.isfinite(c.high / c.low):
         more = further(c.n, math.log(c.high / c.low) / 2, margin, c.tick or 0.0)
         if not c.low <= 1 <= c.high:
             more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,16 +21,12 @@ from tare.statistics.platform_size_curves import (
     transformed,
 )
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.verdict import INCONCLUSIVE, Verdict, judge
 
 #: Sizes below which a constant cost and one that falls with size cannot be told apart.
 FEWEST_SIZES = 4
 #: Blocks below which a signed-rank interval has no bounds.
 FEWEST_BLOCKS = 6
-#: ``falls``: the cost falls with size, there is PSO; ``flat``: not by more than twice the margin.
-SizeVerdict = Literal[
-    "falls", "falls by less than the margin", "grows", "grows by less than the margin", "flat",
-    "not decided",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ class PlatformSize:
     pso: Factor | None
     curve: Curve | None
     kept: tuple[Curve, ...]
-    verdict: SizeVerdict
+    verdict: Verdict
     misfit: str | None
     refusal: str | None
     extrapolated: str | None
@@ -141,7 +137,7 @@ def platform_size(
     refusal = _refusal(int(kept.sum()), len(sizes), len(complete), planned)
     if refusal is not None:
         n = len(complete)
-        return PlatformSize(told, None, None, None, (), "not decided", None, refusal, None, n)
+        return PlatformSize(told, None, None, None, (), INCONCLUSIVE, None, refusal, None, n)
     return _fitted(told, sizes[kept], chr[kept], complete, margin, confidence)
 
 
@@ -237,20 +233,12 @@ _MISFITS = (
 )
 
 
-def judge_size(pso: Factor, margin: float) -> SizeVerdict:
-    """Say whether the cost depends on the size; "flat" is within twice the margin.
+def judge_size(pso: Factor, margin: float) -> Verdict:
+    """Judge whether the smallest size costs more than the largest, by more than twice the margin.
 
     It is a ratio of ratios, and what each size may be off by itself takes more than one margin.
     """
-    if pso.low is None or pso.high is None:
-        return "not decided"
-    most = 1 + 2 * margin
-    small = pso.low > 1 / most and pso.high < most
-    if pso.low > 1:
-        return "falls by less than the margin" if small else "falls"
-    if pso.high < 1:
-        return "grows by less than the margin" if small else "grows"
-    return "flat" if small else "not decided"
+    return judge(pso.low, pso.high, 2 * margin, different=True)
 
 
 UNIT = Statistic(

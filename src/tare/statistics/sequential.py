@@ -16,7 +16,6 @@ from tare.statistics.comparison import (
     Comparison,
     conclude,
     detectable_change,
-    judge,
     require_ratios,
 )
 from tare.statistics.sequential_boundaries import History, boundary, level, spent
@@ -24,6 +23,7 @@ from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import Tick
+from tare.verdict import judge
 
 #: Pairs at the first look, and by how much the next looks grow.
 FIRST_LOOK = 7
@@ -154,7 +154,7 @@ def decides(look: Look, margin: float, gate: float | None = None) -> bool:
     if gate is not None:
         return look.high < 1 + gate or look.low > 1 + gate
     different = look.low > 1 or look.high < 1
-    return judge(look.low, look.high, margin, different=different) != "not decided"
+    return judge(look.low, look.high, margin, different=different).conclusive
 
 
 def looks(

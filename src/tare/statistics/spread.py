@@ -12,11 +12,9 @@ from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90
 from tare.statistics.resampling import bootstrap_logs, swapped_logs
 from tare.statistics.spread_verdict import (
     SpreadComparison,
-    SpreadVerdict,
     adjust_spreads,
     beyond,
     clock_slack,
-    judge_spread,
     judged,
     two_sided,
     undecided,
@@ -24,8 +22,8 @@ from tare.statistics.spread_verdict import (
 from tare.statistics.statistic import FloatArray, Statistic
 
 __all__ = [
-    "Pair", "SpreadComparison", "SpreadVerdict", "adjust_spreads", "compare_spread",
-    "compare_spreads", "judge_spread",
+    "Pair", "SpreadComparison", "adjust_spreads", "compare_spread",
+    "compare_spreads",
 ]  # fmt: skip
 
 #: Values of common blocks of two cells, each of shape (n,) or (n, workers).

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -13,21 +12,7 @@ from tare.statistics.comparison import detectable_change, further, further_in_fa
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import tick_of
-
-SpreadVerdict = Literal[
-    "less stable", "more stable", "as stable", "less stable by less than the margin",
-    "more stable by less than the margin", "not decided",
-]  # fmt: skip
-#: Verdicts by which the second is less stable, more stable, and within the margin.
-LESS: frozenset[SpreadVerdict] = frozenset({"less stable", "less stable by less than the margin"})
-MORE: frozenset[SpreadVerdict] = frozenset({"more stable", "more stable by less than the margin"})
-WITHIN: frozenset[SpreadVerdict] = frozenset(
-    {
-        "as stable",
-        "less stable by less than the margin",
-        "more stable by less than the margin",
-    }
-)
+from tare.verdict import INCONCLUSIVE, Verdict, judge
 
 
 @dataclass(frozen=True)
@@ -50,10 +35,10 @@ class SpreadComparison:
         Common blocks.
     margin : float
         Relative growth of practical importance, which the verdict speaks of.
-    verdict : str
-        See :func:`judge_spread`.
+    verdict : Verdict
+        ``higher``: the second is less stable.
     more_pairs : int or None
-        Where not decided: further blocks after which it will be.
+        Where inconclusive: further blocks after which it will be.
     detectable : float or None
         Smallest relative growth that n blocks would have shown (power 80 %).
     """
@@ -68,41 +53,9 @@ class SpreadComparison:
     p_adjusted: float
     n: int
     margin: float
-    verdict: SpreadVerdict
+    verdict: Verdict
     more_pairs: int | None
     detectable: float | None
-
-
-def judge_spread(
-    low: float | None, high: float | None, margin: float, *, different: bool
-) -> SpreadVerdict:
-    """Put an interval of a ratio of spreads into words.
-
-    ``less stable`` and ``more stable`` need the rejection of equality (adjusted over the
-    family); they are so ``by less than the margin`` where the whole interval is inside
-    [1 / (1 + margin), 1 + margin]. ``as stable`` needs that alone.
-    """
-    if low is None or high is None:
-        return "not decided"
-    same = low > 1 / (1 + margin) and high < 1 + margin
-    if different and low > 1:
-        return "less stable by less than the margin" if same else "less stable"
-    if different and high < 1:
-        return "more stable by less than the margin" if same else "more stable"
-    return "as stable" if same else "not decided"
-
-
-def spread_words(margin: float, reference: str | None = None) -> dict[str, str]:
-    """Write each verdict that decides, with what it is relative to; the factor is always named."""
-    than, alike = ("", "") if reference is None else (f" than {reference}", f" as {reference}")
-    within = f" (within {1 + margin:g} ×)"
-    return {
-        "less stable": f"less stable{than}",
-        "more stable": f"more stable{than}",
-        "less stable by less than the margin": f"less stable{than}{within}",
-        "more stable by less than the margin": f"more stable{than}{within}",
-        "as stable": f"as stable{alike}{within}",
-    }
 
 
 def judged(
@@ -137,7 +90,7 @@ def judged(
     if log_low <= 0 <= log_high and slack:
         p = 1.0
     half, low, high = (log_high - log_low) / 2, math.exp(log_low), math.exp(log_high)
-    verdict = judge_spread(low, high, margin, different=p < 1 - confidence)
+    verdict = judge(low, high, margin, different=p < 1 - confidence)
     return SpreadComparison(
         first=first,
         second=second,
@@ -150,7 +103,7 @@ def judged(
         n=n,
         margin=margin,
         verdict=verdict,
-        more_pairs=further(n, half, margin) if verdict == "not decided" else None,
+        more_pairs=further(n, half, margin) if not verdict.conclusive else None,
         detectable=detectable_change(half, confidence),
     )
 
@@ -188,7 +141,7 @@ def undecided(a: float, b: float, n: int, margin: float, confidence: float) -> S
         p_adjusted=1.0,
         n=n,
         margin=margin,
-        verdict="not decided",
+        verdict=INCONCLUSIVE,
         more_pairs=max(FEWEST_FOR_RANGE - n, 0) or None,
         detectable=None,
     )
@@ -203,9 +156,9 @@ def adjust_spreads(
 
 
 def _adjust(c: SpreadComparison, p_adjusted: float, margin: float) -> SpreadComparison:
-    verdict = judge_spread(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
+    verdict = judge(c.low, c.high, margin, different=p_adjusted < 1 - c.confidence)
     more = c.more_pairs
-    if verdict == "not decided" and c.low and c.high:
+    if not verdict.conclusive and c.low and c.high:
         more = further(c.n, math.log(c.high / c.low) / 2, margin)
         if not c.low <= 1 <= c.high:
             more = further_in_family(c.n, c.p, p_adjusted, c.confidence) or more

@@ -9,6 +9,7 @@ from tare.report.charts.rows import of_where, where
 from tare.results import Results
 from tare.statistics.charts.forest import MOST_ROWS, Ratio, draw_ratios, ratio_axis
 from tare.units import change_interval, counted
+from tare.verdict import Verdict
 
 __all__ = ["Ratio", "draw_ratios", "ratio_axis", "ratios", "tell_ratios"]
 
@@ -22,7 +23,8 @@ def ratios(table: Table, factor: str, results: Results) -> list[Ratio]:
             ratio=row["ratio"],
             low=row["low"],
             high=row["high"],
-            verdict=row["verdict"],
+            verdict=Verdict(row["direction"], row["within_margin"]),
+            word=row["verdict"],
             n=row["n"],
             told=change_interval(row["ratio"], row["low"], row["high"]),
         )
@@ -39,7 +41,7 @@ def tell_ratios(some: Sequence[Ratio], what: str) -> str:
         least, most = min(here, key=lambda r: r.ratio), max(here, key=lambda r: r.ratio)
         words = f"{level}: from {_one(least)}" if least is not most else f"{level}: {_one(least)}"
         told.append(f"{words} to {_one(most)}" if least is not most else words)
-    undecided = sum(r.state == "open" for r in some)
+    undecided = sum(r.state == "inconclusive" for r in some)
     text = (
         f"{what}, {'; '.join(told)}. Marks are estimates with 95 % intervals; the band is what "
         "counts as the same; rings are not decided, filled circles the same, triangles point to "

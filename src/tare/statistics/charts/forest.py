@@ -8,7 +8,7 @@ from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
 from tare.statistics.charts.panels import shorten
-from tare.statistics.comparison import judge
+from tare.verdict import VALUES, Verdict, judge
 
 #: Comparisons that one chart holds; the table has all.
 MOST_ROWS = 60
@@ -36,19 +36,16 @@ class Ratio:
     ratio: float
     low: float | None
     high: float | None
-    verdict: str
+    verdict: Verdict
     n: int
-    #: Ratio and interval in words.
+    #: Ratio and interval, and the verdict, in words.
     told: str = ""
+    word: str = ""
 
     @property
     def state(self) -> str:
         """Which mark it gets."""
-        if self.verdict == "not decided" or self.low is None:
-            return "open"
-        if self.verdict in ("same", "as stable"):
-            return "same"
-        return "more" if self.ratio > 1 else "less"
+        return "inconclusive" if self.low is None else self.verdict.direction
 
 
 def forest(
@@ -58,7 +55,7 @@ def forest(
     highs: Sequence[float | None],
     margin: float = 0.02,
     title: str = "ratio",
-    verdicts: Sequence[str] = (),
+    verdicts: Sequence[Verdict] = (),
     n: Sequence[int] = (),
 ) -> Any:
     """Draw ratios with their intervals, and a band for what counts as the same.
@@ -73,8 +70,8 @@ def forest(
         The band reaches from 1 / (1 + margin) to 1 + margin.
     title : str
         What the ratios are of.
-    verdicts : sequence of str, optional
-        As of :func:`tare.statistics.comparison.judge`; from each interval alone by default.
+    verdicts : sequence of Verdict, optional
+        From each interval alone by default.
     n : sequence of int, optional
         Trials behind each.
 
@@ -158,14 +155,15 @@ def _marks(x: dict[str, Any], y: Any, title: str) -> list[Any]:
     base = alt.Chart().encode(y=y, tooltip=tip)
     at = alt.X("ratio:Q", **x)
     bars = base.mark_rule(strokeWidth=1.6, color=colour("s0"))
-    rings = base.transform_filter("datum.state == 'open'").mark_point(
+    rings = base.transform_filter("datum.state == 'inconclusive'").mark_point(
         size=44, stroke=colour("s0"), fill=colour("page"), strokeWidth=1.4, opacity=1
     )
-    closed = base.transform_filter("datum.state != 'open'").mark_point(
+    closed = base.transform_filter("datum.state != 'inconclusive'").mark_point(
         size=46, filled=True, opacity=1, color=colour("s0")
     )
     shapes = alt.Scale(
-        domain=["same", "more", "less"], range=["circle", "triangle-right", "triangle-left"]
+        domain=["equivalent", "higher", "lower"],
+        range=["circle", "triangle-right", "triangle-left"],
     )
     shape = alt.Shape("state:N", scale=shapes, legend=None)
     return [
@@ -225,7 +223,7 @@ def _records(shown: Sequence[Ratio], margin: float) -> list[dict[str, Any]]:
                 "low": None if r.low is None else round(r.low, 5),
                 "high": None if r.high is None else round(r.high, 5),
                 "state": r.state,
-                "verdict": r.verdict,
+                "verdict": r.word or VALUES.of(r.verdict),
                 "n": r.n,
                 "told": r.told,
                 "inner": 1 / (1 + margin),

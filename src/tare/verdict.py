@@ -1,0 +1,101 @@
+"""Decisions about differences: one type, and one vocabulary for each kind of question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+#: Of what is compared with a reference. ``higher`` and ``lower``: shown to differ; ``equivalent``:
+#: shown to differ by less than the margin, if at all; ``inconclusive``: neither.
+Direction = Literal["higher", "lower", "equivalent", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an interval shows of a ratio or a difference.
+
+    Attributes
+    ----------
+    direction : str
+    within_margin : bool
+        Whether any difference is shown to be smaller than what matters.
+    """
+
+    direction: Direction
+    within_margin: bool = False
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether anything is shown."""
+        return self.direction != "inconclusive"
+
+    @property
+    def differs(self) -> bool:
+        """Whether a difference is shown, of whatever size."""
+        return self.direction in ("higher", "lower")
+
+
+HIGHER, HIGHER_WITHIN = Verdict("higher"), Verdict("higher", within_margin=True)
+LOWER, LOWER_WITHIN = Verdict("lower"), Verdict("lower", within_margin=True)
+EQUIVALENT = Verdict("equivalent", within_margin=True)
+INCONCLUSIVE = Verdict("inconclusive")
+
+
+def judge(low: float | None, high: float | None, margin: float, *, different: bool) -> Verdict:
+    """Judge the interval of a ratio.
+
+    Parameters
+    ----------
+    low, high : float or None
+        Bounds of the ratio, where there is an interval.
+    margin : float
+        Relative difference below which two values are equivalent for all practical purposes.
+    different : bool
+        Whether "the ratio is 1" is rejected, after adjustment over the family.
+
+    Returns
+    -------
+    Verdict
+        ``higher`` and ``lower`` need the rejection, ``equivalent`` needs both bounds inside the
+        margin: a claim that several cells are equivalent holds at the level of each, because
+        all of them must be shown to be.
+    """
+    if low is None or high is None:
+        return INCONCLUSIVE
+    within = low > 1 / (1 + margin) and high < 1 + margin
+    if different and low > 1:
+        return HIGHER_WITHIN if within else HIGHER
+    if different and high < 1:
+        return LOWER_WITHIN if within else LOWER
+    return EQUIVALENT if within else INCONCLUSIVE
+
+
+@dataclass(frozen=True)
+class Words:
+    """What verdicts are called where one kind of quantity is compared."""
+
+    higher: str
+    lower: str
+    equivalent: str = "equivalent"
+
+    def of(self, verdict: Verdict, margin: str | None = None) -> str:
+        """Write a verdict: "slower", "slower (within 2 %)", "equivalent", "inconclusive".
+
+        Parameters
+        ----------
+        verdict : Verdict
+        margin : str, optional
+            As it is written; None: not named.
+        """
+        if not verdict.conclusive:
+            return "inconclusive"
+        word: str = getattr(self, verdict.direction)
+        return f"{word} (within {margin})" if margin and verdict.within_margin else word
+
+
+TIMES = Words("slower", "faster")
+RATES = Words("faster", "slower")
+VALUES = Words("higher", "lower")
+#: A cost at the smallest size, relative to the largest.
+SIZES = Words("falls", "grows", "flat")
+SPREADS = Words("less stable", "more stable", "equally stable")
