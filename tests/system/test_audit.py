@@ -182,7 +182,7 @@ def test_blocks_pair_what_the_order_of_the_rows_hides(tmp_path: Path) -> None:
     asked = (file, "--value", "wall_s", "--compare", "side")
     (apart,) = told(*asked, code=1)["comparisons"]
     (paired,) = told(*asked, "--block", "block", code=1)["comparisons"]
-    assert (apart["paired"], apart["verdict"]) == ("not", "not decided")
+    assert (apart["paired"], apart["verdict"]) == ("not", "inconclusive")
     assert (paired["paired"], paired["verdict"]) == ("by block", "slower")
     assert paired["ratio"] == pytest.approx(1.03, abs=0.002)
 

@@ -20,7 +20,7 @@ from tare.results import Results
 
 #: Words by which texts tell that something is not known.
 OPEN = re.compile(
-    r"undecided|not decided|decided nowhere|inconclusive|too few|cannot be told|no interval"
+    r"inconclusive|inconclusive|decided nowhere|inconclusive|too few|cannot be told|no interval"
     r"|not known|not identifiable|No platform is shown",
     re.IGNORECASE,
 )
@@ -82,11 +82,11 @@ def test_badge_and_text_say_the_same(name: str, behave: Behave, trials: int) -> 
         told = f"{found.name}: {found.word}: {found.answer}"
         if found.shown == "told":
             assert not open_, told
-        if found.shown in ("undecided", "partly"):
+        if found.shown in ("inconclusive", "partly"):
             assert open_, told
 
 
 def test_a_question_is_settled_by_its_parts() -> None:
     assert settled([True, True]) == "told"
     assert settled([True, False]) == "partly"
-    assert settled([False, False]) == "undecided"
+    assert settled([False, False]) == "inconclusive"

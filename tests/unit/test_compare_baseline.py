@@ -188,7 +188,7 @@ def test_a_new_session_is_told_with_what_it_rests_on() -> None:
 def test_with_few_sessions_the_gate_is_undecided_and_says_what_to_do() -> None:
     few = stored(*BASE.sessions[:4])
     d = baseline.compare(few, stored(session(2.0)), 0.02, 0.01)
-    assert d.gate(0.03) == "undecided"
+    assert d.gate(0.03) == "inconclusive"
     assert d.further is not None
     assert "4 sessions" in d.further
     assert "measure both versions interleaved" in d.further

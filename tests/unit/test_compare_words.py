@@ -84,13 +84,17 @@ OPEN = difference(comparison(0.97, 1.06))
     [
         (comparison(1.03, 1.05, HIGHER), "wall_ns", "new is slower than old: +4.0 %"),
         (comparison(0.95, 0.97, LOWER), "wall_ns", "new is faster than old: −4.0 %"),
-        (comparison(0.99, 1.01, EQUIVALENT), "wall_ns", "new is the same as old within 2 %"),
+        (comparison(0.99, 1.01, EQUIVALENT), "wall_ns", "new is equivalent to old (within 2 %)"),
         (
             comparison(1.001, 1.01, HIGHER_WITHIN),
             "wall_ns",
-            "new is slower than old, by less than 2 %",
+            "new is slower than old (within 2 %)",
         ),
-        (comparison(0.97, 1.06), "wall_ns", "not decided whether new is slower or faster than old"),
+        (
+            comparison(0.97, 1.06),
+            "wall_ns",
+            "inconclusive whether new is slower or faster than old",
+        ),
         (comparison(1.03, 1.05, HIGHER), "memory_bytes", "new is higher than old"),
         (comparison(None, None), "wall_ns", "(no interval)"),
     ],
@@ -105,10 +109,10 @@ def test_every_verdict_has_its_sentence(c: Comparison, unit: str, words: str) ->
         (0.99, 1.029, "pass"),
         (0.5, 0.6, "pass"),
         (1.031, 1.2, "fail"),
-        (1.02, 1.04, "undecided"),
-        (0.9, 1.03, "undecided"),
-        (1.03, 1.2, "undecided"),
-        (None, None, "undecided"),
+        (1.02, 1.04, "inconclusive"),
+        (0.9, 1.03, "inconclusive"),
+        (1.03, 1.2, "inconclusive"),
+        (None, None, "inconclusive"),
     ],
 )
 def test_a_gate_asks_where_the_whole_interval_is(
@@ -118,8 +122,8 @@ def test_a_gate_asks_where_the_whole_interval_is(
 
 
 def test_of_several_comparisons_the_worst_answers_the_gate() -> None:
-    assert worst(["pass", "undecided", "fail"]) == "fail"
-    assert worst(["pass", "undecided"]) == "undecided"
+    assert worst(["pass", "inconclusive", "fail"]) == "fail"
+    assert worst(["pass", "inconclusive"]) == "inconclusive"
     assert worst(["pass", "pass"]) == "pass"
 
 
@@ -130,8 +134,9 @@ def test_the_gate_is_told_in_one_line() -> None:
     )
     assert "the worst of 2" in line
     assert "passes" in verdict.gate_line([SAME], 0.03)
-    assert "is undecided: by the pseudomedian of pairs, not decided whether" in verdict.gate_line(
-        [OPEN], 0.03
+    assert (
+        "is inconclusive: by the pseudomedian of pairs, inconclusive whether"
+        in verdict.gate_line([OPEN], 0.03)
     )
 
 
@@ -326,7 +331,7 @@ def test_what_people_typed_is_text_in_every_format() -> None:
 def test_a_comment_begins_with_the_answer() -> None:
     results = make(trials=5)
     assert comment.render([SLOWER], results, 0.02).startswith("### Gate 2 % ❌ fails")
-    assert comment.render([OPEN], results, 0.02).startswith("### Gate 2 % ❔ undecided")
+    assert comment.render([OPEN], results, 0.02).startswith("### Gate 2 % ❔ inconclusive")
     assert comment.render([SAME], results, None).startswith("### new is the same as old")
     assert "<details>" in comment.render([SAME], results, None)
 
@@ -356,7 +361,7 @@ def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
     assert finding.verdict == "yes"
     assert finding.summary is not None
     assert "new is slower than old: +10" in finding.summary
-    assert "newer is the same as old within 2 %" in finding.summary
+    assert "newer is equivalent to old (within 2 %)" in finding.summary
     assert [e.levels["workload"] for e in finding.estimates] == ["new", "newer"]
     assert all(e.low is not None and e.low < (e.value or 0) < (e.high or 0)
                for e in finding.estimates)  # fmt: skip

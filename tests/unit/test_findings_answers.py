@@ -60,7 +60,7 @@ def test_equal_platforms_are_told_to_be_as_stable() -> None:
 
 def test_too_few_trials_for_a_spread_are_told_without_a_number() -> None:
     found = ask("stability", make(workers=(1, 2), trials=12))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "cannot be told from n = 12 trials a cell" in found.answer
     assert "no interval" not in found.answer
 
@@ -81,7 +81,7 @@ def test_what_an_interval_needs_is_not_told_to_decide() -> None:
 def test_what_is_undecided_of_one_cell_is_named() -> None:
     found = ask("stability", make(workers=(1,), trials=25))
     assert found.answer.startswith(
-        "Whether docker is as stable as bare (within 1.5 ×) is undecided in the one cell ("
+        "Whether docker is as stable as bare (within 1.5 ×) is inconclusive in the one cell ("
     )
 
 
@@ -89,7 +89,7 @@ def test_all_cells_together_decide_what_each_alone_does_not() -> None:
     results = make(workloads=("a", "b", "c"), workers=(1, 2), trials=45, seed=2)
     found = ask("stability", results)
     cells = [r["verdict"] for r in found.tables[0].rows]
-    assert cells.count("not decided") >= 3
+    assert cells.count("inconclusive") >= 3
     assert found.verdict == "yes"
     assert "docker is as stable as bare (within 1.5 ×): over all 6" in found.answer
     overall = found.estimates[0]
@@ -113,12 +113,12 @@ def test_what_an_undecided_interval_excludes_is_told() -> None:
         return Behaviour(spread=0.008 if levels["platform"] == "docker" else 0.01)
 
     found = ask("stability", make(rule, workloads=("a", "b"), workers=(1,), trials=40, seed=3))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert found.estimates[0].high is not None
     assert found.estimates[0].high < 1.5
     assert found.answer.startswith(
         "docker is not less stable than bare by more than 1.5 ×; whether it is more "
-        "stable is undecided: over all 2 cells, its p10–p90 range differs by"
+        "stable is inconclusive: over all 2 cells, its p10–p90 range differs by"
     )
     assert found.answer.count("not less stable") == 1
 
@@ -147,18 +147,18 @@ def test_one_bad_cell_is_not_hidden_by_the_others() -> None:
 
 def test_few_trials_leave_it_undecided_and_say_how_many_more() -> None:
     found = ask("stability", make(workers=(1,), trials=25))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert (
-        "undecided in the one cell (neither a difference nor one below 1.5 × is shown; about"
+        "inconclusive in the one cell (neither a difference nor one below 1.5 × is shown; about"
     ) in found.answer
     row = found.tables[0].rows[0]
     assert row["more"] > 50
-    assert row["verdict"] == "not decided"
+    assert row["verdict"] == "inconclusive"
 
 
 def test_below_twenty_trials_there_is_a_ratio_without_interval() -> None:
     found = ask("stability", make(workers=(1,), trials=5))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert found.tables[0].rows[0]["low"] is None
     assert found.tables[1].rows[0]["median_low"] is None
 
@@ -252,9 +252,9 @@ def test_thresholds_are_the_experiments() -> None:
 
 def test_undecided_workers_say_how_many_trials_would_do() -> None:
     found = ask("parallelism", make(platforms=("bare",), trials=25))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert (
-        "for certain; with 2, it is not decided whether the mean shifts by more than 5.0 % or the "
+        "for certain; with 2, it is inconclusive whether the mean shifts by more than 5.0 % or the "
         "spread grows to more than 1.5 × (about"
     ) in found.answer
 
@@ -372,7 +372,7 @@ def test_of_a_rate_nothing_is_asked_that_speaks_of_times() -> None:
 def test_an_undecided_cost_is_told_with_its_estimate_and_interval() -> None:
     found = ask("overhead", make(Behaviour(spread=0.1), workers=(1,), trials=30))
     assert found.summary is not None
-    assert re.search(r"docker [+−][\d.]+ % \[−[\d.]+, \+[\d.]+\] \(not decided\)", found.summary)
+    assert re.search(r"docker [+−][\d.]+ % \[−[\d.]+, \+[\d.]+\] \(inconclusive\)", found.summary)
 
 
 def test_equal_platforms_are_rarely_told_to_differ() -> None:

@@ -73,7 +73,7 @@ def test_what_did_not_tell_whether_the_cpus_were_free_decides_nothing() -> None:
     old = {name: value for name, value in FACTS.items() if name != "calibration_lost_share"}
     found = find(shared(0.5, 1.0, facts=old))
     assert found is not None
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "whether other work had its CPUs meanwhile was not recorded" in found.answer
 
 
@@ -117,7 +117,7 @@ def test_sizes_give_shares_too() -> None:
 def test_a_machine_that_nobody_calibrated_decides_nothing() -> None:
     found = find(shared(0.5, facts={}))
     assert found is not None
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "tare calibrate" in found.answer
 
 
@@ -125,7 +125,7 @@ def test_a_machine_that_has_changed_decides_nothing() -> None:
     changed = {**FACTS, "calibration_changed": "governor from performance to powersave"}
     found = find(shared(0.5, facts=changed))
     assert found is not None
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "R² 0.9995, while other work had 0.20 % of the CPU time" in found.answer
     assert found.answer.endswith(
         "but it has changed since, governor from performance to powersave: calibrate it again "
@@ -145,7 +145,7 @@ def test_what_weakens_it_is_told() -> None:
 def test_ranges_that_are_none_decide_nothing(linear: Any) -> None:
     found = find(shared(0.5, facts={**FACTS, "calibration_linear": linear}))
     assert found is not None
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
 
 
 def test_other_experiments_have_it_in_one_sentence_beside_the_facts() -> None:

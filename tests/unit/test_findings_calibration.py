@@ -149,7 +149,7 @@ def test_a_busy_machine_is_named_where_nothing_is_decided():
     rng = np.random.default_rng(3)
     had = {q: float(rng.uniform(0.2, 0.8)) for q in sweeps.QUOTAS}
     found = UNIT.find(sweeps.make(Sweep(withheld=lambda q: had[q], noise=0.2), trials=3))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "of the CPU time due did not arrive" in found.summary
     assert "half the speed" not in found.answer
     assert not any("could be used did not arrive" in told for told in found.caveats)
@@ -157,6 +157,6 @@ def test_a_busy_machine_is_named_where_nothing_is_decided():
 
 def test_a_few_steps_cannot_tell_and_say_what_would():
     found = UNIT.find(sweeps.make(Sweep(noise=0.2), quotas=(0.5, 1, 1.5, 2), trials=2))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "measure at" in found.summary
     assert "slower CPU" not in found.answer

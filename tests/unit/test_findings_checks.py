@@ -132,7 +132,7 @@ def test_steady_trials_need_no_warm_up() -> None:
     assert short.verdict == "nothing to compare"
 
 
-@pytest.mark.parametrize(("warming", "verdict"), [(1, "undecided"), (12, "yes")])
+@pytest.mark.parametrize(("warming", "verdict"), [(1, "inconclusive"), (12, "yes")])
 def test_a_warm_up_is_told_where_more_series_have_one_than_chance_explains(
     warming: int, verdict: str
 ) -> None:

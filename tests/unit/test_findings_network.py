@@ -85,7 +85,7 @@ def test_slowdown_is_what_the_program_makes_of_the_budget(reset: Results) -> Non
     assert same.low < 1 < same.high
     # 1 Gbit lasts for 1 / 1.8 seconds at 2 Gbit/s, since 0.2 Gbit/s come back; the rest takes long.
     assert slow.value == pytest.approx((1 + 1 / 1.8 + (3 - 2 / 1.8) / 0.2) / 2.5, rel=0.05)
-    assert "4 Gbit is the same" in found.answer or "4 Gbit is not decided" in found.answer
+    assert "4 Gbit is the same" in found.answer or "4 Gbit is inconclusive" in found.answer
 
 
 def test_what_a_trial_takes_says_which_budgets_matter(reset: Results) -> None:
@@ -140,13 +140,13 @@ def test_few_trials_that_did_not_run_dry_decide_nothing_of_a_budget() -> None:
     told = "at 2 Gbit a trial took 396 Mbit, which is more; "
     told += "it did not run dry in 3 trials [0 %, 71 %]"
     assert told in " ".join(advice.advice)
-    assert f"Whether 300 Mbit is enough is undecided: {told}" in spending.answer
+    assert f"Whether 300 Mbit is enough is inconclusive: {told}" in spending.answer
     for found in (advice, spending):
-        assert found.verdict == "undecided"
+        assert found.verdict == "inconclusive"
         assert "No budget that was tried matters" not in found.answer
         assert "such as 300 Mbit" not in found.answer
     rows = {(r["level"], r["host"]): r for r in spending.tables[0].rows}
-    assert rows["300 Mbit", "2"]["state"] == "undecided"
+    assert rows["300 Mbit", "2"]["state"] == "inconclusive"
     assert rows["300 Mbit", "2"]["share_high"] == pytest.approx(0.71, abs=0.01)
 
 
@@ -183,7 +183,7 @@ def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
 def test_a_cost_that_is_undecided_leaves_the_advice_open() -> None:
     few = make(budgets(8, 1), PROGRAM, trials=6)
     found = ask("network_advice", few)
-    assert "its cost is undecided" in found.advice[0]
+    assert "its cost is inconclusive" in found.advice[0]
     (line, *_) = advise(networks(few))
     assert line.open
     assert found.verdict != "told"
@@ -193,7 +193,7 @@ def test_several_cells_say_in_how_many_nothing_is_decided() -> None:
     both = {"wordcount": PROGRAM, "grep": Program(sends={2: 1e9}, noise=0.3)}
     found = ask("network_slowdown", make(budgets(4, 1), workloads=both))
     assert found.verdict == "partly"
-    assert "not decided in 1)" in found.answer
+    assert "inconclusive in 1)" in found.answer
 
 
 def test_one_platform_is_not_asked_which_of_them_is_stable(reset: Results) -> None:
@@ -259,13 +259,13 @@ def test_trials_that_took_less_the_longer_a_host_was_dry_are_no_open_question() 
     use.loc[dry.index, "dry_ns"] = dry.to_numpy()[::-1]
     found = ask("network_stragglers", dataclasses.replace(results, network_use=use))
     assert "Trials did not take longer the longer it was dry" in found.answer
-    assert "not decided" not in found.answer
+    assert "inconclusive" not in found.answer
 
 
 def test_few_trials_are_told_what_is_missing() -> None:
     few = make(trials=3)
     assert "9 are needed at least" in ask("network_slowdown", few).answer
-    assert ask("network_slowdown", few).verdict == "undecided"
+    assert ask("network_slowdown", few).verdict == "inconclusive"
     assert "17 more of each level" in ask("network_spread", few).answer
     assert "too few" in ask("network_stragglers", few).answer
     carry = make(budgets(4), trials=3, budget="carry")

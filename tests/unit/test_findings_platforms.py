@@ -111,7 +111,7 @@ def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> Non
         results = dataclasses.replace(early, planned=planned, sessions=sessions)
         assert f"{told}{end}" in ask("platform_size", results).answer
         lines = ask("platform_advice", results).advice
-        assert f"Which size is not decided: {told}{end}" in lines
+        assert f"Which size is inconclusive: {told}{end}" in lines
 
 
 def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
@@ -272,7 +272,7 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
 
 def test_where_no_platform_is_shown_to_take_longer_nothing_is_measured_of_why() -> None:
     found = ask("platform_why", make(workers=(1,), trials=1))
-    assert (found.verdict, found.shown) == ("undecided", "undecided")
+    assert (found.verdict, found.shown) == ("inconclusive", "inconclusive")
     assert "With 1 common block there is no interval" in found.answer
 
 
@@ -315,19 +315,19 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
     )
     lines = ask("platform_advice", results).advice
     assert lines[0].startswith(
-        "Which platform to take is not decided: the upper limits of their costs are "
+        "Which platform to take is inconclusive: the upper limits of their costs are "
     )
-    assert any(x.startswith("Whether size matters is not decided: ") for x in lines)
-    assert any(x.startswith("Whether to pin is not decided: for bare") for x in lines)
-    open_ = "Whether a cost is shown, or the same time within 2.0 %, is not decided: all 12 cells"
+    assert any(x.startswith("Whether size matters is inconclusive: ") for x in lines)
+    assert any(x.startswith("Whether to pin is inconclusive: for bare") for x in lines)
+    open_ = "Whether a cost is shown, or the same time within 2.0 %, is inconclusive: all 12 cells"
     assert any(x.startswith(f"{open_}, on docker") for x in lines)
-    assert ask("platform_advice", results).verdict == "undecided"
-    assert ask("overhead", results).verdict == "undecided"
+    assert ask("platform_advice", results).verdict == "inconclusive"
+    assert ask("overhead", results).verdict == "inconclusive"
 
 
 def test_of_few_trials_no_cell_is_called_stable() -> None:
     found = ask("causes", make(Behaviour(mean_ns=200 * MS, spread=0.4), workers=(1,), trials=8))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "cannot be told from n = 8 trials a cell: a spread needs at least 20" in found.answer
     assert "No cell is unstable" not in found.answer
 
@@ -345,7 +345,7 @@ def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
     )
     found = ask("platform_advice", results)
     assert found.verdict == "partly"
-    assert "Whether to pin is not decided: " in found.answer
+    assert "Whether to pin is inconclusive: " in found.answer
     assert not any("ize" in line or "PTO" in line for line in found.advice)
     assert "size" not in {row["about"] for row in rows(found, "Advice")}
 

@@ -160,12 +160,12 @@ def test_a_disturbed_moment_is_no_other_machine(results: Results) -> None:
 def test_a_session_with_one_take_has_no_veto(results: Results, killed: int) -> None:
     other = 3 - killed
     cut = _with(results, (killed, "before", 128.0), (other, "before", 80.0), (other, "after", 80.0))
-    assert _verdict(cut) == ("undecided", "one take")
+    assert _verdict(cut) == ("inconclusive", "one take")
     assert judged(cut, (), HERE) is cut
     assert caveats(cut) == ()
     found = UNIT.find(cut)
     assert found is not None
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert "it rests on a single take" in found.answer
 
 
@@ -174,7 +174,7 @@ def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: i
     """One take beside an upgrade of packages, of four that all show a difference."""
     levels = [(*some, BUSY if number == busy else CALM) for number, some in enumerate(CHANGED)]
     disturbed = _with(results, *levels)
-    assert _verdict(disturbed) == ("undecided", "busy")
+    assert _verdict(disturbed) == ("inconclusive", "busy")
     assert judged(disturbed, (), HERE) is disturbed
     [caveat] = caveats(disturbed)
     assert (caveat.kind, caveat.sessions) == ("busy", (1, 2))
@@ -206,7 +206,7 @@ def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> No
 
 def test_a_change_within_a_session_is_there_when_it_is_looked_at_again(results: Results) -> None:
     seen_once = _with(results, (1, "before", 80.0), (1, "after", 140.0))
-    assert _verdict(seen_once) == ("undecided", "one take")
+    assert _verdict(seen_once) == ("inconclusive", "one take")
     assert caveats(seen_once) == ()
     once = _with(results, (1, "before", 80.0), (1, "after", 140.0), (1, "after", 80.0, CALM, 2))
     assert caveats(once) == ()

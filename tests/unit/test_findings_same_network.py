@@ -97,7 +97,7 @@ def test_another_network_is_told_where_it_is_only_remembered() -> None:
 def test_wide_intervals_decide_nothing() -> None:
     found = UNIT.find(sessions((fingerprint(9.4, width=0.3), GIVEN), (fingerprint(9.0), GIVEN)))
     assert found is not None
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
 
 
 def test_baselines_of_another_network_do_not_agree() -> None:

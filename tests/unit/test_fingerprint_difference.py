@@ -56,13 +56,13 @@ def test_a_change_must_be_there_in_every_pair_of_takes() -> None:
     rng = np.random.default_rng(2)
     calm, disturbed = take(rng, a=100), take(rng, a=200)
     assert verdicts([calm], [disturbed], a=LOWER) == {"a": "changed"}
-    assert verdicts([calm, calm], [disturbed, take(rng, a=100)], a=LOWER) == {"a": "undecided"}
+    assert verdicts([calm, calm], [disturbed, take(rng, a=100)], a=LOWER) == {"a": "inconclusive"}
     assert verdicts([calm, calm], [disturbed, disturbed], a=LOWER) == {"a": "changed"}
 
 
 def test_few_rounds_decide_nothing() -> None:
     before, after = {"a": [1.0, 1.0]}, {"a": [2.0, 2.0]}
-    assert verdicts([before], [after], a=LOWER) == {"a": "undecided"}
+    assert verdicts([before], [after], a=LOWER) == {"a": "inconclusive"}
 
 
 def test_holm_counts_the_whole_family() -> None:
@@ -231,7 +231,7 @@ def test_nothing_but_undecided_metrics_is_inconclusive(tmp_path: Path) -> None:
     some = {f"m{i}": list(np.exp(rng.normal(0, 0.5, 7))) for i in range(30)}
     other = {f"m{i}": list(np.exp(rng.normal(0, 0.5, 7))) for i in range(30)}
     found = compare(made(some), made(other), {})
-    assert {c.verdict for c in found.changes} == {"undecided"}
+    assert {c.verdict for c in found.changes} == {"inconclusive"}
     assert beside(made(some), made(other), tmp_path) == 2
 
 
@@ -254,13 +254,13 @@ def test_undecided_is_not_called_the_same(
     rng = np.random.default_rng(3)
     names = [f"m{k:02}" for k in range(20)]
     noisy = [made({m: list(100 * np.exp(rng.normal(0, 0.3, 7))) for m in names}) for _ in range(2)]
-    assert compare(*noisy, {}).verdict == "undecided"
+    assert compare(*noisy, {}).verdict == "inconclusive"
     assert beside(*noisy, tmp_path) == 2
     told = capsys.readouterr().out
     assert told.startswith("Inconclusive: no change that matters is certain; of 20 metrics, 20 are")
-    assert "and 8 more that are undecided" in told
+    assert "and 8 more that are inconclusive" in told
     # Columns stand below each other, however narrow the terminal is.
-    rows = [line for line in told.splitlines() if line.startswith("m") and "undecided" in line]
+    rows = [line for line in told.splitlines() if line.startswith("m") and "inconclusive" in line]
     assert len({line.index("%", line.index("]")) for line in rows}) == 1
 
 

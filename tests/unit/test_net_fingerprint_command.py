@@ -90,7 +90,7 @@ def test_diff_fits_a_terminal_and_cuts_nothing_silently(
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
     one = " ".join(said.split())
-    assert "unpaced latency, p50 undecided before" in one
+    assert "unpaced latency, p50 inconclusive before" in one
     missing = len(compare(bucket, less).only_before)
     assert missing > 16
     assert f"… and {missing - 16} more (--json - has all)" in one

@@ -223,7 +223,7 @@ def test_fingerprints_of_ends_without_cpu_are_no_other_network() -> None:
     slow = Network(high=200e6, capacity=None)
     slow.waits = lambda phase: (0.5, 0.5)
     found = difference.compare(before, measured(slow))
-    assert found.verdict == "undecided"
+    assert found.verdict == "inconclusive"
     assert found.differing == ()
     (fresh,) = (one for one in found.changes if one.figure == "bandwidth.fresh")
     assert fresh.starved == ("sender",)

@@ -292,8 +292,12 @@ def test_what_was_left_out_is_said_once(rendered):
 
 def test_an_open_question_is_not_answered_by_yes_or_no(findings):
     by_name = {finding.name: finding for finding in findings}
-    assert by_name["parallelism"].word == "partly undecided"
-    for verdict, word in (("no", "measured"), ("yes", "measured"), ("undecided", "undecided")):
+    assert by_name["parallelism"].word == "partly inconclusive"
+    for verdict, word in (
+        ("no", "measured"),
+        ("yes", "measured"),
+        ("inconclusive", "inconclusive"),
+    ):
         known = msgspec.structs.replace(by_name["parallelism"], verdict=verdict)
         assert known.word == word
     assert by_name["stability"].verdict == by_name["stability"].word == "no"

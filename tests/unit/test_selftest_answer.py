@@ -46,7 +46,7 @@ def test_what_is_sure_is_said_without_reserve() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (accuracy(GOOD, changed(verdict="open")), "1 not decided"),
+        (accuracy(GOOD, changed(verdict="open")), "1 inconclusive"),
         (accuracy(GOOD, changed(n=2, low=None, high=None)), "some by 2 trials, too few"),
         (accuracy(GOOD, unmeasured=7), "7 of 9 measurements did not come about"),
     ],
@@ -138,7 +138,7 @@ def test_the_own_error_is_what_one_sees_first(printed: Any) -> None:
 
 @pytest.mark.parametrize(
     ("alarms", "comparisons", "verdict"),
-    [(0, 4, "undecided"), (2, 40, "yes"), (20, 200, "no"), (3, 4, "no"), (0, 1, "undecided")],
+    [(0, 4, "inconclusive"), (2, 40, "yes"), (20, 200, "no"), (3, 4, "no"), (0, 1, "inconclusive")],
 )
 def test_a_page_of_alarms_alone_answers_its_own_question(
     alarms: int, comparisons: int, verdict: str

@@ -31,13 +31,13 @@ class Half(NamedTuple):
     sure: bool
 
 
-def answer(found: Calibration) -> Literal["yes", "no", "undecided"]:
+def answer(found: Calibration) -> Literal["yes", "no", "inconclusive"]:
     """Answer whether the machine scales linearly with the CPU time that it is given.
 
     A ceiling where there is no more to be used is as linear as a machine can be.
     """
     if found.asked.verdict == "inconclusive":
-        return "undecided"
+        return "inconclusive"
     if found.asked.verdict == "linear":
         return "yes"
     top = ceiling(found)

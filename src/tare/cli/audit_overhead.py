@@ -60,7 +60,7 @@ def _show_costs(found: OverheadAudit, margin: float) -> None:
         output.out.print(f"… and {left:,} more (--json, --out)", style="dim")
     output.out.print(
         f"Beside {found.design.reference} of the same size. =: the same within "
-        f"{percent(margin)}; ?: not decided.",
+        f"{percent(margin)}; ?: inconclusive.",
         style="dim",
         soft_wrap=True,
     )

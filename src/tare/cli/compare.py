@@ -52,7 +52,7 @@ def compare(
     ] = "2%",
     gate: Annotated[
         str | None,
-        typer.Option(help="For CI: exit 0 if not slower by this, 1 if slower, 2 if undecided."),
+        typer.Option(help="For CI: exit 0 if not slower by this, 1 if slower, 2 if inconclusive."),
     ] = None,
     gate_on: Annotated[
         str | None,

@@ -305,7 +305,8 @@ def _next(found: Sequence[Difference], page: Path | None, wanted: Wanted) -> str
     waiting = [
         d
         for d in found
-        if d.comparison.more_pairs and (wanted.gate is None or d.gate(wanted.gate) == "undecided")
+        if d.comparison.more_pairs
+        and (wanted.gate is None or d.gate(wanted.gate) == "inconclusive")
     ]
     if wanted.gate is not None and found and found[0].gated is not None:
         # What a mean or a quantile needs is told with the gate; verdicts do not answer it.

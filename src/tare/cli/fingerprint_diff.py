@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 #: Exit codes, of the platform that has the worst; as of ``diff``, and 2 for what is not known.
 SAME, CHANGED, UNDECIDED = 0, 1, 2
-_CODES: dict[Verdict, int] = {"same": SAME, "undecided": UNDECIDED, "changed": CHANGED}
+_CODES: dict[Verdict, int] = {"same": SAME, "inconclusive": UNDECIDED, "changed": CHANGED}
 #: Characters of a name or a fact that are shown.
 _LONGEST = 120
-#: Undecided metrics, and names of what only one of the two has, that are shown.
+#: Inconclusive metrics, and names of what only one of the two has, that are shown.
 _MOST = 12
 
 
@@ -82,14 +82,14 @@ def _pairs(
 def _show(found: Difference) -> None:
     if found.changes:
         output.out.print(_headline(found), style="bold", soft_wrap=True)
-    undecided = [c for c in found.changes if c.verdict == "undecided"]
+    undecided = [c for c in found.changes if c.verdict == "inconclusive"]
     shown = [*found.changed, *undecided[:_MOST]]
     if shown:
         for line in _table(shown):
             output.out.print(line, soft_wrap=True)
     if len(undecided) > _MOST:
         output.out.print(
-            f"… and {len(undecided) - _MOST} more that are undecided (--json - has all)"
+            f"… and {len(undecided) - _MOST} more that are inconclusive (--json - has all)"
         )
     same = sum(c.verdict == "same" for c in found.changes)
     if same:
@@ -114,13 +114,13 @@ def _show(found: Difference) -> None:
 
 def _headline(found: Difference) -> str:
     if not found.changed:
-        undecided = sum(c.verdict == "undecided" for c in found.changes)
+        undecided = sum(c.verdict == "inconclusive" for c in found.changes)
         if undecided:
             # Nothing shown is not the same as shown to be the same.
-            inconclusive = "Inconclusive: no" if found.verdict == "undecided" else "No"
+            inconclusive = "Inconclusive: no" if found.verdict == "inconclusive" else "No"
             return (
                 f"{inconclusive} change that matters is certain; of {len(found.changes)} metrics, "
-                f"{undecided} {'is' if undecided == 1 else 'are'} undecided."
+                f"{undecided} {'is' if undecided == 1 else 'are'} inconclusive."
             )
         return f"No change that matters in {len(found.changes)} metrics."
     worse = sum(c.direction == "worse" for c in found.changed)

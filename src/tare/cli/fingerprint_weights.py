@@ -18,7 +18,7 @@ _ABSENT = "–"
 _GAP = "  "
 #: Figures that are named below the table.
 _MOST = 8
-_LEGEND = "▲ surely costs more, by more than matters   ▽ surely less   = the same   ? undecided"
+_LEGEND = "▲ surely costs more, by more than matters   ▽ surely less   = the same   ? inconclusive"
 
 
 def show(found: Weights, *, named: bool = False) -> None:

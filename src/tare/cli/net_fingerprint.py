@@ -118,7 +118,7 @@ def diff(
         typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
     ] = None,
 ) -> None:
-    """Tell what differs between two fingerprints; exit 0: the same, 1: differs, 2: not decided.
+    """Tell what differs between two fingerprints; exit 0: the same, 1: differs, 2: inconclusive.
 
     Example: tare net fingerprint diff yesterday.json today.json
     """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 #: Exit codes: of what is known, and of what is not.
 SAME, DIFFERS, UNDECIDED = 0, 1, 2
-_CODES = {"same": SAME, "differs": DIFFERS, "undecided": UNDECIDED}
-#: Undecided figures, and facts, that are shown.
+_CODES = {"same": SAME, "differs": DIFFERS, "inconclusive": UNDECIDED}
+#: Inconclusive figures, and facts, that are shown.
 _MOST = 16
 _LONGEST = 80
 
@@ -58,7 +58,7 @@ def _show(found: Difference) -> None:
             out.print(Text(line), soft_wrap=True)
     if len(found.undecided) > _MOST:
         out.print(
-            f"… and {len(found.undecided) - _MOST} more that are undecided (--json - has all)"
+            f"… and {len(found.undecided) - _MOST} more that are inconclusive (--json - has all)"
         )
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
@@ -100,14 +100,14 @@ def headline(found: Difference) -> str:
     if found.verdict == "differs":
         return f"Another network, or one that has changed: {'; '.join(parts)}."
     without_cpu = sum(bool(one.starved) for one in found.undecided)
-    if found.verdict == "undecided" and without_cpu:
+    if found.verdict == "inconclusive" and without_cpu:
         return (
-            f"Not decided: {without_cpu} of {of} figures differ by more than matters, but an end "
+            f"Inconclusive: {without_cpu} of {of} figures differ by more than matters, but an end "
             "had no CPU when they were measured."
         )
-    if found.verdict == "undecided":
+    if found.verdict == "inconclusive":
         return (
-            f"Not decided: no figure of {of} surely differs by more than matters, but "
+            f"Inconclusive: no figure of {of} surely differs by more than matters, but "
             f"{len(found.undecided)} may."
         )
     return f"The same network, as far as {of} figures tell."

@@ -51,7 +51,7 @@ def show(accuracy: Accuracy) -> None:
         output.out.print(_table(accuracy))
         output.out.print(
             "Error: measured − true, median with half of its 95 % interval where there is room; "
-            "of several programs the one that is off most.  ✕ off  ? not decided  · nothing "
+            "of several programs the one that is off most.  ✕ off  ? inconclusive  · nothing "
             "promised",
             style="dim",
             soft_wrap=True,

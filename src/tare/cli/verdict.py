@@ -32,7 +32,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
     for d in found:
         c, (first, second) = d.comparison, d.medians
         undecided = not c.verdict.conclusive
-        further = d.further if gate is None or d.gate(gate) == "undecided" else None
+        further = d.further if gate is None or d.gate(gate) == "inconclusive" else None
         sentence = d.sentence[:1].upper() + d.sentence[1:] if undecided else d.sentence
         say(f"Verdict  {sentence}.")
         sure = f"{chosen(c.confidence)} over all looks" if d.looks else chosen(c.confidence)
@@ -123,7 +123,7 @@ def gate_line(found: Sequence[Difference], gate: float) -> str:
     answers = [d.gate(gate) for d in found]
     answer = worst(answers)
     d = found[answers.index(answer)]
-    word = {"pass": "passes", "fail": "fails", "undecided": "is undecided"}[answer]
+    word = {"pass": "passes", "fail": "fails", "inconclusive": "is inconclusive"}[answer]
     count = f" (the worst of {len(found)})" if len(found) > 1 else ""
     return f"Gate     {chosen(gate)} {word}: {d.gate_sentence(gate)}, {d.counted}{count}."
 

@@ -43,15 +43,15 @@ def find(results: Results) -> Finding | None:
     told = sentence(results.fact)
     if told is None:
         return _finding(
-            "undecided",
+            "inconclusive",
             "Nobody has calibrated this machine, so that it is not known whether half of the CPU "
             "is half of the speed here: tare calibrate.",
         )
     if results.fact("calibration_changed") is not None or results.fact(_LOST) is None:
-        return _finding("undecided", told)
+        return _finding("inconclusive", told)
     found = ranges(results.fact)
     if not found:
-        return _finding("undecided", f"{told} Where it is linear could not be said: {_AGAIN}.")
+        return _finding("inconclusive", f"{told} Where it is linear could not be said: {_AGAIN}.")
     where = {label: _range(share, found) for label, share in shares.items()}
     verdict, judged = _judged(shares, where)
     return _finding(

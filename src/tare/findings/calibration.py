@@ -83,7 +83,7 @@ def _summary(found: Calibration, *, several: bool) -> str:
 
 def _verdict(found: Sequence[Calibration]) -> Answer:
     answers = {telling.answer(one) for one in found}
-    return "no" if "no" in answers else "undecided" if "undecided" in answers else "yes"
+    return "no" if "no" in answers else "inconclusive" if "inconclusive" in answers else "yes"
 
 
 def _estimates(found: Calibration) -> Iterator[Estimate]:

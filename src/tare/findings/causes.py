@@ -64,7 +64,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=_answer(known, len(told), cells),
-        verdict="told" if known else "undecided",
+        verdict="told" if known else "inconclusive",
         summary=_summary(known, cells),
         basis=str(basis),
         tables=(_table(told, cells),),
@@ -88,7 +88,7 @@ def _none(cells: Cells, basis: Basis) -> Finding:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
-        verdict="undecided" if few < FEWEST else "told",
+        verdict="inconclusive" if few < FEWEST else "told",
         basis=str(basis),
     )
 

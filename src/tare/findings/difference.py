@@ -76,16 +76,20 @@ def question(names: Sequence[str], reference: str, gate: float | None, more: str
 
 def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
     if gate is not None:
-        answers: dict[GateAnswer, Answer] = {"pass": "no", "fail": "yes", "undecided": "undecided"}
+        answers: dict[GateAnswer, Answer] = {
+            "pass": "no",
+            "fail": "yes",
+            "inconclusive": "inconclusive",
+        }
         return answers[worst([d.gate(gate) for d in found])]
     if any(d.comparison.verdict.differs for d in found):
         return "yes"
-    return "no" if all(d.comparison.verdict.conclusive for d in found) else "undecided"
+    return "no" if all(d.comparison.verdict.conclusive for d in found) else "inconclusive"
 
 
 def _sentence(d: Difference, gate: float | None) -> str:
     told = d.sentence if gate is None else d.gate_sentence(gate)
-    waiting = gate is None or d.gate(gate) == "undecided"
+    waiting = gate is None or d.gate(gate) == "inconclusive"
     further = f"; {d.further}" if d.further and waiting else ""
     # What begins with a command's name stays as the command is written.
     named = gate is None and d.comparison.verdict.conclusive

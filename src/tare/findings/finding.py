@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Answer = Literal[
-    "yes", "no", "undecided", "partly", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
+    "yes", "no", "inconclusive", "partly", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
 ]  # fmt: skip
 
 
@@ -22,8 +22,8 @@ Answer = Literal[
 _BADGES: dict[Answer, tuple[str, str]] = {
     "yes": ("✓", "yes"),
     "no": ("✕", "no"),
-    "undecided": ("?", "undecided"),
-    "partly": ("?", "partly undecided"),
+    "inconclusive": ("?", "inconclusive"),
+    "partly": ("?", "partly inconclusive"),
     "told": ("●", "measured"),
     "nothing to compare": ("–", "nothing to compare"),
     "TRUST": ("✓", "TRUST"),
@@ -151,7 +151,7 @@ def settled(parts: Iterable[bool]) -> Answer:
     known = list(parts)
     if all(known):
         return "told"
-    return "partly" if any(known) else "undecided"
+    return "partly" if any(known) else "inconclusive"
 
 
 def uncompared(description: Description, why: str) -> Finding:

@@ -28,8 +28,8 @@ from tare.units import change_interval, chosen, counted, duration, percent
 from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN, Words
 
 #: What a gate answers, and the exit code that says it.
-GateAnswer = Literal["pass", "fail", "undecided"]
-GATE_CODES: Mapping[GateAnswer, int] = {"pass": 0, "fail": 1, "undecided": 2}
+GateAnswer = Literal["pass", "fail", "inconclusive"]
+GATE_CODES: Mapping[GateAnswer, int] = {"pass": 0, "fail": 1, "inconclusive": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,16 +112,16 @@ class Difference:
         told = {
             HIGHER: f"{b} is {more} than {a}",
             LOWER: f"{b} is {less} than {a}",
-            HIGHER_WITHIN: f"{b} is {more} than {a}, by less than {x}",
-            LOWER_WITHIN: f"{b} is {less} than {a}, by less than {x}",
-            EQUIVALENT: f"{b} is the same as {a} within {x}",
-            INCONCLUSIVE: f"not decided whether {b} is {more} or {less} than {a}",
+            HIGHER_WITHIN: f"{b} is {more} than {a} (within {x})",
+            LOWER_WITHIN: f"{b} is {less} than {a} (within {x})",
+            EQUIVALENT: f"{b} is equivalent to {a} (within {x})",
+            INCONCLUSIVE: f"inconclusive whether {b} is {more} or {less} than {a}",
         }[self.comparison.verdict]
         return f"{told}: {self.ratio}"
 
     @property
     def further(self) -> str | None:
-        """What would decide it, where it is not decided."""
+        """What would decide it, where it is inconclusive."""
         if self.gated is not None:
             return self.remedy
         if self.comparison.verdict.conclusive:
@@ -153,7 +153,7 @@ class Difference:
         told = {
             "pass": f"{b} is not {more} than {a} by {chosen(x)} or more",
             "fail": f"{b} is {more} than {a} by more than {chosen(x)}",
-            "undecided": f"not decided whether {b} is {more} than {a} by {chosen(x)}",
+            "inconclusive": f"inconclusive whether {b} is {more} than {a} by {chosen(x)}",
         }[self.gate(x)]
         if self.gated is None:
             return f"by the pseudomedian of pairs, {told}: {self.ratio}"
@@ -167,10 +167,10 @@ class Difference:
         """Answer a gate: safely below 1 + x, safely above, or neither."""
         low, high = self.gated_bounds
         if low is None or high is None:
-            return "undecided"
+            return "inconclusive"
         if high < 1 + x:
             return "pass"
-        return "fail" if low > 1 + x else "undecided"
+        return "fail" if low > 1 + x else "inconclusive"
 
     @property
     def gated_bounds(self) -> tuple[float | None, float | None]:
@@ -201,12 +201,12 @@ class Difference:
             return "not compared, since sessions differ in it as well"
         if s.low is None:
             return (
-                f"which is more stable is not decided: a spread needs at least "
+                f"which is more stable is inconclusive: a spread needs at least "
                 f"{FEWEST_FOR_RANGE} pairs"
             )
         ratio = change_interval(s.ratio or 1, s.low, s.high)
         words = spread_words(s.margin)
-        word = words.get(s.verdict, f"whether it is {words[EQUIVALENT]} is not decided")
+        word = words.get(s.verdict, f"whether it is {words[EQUIVALENT]} is inconclusive")
         return f"{word}: p10–p90 range {ratio}"
 
 
@@ -377,5 +377,5 @@ def earlier_ends(results: Results) -> int:
 
 
 def worst(answers: Sequence[GateAnswer]) -> GateAnswer:
-    """Answer for all comparisons: one that fails decides, then one that is undecided."""
-    return max(answers, key=("pass", "undecided", "fail").index)
+    """Answer for all comparisons: one that fails decides, then one that is inconclusive."""
+    return max(answers, key=("pass", "inconclusive", "fail").index)

@@ -12,7 +12,7 @@ from tare.results import Results
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.spread import SpreadComparison, compare_spread
 
-State = Literal["undisturbed", "disturbed", "not decided"]
+State = Literal["undisturbed", "disturbed", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _step(pair: Pair, results: Results, number: int) -> Step:
         shift=shift,
         growth=growth,
         state=state,
-        more=more if state == "not decided" else None,
+        more=more if state == "inconclusive" else None,
     )
 
 
@@ -106,11 +106,11 @@ def _state(
     shift: Comparison, growth: SpreadComparison, most_shift: float, most_growth: float
 ) -> State:
     if shift.low is None or shift.high is None or growth.low is None or growth.high is None:
-        return "not decided"
+        return "inconclusive"
     if beyond(shift, most_shift) or growth.low > 1 + most_growth:
         return "disturbed"
     steady = shift.low > 1 / (1 + most_shift) and shift.high < 1 + most_shift
-    return "undisturbed" if steady and growth.high < 1 + most_growth else "not decided"
+    return "undisturbed" if steady and growth.high < 1 + most_growth else "inconclusive"
 
 
 def beyond(shift: Comparison, most: float) -> bool:

@@ -39,7 +39,7 @@ class Line:
     about: str
     advice: str
     evidence: str
-    #: Whether it says that something is not decided.
+    #: Whether it says that something is inconclusive.
     open: bool = False
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ def _budgets(networks: Networks) -> Iterable[Line]:
             yield Line("budget", _begun(where + told), f"{sent}{shown}", open=cost_open)
         if waiting := need.of("open"):
             names = listing((s.rung.level.name for s in waiting), "or")
-            advice = _begun(f"{where}whether {names} matters is undecided")
+            advice = _begun(f"{where}whether {names} matters is inconclusive")
             yield Line("budget", advice, undecided(need, waiting[-1]), open=True)
 
 
@@ -120,7 +120,7 @@ def _budget(need: Need) -> str | None:
 
 
 def _cost(need: Need, networks: Networks) -> tuple[str, bool]:
-    """Say what the largest budget that runs dry costs, and whether that is undecided."""
+    """Say what the largest budget that runs dry costs, and whether that is inconclusive."""
     if need.short is None:
         return "" if need.of("open") else ", which none lacked", False
     short, n = need.short.rung.level, need.short.rung.n
@@ -133,7 +133,7 @@ def _cost(need: Need, networks: Networks) -> tuple[str, bool]:
         return shown, True
     if beside.slower:
         return f"{shown} and takes {beside.change} beside {beside.beside.name}", False
-    word = "costs little" if beside.harmless else "its cost is undecided"
+    word = "costs little" if beside.harmless else "its cost is inconclusive"
     return f"{shown} and {word}, {beside.change} beside {beside.beside.name}", not beside.harmless
 
 
@@ -209,12 +209,12 @@ def _repetitions(networks: Networks) -> Iterable[Line]:
         if some:
             names = listing(c.name for c in some)
             yield Line("repetitions", f"More trials help at {names}", why)
-    open_ = [c for c in found if c.state == "not decided" and c.rung.level.bucket is not None]
+    open_ = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
     if open_ and not drained:
         names = listing(c.name for c in open_)
         yield Line(
             "repetitions",
-            f"Whether more trials help at {names} is not decided",
+            f"Whether more trials help at {names} is inconclusive",
             f"{counted(min(c.rung.n for c in open_), 'trial')} in a row do not tell",
             open=True,
         )
@@ -251,7 +251,7 @@ def _open(networks: Networks) -> Iterable[Line]:
         for s in waiting[:3]
     )
     more = further([(s.pair, s.comparison) for s in waiting])
-    advice = f"Not decided in {len(waiting)} of {len(some)} comparisons"
+    advice = f"Inconclusive in {len(waiting)} of {len(some)} comparisons"
     yield Line("open", advice, told + more, open=True)
 
 

@@ -24,7 +24,7 @@ _LEAST_FALL = 0.01
 #: What more trials would do at one level. ``drained``: each begins with less, and takes longer for
 #: it; ``changing``: it takes longer from trial to trial, for what reason nobody knows; ``steady``:
 #: they tell more of the same; ``reset``: each begins alike.
-State = Literal["drained", "changing", "steady", "reset", "not decided"]
+State = Literal["drained", "changing", "steady", "reset", "inconclusive"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +140,12 @@ def _state(
         return "reset"
     if found is None:
         alike = tokens is not None and len(tokens) >= FEWEST and np.ptp(tokens) == 0
-        return "steady" if alike else "not decided"
+        return "steady" if alike else "inconclusive"
     if p <= _ERROR and (found.ratio or 1) > 1:
         return "drained" if bucket and tokens is not None and fall(tokens) > 0 else "changing"
     if found.low is None or found.high is None:
-        return "not decided"
-    return "steady" if found.low > 1 / (1 + BOUND) and found.high < 1 + BOUND else "not decided"
+        return "inconclusive"
+    return "steady" if found.low > 1 / (1 + BOUND) and found.high < 1 + BOUND else "inconclusive"
 
 
 def fall(tokens: FloatArray) -> float:

@@ -73,7 +73,7 @@ def answer(found: Sequence[Course]) -> Iterator[str]:
         )
     for c in (c for c in found if c.state == "steady" and c.rung.level.bucket is not None):
         yield _steady(c)
-    open_ = [c for c in found if c.state == "not decided" and c.rung.level.bucket is not None]
+    open_ = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
     if open_:
         yield _open(open_)
 
@@ -157,13 +157,13 @@ def _open(some: Sequence[Course]) -> str:
     names = listing(c.name for c in some)
     if n < FEWEST:
         return (
-            f"Not decided at {names}: {counted(n, 'trial')} are too few to tell whether each "
+            f"Inconclusive at {names}: {counted(n, 'trial')} are too few to tell whether each "
             f"leaves the next less; {FEWEST} are needed at least, 12 better."
         )
     known = [f"{c.name} {c.ratio}" for c in some if c.ratio]
     seen = f" (so far, {listing(known)})" if known else ""
     return (
-        f"Not decided whether trials at {names} take longer the fewer tokens they begin with"
+        f"Inconclusive whether trials at {names} take longer the fewer tokens they begin with"
         f"{seen}: only an interval within {percent(BOUND)}, or beyond chance, decides; more trials "
         "would."
     )
@@ -173,8 +173,8 @@ def _verdict(found: Sequence[Course]) -> Answer:
     states = {c.state for c in found if c.rung.level.bucket is not None}
     if "drained" in states:
         return "yes"
-    open_ = not states or bool(states & {"not decided", "changing"})
-    return "undecided" if open_ else "no"
+    open_ = not states or bool(states & {"inconclusive", "changing"})
+    return "inconclusive" if open_ else "no"
 
 
 def _caveats(found: Sequence[Course]) -> Iterator[str]:
@@ -209,7 +209,7 @@ def _table(found: Sequence[Course]) -> Table:
         "changing": "changes",
         "steady": "more trials help",
         "reset": "begins alike each time",
-        "not decided": "not decided",
+        "inconclusive": "inconclusive",
     }
     rows = [
         {

@@ -176,10 +176,10 @@ def _words(here: Sequence[Slowed], networks: Networks) -> str:
     said = {
         HIGHER: f"is {more}, {worst.change}",
         LOWER: f"is {less}, {worst.change}",
-        HIGHER_WITHIN: f"is {more} by less than {margin}",
-        LOWER_WITHIN: f"is {less} by less than {margin}",
-        EQUIVALENT: f"is the same within {margin}",
-        INCONCLUSIVE: f"is not decided, {worst.change}{further([(worst.pair, c)])}",
+        HIGHER_WITHIN: f"is {more} (within {margin})",
+        LOWER_WITHIN: f"is {less} (within {margin})",
+        EQUIVALENT: f"is equivalent (within {margin})",
+        INCONCLUSIVE: f"is inconclusive, {worst.change}{further([(worst.pair, c)])}",
     }[c.verdict]
     if len(here) == 1:
         return said

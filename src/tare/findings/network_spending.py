@@ -30,7 +30,7 @@ _DESCRIPTION = Description(
 )
 
 
-_STATES: dict[State, str] = {"enough": "enough", "dry": "runs dry", "open": "undecided"}
+_STATES: dict[State, str] = {"enough": "enough", "dry": "runs dry", "open": "inconclusive"}
 
 
 def find(results: Results) -> Finding | None:
@@ -132,8 +132,8 @@ def _enough(need: Need) -> Iterator[str]:
     if need.bits is None:
         lasting = quantity(need.busiest.sent.estimate, "bits")
         yield (
-            "Every trial emptied a bucket, whatever its budget: how much is enough is undecided; "
-            f"{lasting} surely is."
+            "Every trial emptied a bucket, whatever its budget: how much is enough is "
+            f"inconclusive; {lasting} surely is."
         )
         return
     most = f"It takes {quantity(need.bits, 'bits')} out of the bucket at most"
@@ -172,7 +172,7 @@ def _lasts(times: float) -> str:
 
 def _short(need: Need) -> Iterator[str]:
     if need.short is None:
-        yield "No budget that was tried ran dry: what a smaller one costs is undecided."
+        yield "No budget that was tried ran dry: what a smaller one costs is inconclusive."
         return
     rung = need.short.rung
     yield f"{rung.level.name} ran dry, in {need.short.dry} of {counted(rung.n, 'trial')}."
@@ -181,7 +181,7 @@ def _short(need: Need) -> Iterator[str]:
 def _undecided(need: Need) -> Iterator[str]:
     for spent in need.of("open"):
         name = spent.rung.level.name
-        yield f"Whether {name} is enough is undecided: {undecided(need, spent)}."
+        yield f"Whether {name} is enough is inconclusive: {undecided(need, spent)}."
 
 
 def _shown(need: Need, networks: Networks) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _shown(need: Need, networks: Networks) -> Iterator[str]:
         most = max(slow, key=lambda s: s.level.budget_bits or 0)
         yield f"Its times show that {most.level.name} slows it down ({most.change})."
     if open_:
-        yield f"By its times, not decided: {listing(s.level.name for s in open_)}."
+        yield f"By its times, inconclusive: {listing(s.level.name for s in open_)}."
 
 
 def _estimates(need: Need) -> Iterator[Estimate]:

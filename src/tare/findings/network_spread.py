@@ -133,7 +133,7 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
     n = min(c.n for _, _, c in some)
     if all(c.low is None for _, _, c in some) and n < FEWEST_FOR_RANGE:
         return (
-            f"Not decided: {counted(n, 'block')} are too few for a spread, which needs "
+            f"Inconclusive: {counted(n, 'block')} are too few for a spread, which needs "
             f"{FEWEST_FOR_RANGE}; {FEWEST_FOR_RANGE - n} more of each level are missing."
         )
     within = f"(within {1 + some[0][2].margin:g} ×)"
@@ -143,7 +143,7 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
         HIGHER_WITHIN: f"varies more {within}",
         LOWER_WITHIN: f"varies less {within}",
         EQUIVALENT: f"varies as much {within}",
-        INCONCLUSIVE: "is not decided",
+        INCONCLUSIVE: "is inconclusive",
     }
     clauses = [
         f"{level.name}{_at(pair, networks)} {words[c.verdict]} "
@@ -190,7 +190,7 @@ def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Answer:
     found = {c.verdict for _, _, c in some}
     if found & {HIGHER, HIGHER_WITHIN}:
         return "yes"
-    return "undecided" if INCONCLUSIVE in found else "no"
+    return "inconclusive" if INCONCLUSIVE in found else "no"
 
 
 def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Table:

@@ -95,7 +95,7 @@ def _effect(d: Dry) -> Iterator[str]:
     rho = significant(d.following.correlation, 2)
     if not _decided(d):
         yield (
-            "Whether trials took longer the longer it was dry is not decided (rank correlation "
+            "Whether trials took longer the longer it was dry is inconclusive (rank correlation "
             f"{rho}, {p_value(d.p)})."
         )
     elif d.p <= _ERROR and d.slope is not None:

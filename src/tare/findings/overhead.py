@@ -128,11 +128,11 @@ def _summary(compared: Compared, margin: float, *, rate: bool) -> str:
         if any(not c.verdict.conclusive for _, c in some):
             known = [c for _, c in some if c.high is not None]
             if not known:
-                return f"{name} not decided"
+                return f"{name} inconclusive"
             most = max(known, key=lambda c: worst * ((c.low if rate else c.high) or 0))
             where = " where it may cost most" if len(some) > 1 else ""
             ratio = change_interval(most.ratio or 1, most.low, most.high)
-            return f"{name} {ratio}{of_rates}{where} (not decided)"
+            return f"{name} {ratio}{of_rates}{where} (inconclusive)"
         return f"{name} less than {percent(margin)}"
 
     levels = dict.fromkeys(p.level for p, _ in compared)

@@ -160,7 +160,7 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
         )
     ended = [(x, x.ends) for x in found if x.ends]
     for safe in sorted({x.safe for x, _ in ended}):
-        for state in ("disturbed", "not decided"):
+        for state in ("disturbed", "inconclusive"):
             some = [(x, e) for x, e in ended if x.safe == safe and e.state == state]
             if not some:
                 continue
@@ -181,10 +181,10 @@ def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
 
 
 def _open(results: Results) -> str:
-    """Say what is not decided, with the thresholds that decide."""
+    """Say what is inconclusive, with the thresholds that decide."""
     asked = results.experiment
     return (
-        f"it is not decided whether the mean shifts by more than {percent(asked.parallel_shift)} "
+        f"it is inconclusive whether the mean shifts by more than {percent(asked.parallel_shift)} "
         f"or the spread grows to more than {1 + asked.parallel_growth:g} ×"
     )
 

@@ -124,7 +124,7 @@ def _verdict(spreads: Compared) -> Answer:
         return "no"
     if "lower" in found:
         return "yes"
-    return "undecided" if "inconclusive" in found else "no"
+    return "inconclusive" if "inconclusive" in found else "no"
 
 
 def _counted_as_stability(cells: Cells) -> Table:

@@ -40,7 +40,7 @@ class Line:
     about: str
     advice: str
     evidence: str
-    #: Whether it says that something is not decided.
+    #: Whether it says that something is inconclusive.
     open: bool = False
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
     if not any(c.verdict.conclusive for _, c in compared):
         told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
         text = f"the upper limits of their costs are {told}"
-        yield Line("platform", "Which platform to take is not decided", text, open=True)
+        yield Line("platform", "Which platform to take is inconclusive", text, open=True)
         return
     equal = _no_worse(best, results)
     if most[best] < 1 + SMALL:
@@ -181,10 +181,10 @@ def _sizes(known: Evidence) -> Iterable[Line]:
         yield Line("size", f"Any size does for {names}", f"its cost changes by less than {most}")
     elif unclear and not told:
         text = f"at the smallest beside the largest, {listing(unclear)}"
-        yield Line("size", "Whether size matters is not decided", text, open=True)
+        yield Line("size", "Whether size matters is inconclusive", text, open=True)
     elif apart and not told and set(known.results.varied) & set(SIZES):
         text = refusal_words(apart[0], known.results)
-        yield Line("size", "Which size is not decided", text, open=True)
+        yield Line("size", "Which size is inconclusive", text, open=True)
 
 
 def _one_each(besides: Iterable[Beside]) -> list[Beside]:
@@ -253,7 +253,7 @@ def _pinning(known: Evidence) -> Iterable[Line]:
         names = [text.split(" ", 1)[0] for text in pin]
         advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"
         if not pin and undecided:
-            advice = "Whether to pin is not decided"
+            advice = "Whether to pin is inconclusive"
         yield Line("pinning", advice, "; ".join(told), open=bool(undecided))
 
 
@@ -290,7 +290,7 @@ def _open(compared: Compared, margin: float) -> Iterable[Line]:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
         told = f"{share_of(len(waiting), len(compared))}, on {names}{further(waiting)}"
         advice = (
-            f"Whether a cost is shown, or the same time within {percent(margin)}, is not decided"
+            f"Whether a cost is shown, or the same time within {percent(margin)}, is inconclusive"
         )
         yield Line("open", advice, told, open=True)
 

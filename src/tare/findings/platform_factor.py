@@ -70,7 +70,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=_answer(found, results, basis),
-        verdict=settled(_state(some) != "undecided" for some in _groups(found).values()),
+        verdict=settled(_state(some) != "inconclusive" for some in _groups(found).values()),
         basis=str(basis),
         estimates=tuple(_estimate(change, c) for change, c in found),
         tables=(_table(found, results, basis),),
@@ -147,11 +147,11 @@ def _shown(some: Changes) -> Changes:
     return [x for x in some if x[1].verdict.differs]
 
 
-def _state(some: Changes) -> Literal["depends", "same", "undecided"]:
+def _state(some: Changes) -> Literal["depends", "same", "inconclusive"]:
     """Say whether the cost of one platform depends on one factor."""
     if _shown(some):
         return "depends"
-    return "same" if all(c.verdict == EQUIVALENT for _, c in some) else "undecided"
+    return "same" if all(c.verdict == EQUIVALENT for _, c in some) else "inconclusive"
 
 
 def _answer(found: Changes, results: Results, basis: Basis) -> str:
@@ -176,7 +176,7 @@ def _sentence(platform: str, factor: str, some: Changes, results: Results) -> st
     if state == "same":
         return f"The cost of {platform} does not depend on the {name} by more than {most}."
     return (
-        f"Whether the cost of {platform} depends on the {name} is not decided: neither a change "
+        f"Whether the cost of {platform} depends on the {name} is inconclusive: neither a change "
         f"nor one below {most} is shown."
     )
 

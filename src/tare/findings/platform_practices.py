@@ -21,7 +21,7 @@ from tare.verdict import HIGHER, LOWER
 #: A cost below this is small: what is left of it does not decide which size to take.
 SMALL = 0.1
 #: What is said of a practice.
-AGREES, DISAGREES, OPEN = "agrees", "disagrees", "not decided"
+AGREES, DISAGREES, OPEN = "agrees", "disagrees", "inconclusive"
 UNTESTED = "not tested here"
 
 

@@ -113,7 +113,7 @@ def _sentence(one: Beside, results: Results) -> str:
         f"at {size_name(last)})."
     )
     if not found.verdict.conclusive:
-        text = text.replace("the cost not decided", "not decided", 1)
+        text = text.replace("the cost inconclusive", "inconclusive", 1)
     return text
 
 
@@ -130,7 +130,7 @@ def _pinning(told: Sequence[Beside], basis: Basis, results: Results) -> Iterator
             found = unpinned(free, held, basis, host)
             if found is None or found.pso is None:
                 continue
-            more = "is not decided"
+            more = "is inconclusive"
             if found.verdict.direction == "higher":
                 more = "is removed, or part of it"
             elif found.verdict.conclusive:

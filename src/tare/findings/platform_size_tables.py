@@ -26,7 +26,7 @@ WORDS = {
     LOWER: "grows with size",
     LOWER_WITHIN: "grows with size, by little",
     EQUIVALENT: "does not change with size",
-    INCONCLUSIVE: "not decided whether it changes with size",
+    INCONCLUSIVE: "inconclusive whether it changes with size",
 }
 
 

@@ -42,12 +42,14 @@ def find(results: Results) -> Finding | None:
 
 def _verdict(compared: Sequence[Judged]) -> Answer:
     verdicts = {one.verdict for one in compared}
-    return "no" if "changed" in verdicts else "undecided" if "undecided" in verdicts else "yes"
+    return (
+        "no" if "changed" in verdicts else "inconclusive" if "inconclusive" in verdicts else "yes"
+    )
 
 
 def _answer(compared: Sequence[Judged]) -> str:
     changed = [one for one in compared if one.verdict == "changed"]
-    unsure = [one for one in compared if one.verdict == "undecided"]
+    unsure = [one for one in compared if one.verdict == "inconclusive"]
     if changed:
         told = "; ".join(
             f"{sessions_words(one.sessions)}, {changes_words(one.changes)}"
@@ -89,7 +91,7 @@ def _not_probed(results: Results) -> Iterable[str]:
 
 def _why(one: Judged) -> str:
     if one.why is None:
-        n = sum(c.verdict == "undecided" for c in one.changes)
+        n = sum(c.verdict == "inconclusive" for c in one.changes)
         return f"{n} of {counted(len(one.changes), 'metric')} are neither the same nor changed"
     differing = f"{changes_words(one.changes)}, but"
     if one.why == "busy" and one.activity is not None:
@@ -111,7 +113,7 @@ def _table(compared: Iterable[Judged]) -> Table:
             "low": percent(c.low),
             "high": percent(c.high),
             "margin": 100 * c.margin,
-            "verdict": "undecided" if one.why and c.verdict == "changed" else c.verdict,
+            "verdict": "inconclusive" if one.why and c.verdict == "changed" else c.verdict,
         }
         for one in compared
         for c in one.changes

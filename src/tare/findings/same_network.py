@@ -86,8 +86,8 @@ def find(results: Results) -> Finding | None:
     if not changed and all(one.origin != GIVEN for one in sessions.values()):
         return None
     answer = _answer(sessions, pairs, changed)
-    undecided = any(pair[2].verdict == "undecided" for pair in pairs)
-    verdict = "no" if changed else "undecided" if undecided else "yes" if pairs else "told"
+    undecided = any(pair[2].verdict == "inconclusive" for pair in pairs)
+    verdict = "no" if changed else "inconclusive" if undecided else "yes" if pairs else "told"
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
@@ -119,7 +119,7 @@ def _answer(sessions: Mapping[int, Told], pairs: _Pairs, changed: _Pairs) -> str
     )
     if not pairs:
         return what
-    unsure = [f"{one} and {other}" for one, other, f in pairs if f.verdict == "undecided"]
+    unsure = [f"{one} and {other}" for one, other, f in pairs if f.verdict == "inconclusive"]
     if unsure:
         return f"{what} That nothing has changed is not shown for sessions {listing(unsure)}."
     return f"{what} Nothing differs by more than matters in {counted(len(sessions), 'session')}."

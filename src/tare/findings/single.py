@@ -31,7 +31,7 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         question=f"What is the {first.name}?",
         answer=f"{_sentence(first)} {_spread(first, results)} {_capital(sentence(disturbed))}.",
-        verdict="undecided" if first.interval.low is None else "told",
+        verdict="inconclusive" if first.interval.low is None else "told",
         summary=_sentence(first),
         basis=f"{first.metric} ({first.source})",
         estimates=tuple(_estimate(one) for one in found),

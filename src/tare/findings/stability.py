@@ -125,7 +125,7 @@ def _sentence(
         return f"{f'{platform} is' if known else asked} {telling.clauses(some)}."
     if bounded:
         excluded = f"not less stable than {reference} by more than {1 + margin:g} ×"
-        words = {**words, INCONCLUSIVE: f"{excluded}; whether it is more stable is undecided"}
+        words = {**words, INCONCLUSIVE: f"{excluded}; whether it is more stable is inconclusive"}
     whole = _whole(platform, overall, len(some), words)
     it = "Cell by cell, it" if len(some) > 1 else "It"
     return f"{whole} {it} is {telling.clauses(some)}."
@@ -158,7 +158,7 @@ def _whole(
     chance = holm if not overall.verdict.conclusive and not low <= 1 <= high else ""
     evidence = f"over {share_of(cells, cells)}, its p10–p90 range differs by {ratio}{chance}."
     if overall.verdict not in words:
-        return f"Whether {platform} is {words[EQUIVALENT]} is undecided: {evidence}"
+        return f"Whether {platform} is {words[EQUIVALENT]} is inconclusive: {evidence}"
     return f"{platform} is {words[overall.verdict]}: {evidence}"
 
 
@@ -167,7 +167,7 @@ def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Answer:
     wholes = {c.verdict for c in overall}
     if HIGHER in wholes | {c.verdict for _, c in compared}:
         return "no"
-    return "undecided" if INCONCLUSIVE in wholes else "yes"
+    return "inconclusive" if INCONCLUSIVE in wholes else "yes"
 
 
 def _summary(compared: Compared, overall: dict[str, SpreadComparison], told: dict[str, str]) -> str:
@@ -206,7 +206,7 @@ def _open_told(
     )
     words = spread_words(overall[platforms[0]].margin, reference)[EQUIVALENT]
     return (
-        f"Whether {listing(platforms, 'or')} is {words} is undecided: over all cells, p10–p90 "
+        f"Whether {listing(platforms, 'or')} is {words} is inconclusive: over all cells, p10–p90 "
         f"ranges differ by {ratios}."
     )
 
@@ -278,7 +278,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         name=_DESCRIPTION.name,
         question=f"How much do values vary on {platform}?",
         answer=answer,
-        verdict="told" if ordered else "undecided",
+        verdict="told" if ordered else "inconclusive",
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if "network" in cells.factors or len(cells.all) == 1 else answer,
         basis=str(basis),

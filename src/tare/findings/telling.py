@@ -74,7 +74,7 @@ class Telling:
         if all(c.low is None for _, c in some):
             why = "too few trials"
         where = share_of(len(some), total)
-        return f"undecided in {where} ({'; '.join([why, *filter(None, [needed(some)])])})"
+        return f"inconclusive in {where} ({'; '.join([why, *filter(None, [needed(some)])])})"
 
 
 def further(some: Compared) -> str:

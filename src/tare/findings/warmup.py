@@ -147,7 +147,7 @@ def _verdict(rows: list[dict[str, Any]]) -> Answer:
     if _beyond_chance(warming, len(rows)):
         return "yes"
     unsteady = sum(r["shape"] == "no steady state" for r in rows)
-    return "undecided" if warming or _beyond_chance(unsteady, len(rows)) else "no"
+    return "inconclusive" if warming or _beyond_chance(unsteady, len(rows)) else "no"
 
 
 def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:

@@ -30,8 +30,8 @@ _SETTINGS = ("platform", "effort", "tare", "agent")
 _SETTING_FACTS = ("seed", "memory_limit_bytes", "file_limit_bytes")
 
 #: ``changed``: significant, and by more than the margin; ``same``: surely by less than it;
-#: ``undecided``: neither. Of all metrics together: see :func:`overall`.
-Verdict = Literal["changed", "same", "undecided"]
+#: ``inconclusive``: neither. Of all metrics together: see :func:`overall`.
+Verdict = Literal["changed", "same", "inconclusive"]
 
 Fact = bool | int | float | str
 
@@ -98,12 +98,12 @@ def overall(changes: Sequence[Change]) -> Verdict:
     """Judge a machine by its metrics.
 
     ``changed`` where one has; ``same`` where none has and more are shown to be the same than are
-    undecided: that nothing is shown is no sameness.
+    inconclusive: that nothing is shown is no sameness.
     """
     verdicts = [c.verdict for c in changes]
     if "changed" in verdicts:
         return "changed"
-    return "same" if verdicts.count("same") > verdicts.count("undecided") else "undecided"
+    return "same" if verdicts.count("same") > verdicts.count("inconclusive") else "inconclusive"
 
 
 def differences(
@@ -259,7 +259,7 @@ def _change(
     from tare.statistics.brunner_munzel import median_difference
 
     first, second = (np.sort(_rounds(metric, takes)) for takes in (before, after))
-    verdict: Verdict = "undecided"
+    verdict: Verdict = "inconclusive"
     if hull is not None:
         limit = math.log1p(rule.margin)
         if p <= ALPHA and (hull[0] > limit or hull[1] < -limit):
@@ -289,5 +289,5 @@ def _rounds(metric: str, takes: Sequence[Take]) -> FloatArray:
 
 
 def _prominence(change: Change) -> tuple[int, float]:
-    order = {"changed": 0, "undecided": 1, "same": 2}
+    order = {"changed": 0, "inconclusive": 1, "same": 2}
     return order[change.verdict], -abs(math.log(change.ratio))

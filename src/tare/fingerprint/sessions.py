@@ -110,9 +110,9 @@ def _judged(
     # In a session it must be there when it is looked at again, between two before and after.
     single = len(before) + len(after) < 3 if len(sessions) < 2 else min(map(len, sides)) < 2
     if verdict == "changed" and single:
-        verdict, why = "undecided", "one take"
+        verdict, why = "inconclusive", "one take"
     elif verdict == "changed" and disturbed:
-        verdict, why = "undecided", "busy"
+        verdict, why = "inconclusive", "busy"
     return Judged(
         sessions=sessions,
         changes=changes,

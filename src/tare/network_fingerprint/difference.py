@@ -15,8 +15,8 @@ import msgspec
 
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Unit
 
-#: ``differs``: surely by more than the margin; ``same``: surely by less; ``undecided``: neither.
-Verdict = Literal["differs", "same", "undecided"]
+#: ``differs``: surely by more than the margin; ``same``: surely by less; ``inconclusive``: neither.
+Verdict = Literal["differs", "same", "inconclusive"]
 
 #: Change that matters, by how names begin; the longest that fits counts. What matters of medians
 #: is a twentieth, as CLOUDNET (F5.3) has it; tails differ from hour to hour by much more.
@@ -75,7 +75,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     #: In the measure of the change.
     margin: float
     verdict: Verdict
-    #: Ends that had no CPU when it was measured, so that it is undecided what it differs by.
+    #: Ends that had no CPU when it was measured, so that it is inconclusive what it differs by.
     starved: tuple[Lacking, ...] = ()
 
 
@@ -84,7 +84,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = 1
     verdict: Verdict
-    #: Those that differ first, then what is undecided.
+    #: Those that differ first, then what is inconclusive.
     changes: tuple[Change, ...]
     #: What shapes it and what both ends say, where it differs: name, before, after.
     facts: dict[str, tuple[str | None, str | None]]
@@ -106,7 +106,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def undecided(self) -> tuple[Change, ...]:
         """Figures of which neither is sure."""
-        return tuple(c for c in self.changes if c.verdict == "undecided")
+        return tuple(c for c in self.changes if c.verdict == "inconclusive")
 
 
 def margin(figure: str) -> float:
@@ -179,9 +179,9 @@ def between(
     open_end: bool = False,
     starved: Mapping[str, tuple[Lacking, ...]] | None = None,
 ) -> Difference:
-    """Compare figures by name; ``open_end``: something else is undecided beside them.
+    """Compare figures by name; ``open_end``: something else is inconclusive beside them.
 
-    What was measured while an end had no CPU (``starved``) does not differ, but is undecided.
+    What was measured while an end had no CPU (``starved``) does not differ, but is inconclusive.
     """
     before, after = (
         {name: figure for name, figure in some.items() if not name.endswith(_EXTREME)}
@@ -198,8 +198,8 @@ def between(
     verdict: Verdict = "same"
     if "differs" in verdicts or decided:
         verdict = "differs"
-    elif "undecided" in verdicts or not changes or open_end:
-        verdict = "undecided"
+    elif "inconclusive" in verdicts or not changes or open_end:
+        verdict = "inconclusive"
     return Difference(
         verdict=verdict,
         changes=tuple(changes),
@@ -214,7 +214,7 @@ def between(
 def _spared(one: Change, ends: tuple[Lacking, ...]) -> Change:
     if not ends or one.verdict != "differs":
         return one
-    return msgspec.structs.replace(one, verdict="undecided", starved=ends)
+    return msgspec.structs.replace(one, verdict="inconclusive", starved=ends)
 
 
 def all_figures(found: NetworkFingerprint, without: Collection[int] = ()) -> dict[str, Figure]:
@@ -248,12 +248,12 @@ def change(name: str, before: Figure, after: Figure) -> Change:
     measure = _by_share if share else _by_ratio
     value, low, high = measure(before, after)
     inner, outer = (-limit, limit) if share else (1 / (1 + limit), 1 + limit)
-    verdict: Verdict = "undecided"
+    verdict: Verdict = "inconclusive"
     if low is not None and high is not None:
         if low > outer or high < inner:
             waking = WAKING_NS * (_MORE if name.endswith(_TAILS) else 1)
             wakes = before.unit == "ns" and abs(after.value - before.value) < waking
-            verdict = "undecided" if wakes else "differs"
+            verdict = "inconclusive" if wakes else "differs"
         elif inner <= low and high <= outer:
             verdict = "same"
     return Change(
@@ -294,7 +294,7 @@ def _by_share(before: Figure, after: Figure) -> _Change:
 
 
 def _prominence(one: Change) -> tuple[int, float]:
-    order = {"differs": 0, "undecided": 1, "same": 2}
+    order = {"differs": 0, "inconclusive": 1, "same": 2}
     if one.change is None:
         return order[one.verdict], 0.0
     size = abs(one.change) if one.unit == "1" else abs(math.log(one.change))

@@ -16,7 +16,7 @@ from tare.units import change, chosen, quantity
 _SIGNS: dict[GateAnswer, str] = {
     "pass": "✅ passes",
     "fail": "❌ fails",
-    "undecided": "❔ undecided",
+    "inconclusive": "❔ inconclusive",
 }
 _HEADS = ("verdict", "ratio", "median", "of")
 
@@ -79,11 +79,11 @@ def _details(found: Sequence[Difference], results: Results, gate: float | None) 
         yield f"{_words(d.second)}: {_words(d.counted)}; Cliff's delta {c.cliffs_delta:+.2f}; " + (
             f"ratio of medians {change(c.median_ratio)}; {_words(d.steadiness)}"
         )
-        if d.further and (gate is None or d.gate(gate) == "undecided"):
+        if d.further and (gate is None or d.gate(gate) == "inconclusive"):
             yield f"{_words(d.further)}"
     confidence = chosen(found[0].comparison.confidence)
     yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"
-    yield f"same: within {chosen(found[0].margin)}"
+    yield f"equivalent: within {chosen(found[0].margin)}"
     yield sentence(disturbance(results))
     for fact in ("cpu", "cpus", "kernel", "system"):
         if results.fact(fact) is not None:

@@ -28,7 +28,7 @@ SHOWN: tuple[tuple[str, str], ...] = (
 )
 #: Clocks that are this far apart count from other moments.
 _APART_NS = 10**9
-_MARKS = {"costs": "▲", "saves": "▽", "same": "=", "undecided": "?"}
+_MARKS = {"costs": "▲", "saves": "▽", "same": "=", "inconclusive": "?"}
 
 
 def cost_of(one: Weighed, metric: str) -> Cost | None:

@@ -136,7 +136,7 @@ def _costs(found: Weights) -> Section:
         question="What does each layer cost per primitive?",
         answer=f"Each figure as a multiple of that on {first.platform}: above one it is dearer, "
         "whether it takes longer or brings less. ▲ surely dearer by more than matters, ▽ surely "
-        "cheaper, = the same, ? undecided; in brackets: emulated, no cost.",
+        "cheaper, = the same, ? inconclusive; in brackets: emulated, no cost.",
         verdict="told",
         basis="rounds of all platforms in one random order; Hodges–Lehmann ratio with its 95 % "
         "interval, Holm over all figures and platforms",

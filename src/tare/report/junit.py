@@ -1,9 +1,9 @@
 """Verdicts as JUnit XML: a test case for each comparison, as readers of CI results want it.
 
 The dialect is the one that GitLab, Jenkins and GitHub's actions agree on: ``testsuites`` /
-``testsuite`` / ``testcase`` with ``failure`` or ``skipped``. A gate that is undecided is skipped,
-not failed: nothing was shown. Whether it holds a merge up is said by the exit code, which a CI
-can allow.
+``testsuite`` / ``testcase`` with ``failure`` or ``skipped``. A gate that is inconclusive is
+skipped, not failed: nothing was shown. Whether it holds a merge up is said by the exit code, which
+a CI can allow.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ def _case(suite: Xml.Element, d: Difference, gate: float | None) -> Xml.Element:
     )
     told = _text(f"{d.sentence}; {d.counted}.")
     answer = None if gate is None else d.gate(gate)
-    undecided = not d.comparison.verdict.conclusive if answer is None else answer == "undecided"
+    undecided = not d.comparison.verdict.conclusive if answer is None else answer == "inconclusive"
     if answer == "fail" and gate is not None:
         head = _text(d.gate_sentence(gate))
         Xml.SubElement(case, "failure", type=d.words.higher, message=head).text = told
     elif undecided:
-        why = _text(f"undecided: {d.ratio}" + (f"; {d.further}" if d.further else ""))
+        why = _text(f"inconclusive: {d.ratio}" + (f"; {d.further}" if d.further else ""))
         Xml.SubElement(case, "skipped", message=why)
     Xml.SubElement(case, "system-out").text = told
     return case

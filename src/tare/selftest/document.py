@@ -63,7 +63,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def open(self) -> tuple[Line, ...]:
-        """What tare uses, and what is not decided."""
+        """What tare uses, and what is inconclusive."""
         return tuple(one for one in self.judged if one.verdict == "open")
 
     @property
@@ -78,12 +78,12 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
         if self.off:
             return f"{len(self.off)} of {counted(len(self.judged), 'figure')} off"
         if self.open or self.few or self.unmeasured or not self.judged:
-            return "as promised as far as can be told" if self.judged else "not decided"
+            return "as promised as far as can be told" if self.judged else "inconclusive"
         return "as promised"
 
     @property
     def doubtful_unused(self) -> tuple[Line, ...]:
-        """What is off or not decided, but where something better is used."""
+        """What is off or inconclusive, but where something better is used."""
         return tuple(o for o in self.lines if o.verdict in ("off", "open") and not o.used)
 
     def head(self) -> dict[str, Line]:

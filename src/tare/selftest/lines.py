@@ -20,7 +20,7 @@ Verdict = Literal["kept", "off", "open", "told"]
 #: A clock's step.
 _STEP_NS = 1000.0
 WORDS: dict[Verdict, str] = {
-    "kept": "as promised", "off": "off", "open": "not decided", "told": "nothing promised",
+    "kept": "as promised", "off": "off", "open": "inconclusive", "told": "nothing promised",
 }  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def _accuracy(accuracy: Accuracy) -> Section:
         name="accuracy",
         question=_ACCURACY,
         answer=telling.answer(accuracy),
-        verdict="no" if accuracy.off else "yes" if sure else "undecided",
+        verdict="no" if accuracy.off else "yes" if sure else "inconclusive",
         basis="programs that know their own truth; error is measured − true",
         caveats=tuple(told for some in doubtful for told in telling.groups(some)),
         estimates=tuple(map(_estimate, accuracy.lines)),
@@ -175,7 +175,7 @@ def _alarms(found: FalseAlarms) -> Section:
         name="false-alarms",
         question=_ALARMS,
         answer=telling.alarms(found),
-        verdict="no" if not found.consistent else "yes" if found.close else "undecided",
+        verdict="no" if not found.consistent else "yes" if found.close else "inconclusive",
         basis="wall_ns of a program compared with itself by tare compare",
         estimates=(
             Estimate(

@@ -24,7 +24,7 @@ def answer(accuracy: Accuracy) -> str:
         return "Nothing could be checked here."
     doubts = []
     if open_:
-        doubts.append(f"{open_} not decided")
+        doubts.append(f"{open_} inconclusive")
     if accuracy.unmeasured:
         doubts.append(f"{accuracy.unmeasured} of {accuracy.cells} measurements did not come about")
     if accuracy.few:

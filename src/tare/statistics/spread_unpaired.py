@@ -84,7 +84,7 @@ def compare_spread_unpaired(
     Returns
     -------
     SpreadComparison
-        As a family of one; its ``n`` is the smaller of m and n. Not decided below 20 values.
+        As a family of one; its ``n`` is the smaller of m and n. Inconclusive below 20 values.
     """
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))

@@ -261,7 +261,7 @@ TABLES = (
             Column("place", "INTEGER", "place in reading order, from 1"),
             Column("name", "VARCHAR", "name of the question"),
             Column("question", "VARCHAR", "the question"),
-            Column("verdict", "VARCHAR", "`yes`, `no`, `undecided`, `partly` (undecided), "
+            Column("verdict", "VARCHAR", "`yes`, `no`, `inconclusive`, `partly` (inconclusive), "
                    "`told`, `nothing to compare`"),
             Column("answer", "VARCHAR", "the answer in words"),
             Column("summary", "VARCHAR", "the answer in one sentence; absent: not at the head"),

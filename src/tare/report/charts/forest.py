@@ -44,11 +44,11 @@ def tell_ratios(some: Sequence[Ratio], what: str) -> str:
     undecided = sum(r.state == "inconclusive" for r in some)
     text = (
         f"{what}, {'; '.join(told)}. Marks are estimates with 95 % intervals; the band is what "
-        "counts as the same; rings are not decided, filled circles the same, triangles point to "
+        "counts as the same; rings are inconclusive, filled circles the same, triangles point to "
         "where it differs."
     )
     if undecided:
-        text += f" Not decided: {undecided} of {counted(len(some), 'comparison')}."
+        text += f" Inconclusive: {undecided} of {counted(len(some), 'comparison')}."
     rows = list(dict.fromkeys(r.where for r in some))
     if len(rows) > MOST_ROWS:
         text += f" The first {MOST_ROWS} of {len(rows)} rows are drawn; the table has all."

@@ -26,8 +26,8 @@ class Field:
     #: With its mark, which says the same as the colour.
     told: str
     interval: str
-    #: Whether that is sure: what is undecided is pale, and what is no cost, being emulated, has no
-    #: colour at all.
+    #: Whether that is sure: what is inconclusive is pale, and what is no cost, being emulated, has
+    #: no colour at all.
     sure: bool
     cost: bool
 

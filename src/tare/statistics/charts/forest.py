@@ -78,7 +78,7 @@ def forest(
     Returns
     -------
     altair chart
-        Rings are not decided, circles the same, triangles point to where it differs.
+        Rings are inconclusive, circles the same, triangles point to where it differs.
     """
     some = [
         Ratio(
