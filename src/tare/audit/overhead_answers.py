@@ -138,7 +138,7 @@ def _costs(audit: Audit, found: OverheadAudit) -> Table:
         rows=tuple(_row(found, line, c) for line in found.lines for c in line.costs),
         confidence=audit.question.confidence,
         note="Ratio: Hodges–Lehmann median of the log-ratios"
-        f"{', without first values' if found.cold is not None else ''}; “same”: within "
+        f"{', without first values' if found.cold is not None else ''}; “equivalent”: within "
         f"{percent(audit.question.margin)}; “slower” and “faster” after Holm over this table. "
         "Median, means and their ratio are of all values.",
     )

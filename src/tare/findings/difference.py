@@ -140,7 +140,7 @@ def _table(found: Sequence[Difference]) -> Table:
         columns=columns,
         rows=tuple(_row(d) for d in found),
         note=f"{found[0].method[:1].upper()}{found[0].method[1:]}, each at "
-        f"{chosen(found[0].comparison.confidence)}; “same”: within {margin}. Cliff's delta: "
+        f"{chosen(found[0].comparison.confidence)}; “equivalent”: within {margin}. Cliff's delta: "
         "how often a value of the compared is larger, minus how often it is smaller.",
     )
 

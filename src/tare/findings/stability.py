@@ -245,9 +245,9 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
         title=f"Spread beside {compared[0][0].reference}, {cells.basis}",
         columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
         rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
-        note=f"“as stable”, and “by less than the margin”: the whole 95 % interval lies within "
-        f"{1 + margin:g} ×; “less” and “more stable”: equality is rejected after Holm over these "
-        "cells and the platforms' ratios over all cells. The range is that of single workers' "
+        note=f"“Within {1 + margin:g} ×”: the whole 95 % interval is; “equally stable”: it is, and "
+        "no difference is shown; “less” and “more stable”: equality is rejected after Holm over "
+        "these cells and the platforms' ratios over all cells. The range is that of single workers' "
         "values.",
     )
 
