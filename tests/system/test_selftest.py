@@ -88,7 +88,11 @@ def test_a_program_is_compared_with_itself() -> None:
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    for words in (("--workers", "0"), ("--workers", "x"), ("--budget", "soon")):
-        assert words[0] in tare(*words, codes=(11,)).stderr
+    for words, code in (
+        (("--workers", "0"), 11),
+        (("--workers", "x"), 11),
+        (("--budget", "soon"), 10),
+    ):
+        assert words[0] in tare(*words, codes=(code,)).stderr
     tare("--platform", "nowhere", codes=(11,))
     tare("--false-alarms", "--platform", "bare", "--platform", "unshare", codes=(11,))

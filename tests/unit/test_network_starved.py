@@ -183,7 +183,7 @@ def test_measure_names_the_end_first(tmp_path: Path) -> None:
     assert folder.lacks(read) == (lack,)
     assert one.limit is not None
     first = blamed([one])
-    assert "sender had no CPU for 18 % of the time" in first[0]
+    assert "sender had no CPU for 18.0 % of the time" in first[0]
     assert caveats(read, [one])[: len(first)] == first
     trace = folder.trace(read)
     assert trace.starved is not None
