@@ -332,7 +332,7 @@ def test_a_comment_begins_with_the_answer() -> None:
     results = make(trials=5)
     assert comment.render([SLOWER], results, 0.02).startswith("### Gate 2 % ❌ fails")
     assert comment.render([OPEN], results, 0.02).startswith("### Gate 2 % ❔ inconclusive")
-    assert comment.render([SAME], results, None).startswith("### new is the same as old")
+    assert comment.render([SAME], results, None).startswith("### new is equivalent to old")
     assert "<details>" in comment.render([SAME], results, None)
 
 

@@ -99,7 +99,7 @@ def test_too_few_values_have_no_curve() -> None:
 
 def test_ratios_are_judged_by_their_interval() -> None:
     rows = [r for r in records(ALL["forest"].to_dict()) if "state" in r]
-    assert [(r["where"], r["state"]) for r in rows] == [("a", "more"), ("b", "open")]
+    assert [(r["where"], r["state"]) for r in rows] == [("a", "higher"), ("b", "inconclusive")]
 
 
 @pytest.mark.parametrize(("q", "name"), [(0.5, "median"), (0.99, "p99"), (0.999, "p99.9")])

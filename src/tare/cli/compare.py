@@ -194,7 +194,7 @@ def compare(
                     names[1:] or names,
                     names[0] if baseline is None else "the baseline",
                     wanted.gate,
-                    "slower" if metric in _TIMES or metric.endswith("_ns") else "larger",
+                    "slower" if metric in _TIMES or metric.endswith("_ns") else "higher",
                 ),
                 "metric": metric,
                 "margin": margin,

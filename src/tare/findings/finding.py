@@ -44,7 +44,10 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows of evidence; absent values are None, never zero."""
+    """Rows of evidence; absent values are None, never zero.
+
+    A row may hold more than its columns show: of a verdict, its direction as data.
+    """
 
     title: str
     columns: tuple[Column, ...]

@@ -187,7 +187,7 @@ def _words(here: Sequence[Slowed], networks: Networks) -> str:
     slower = sum(s.slower for s in here)
     waiting = sum(not s.comparison.verdict.conclusive for s in here)
     of = f"{more} in {slower} of {counted(len(here), 'cell')}"
-    return f"{said} for {at} ({of}{f', not decided in {waiting}' if waiting else ''})"
+    return f"{said} for {at} ({of}{f', inconclusive in {waiting}' if waiting else ''})"
 
 
 def _alone(some: Sequence[Slowed], networks: Networks) -> str:

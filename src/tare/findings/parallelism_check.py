@@ -20,6 +20,7 @@ from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
 from tare.units import change_interval, percent
+from tare.verdict import HIGHER, LOWER
 
 _DESCRIPTION = Description(
     name="parallelism_check",
@@ -154,7 +155,7 @@ def _row(
         "end": None if end is None else end.ratio,
         "end_low": None if end is None else end.low,
         "end_high": None if end is None else end.high,
-        "end_verdict": None if end is None else end.verdict,
+        "end_differs": end is not None and end.verdict in (HIGHER, LOWER),
     }
 
 
@@ -168,7 +169,7 @@ def _least(values: pd.Series[float]) -> float | None:
 
 def _verdict(rows: list[dict[str, Any]]) -> Answer:
     together = all((r["overlap"] or 0) >= _ENOUGH for r in rows)
-    steady = not any(r["end_verdict"] in ("slower", "faster") for r in rows)
+    steady = not any(r["end_differs"] for r in rows)
     return "yes" if together and steady else "no"
 
 
@@ -210,7 +211,7 @@ def _end_sentence(rows: list[dict[str, Any]], where: Any) -> str:
             f"With fewer than {_FEWEST_ITERATIONS} iterations a trial, no drift at its end can be "
             "looked for"
         )
-    drifting = [r for r in known if r["end_verdict"] in ("slower", "faster")]
+    drifting = [r for r in known if r["end_differs"]]
     if not drifting:
         return "The last iterations are not shown to differ from those before"
     most = max(drifting, key=lambda r: abs(r["end"] - 1))

@@ -248,7 +248,7 @@ def _pinning(known: Evidence) -> Iterable[Line]:
     if idle:
         told.append(f"worth nothing for {listing(idle)}")
     if undecided:
-        told.append(f"{'not decided ' if told else ''}for {listing(undecided)}")
+        told.append(f"{'inconclusive ' if told else ''}for {listing(undecided)}")
     if told:
         names = [text.split(" ", 1)[0] for text in pin]
         advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"

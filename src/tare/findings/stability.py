@@ -247,8 +247,8 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
         rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
         note=f"“Within {1 + margin:g} ×”: the whole 95 % interval is; “equally stable”: it is, and "
         "no difference is shown; “less” and “more stable”: equality is rejected after Holm over "
-        "these cells and the platforms' ratios over all cells. The range is that of single workers' "
-        "values.",
+        "these cells and the platforms' ratios over all cells. The range is that of single "
+        "workers' values.",
     )
 
 
