@@ -254,7 +254,7 @@ def test_undecided_workers_say_how_many_trials_would_do() -> None:
     found = ask("parallelism", make(platforms=("bare",), trials=25))
     assert found.verdict == "inconclusive"
     assert (
-        "for certain; with 2, it is inconclusive whether the mean shifts by more than 5.0 % or the "
+        "for certain; with 2, it is inconclusive whether the mean shifts by more than 5 % or the "
         "spread grows to more than 1.5 × (about"
     ) in found.answer
 
@@ -335,7 +335,7 @@ def test_cost_has_its_interval_and_verdict() -> None:
     assert found.summary.startswith(
         "Cost beside bare: docker +9.87 % [+9.44, +10.28] where it costs"
     )
-    assert found.summary.endswith("and unshare less than 2.0 %.")
+    assert found.summary.endswith("and unshare less than 2 %.")
 
 
 def rates(**given: Any) -> Results:

@@ -319,7 +319,7 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
     )
     assert any(x.startswith("Whether size matters is inconclusive: ") for x in lines)
     assert any(x.startswith("Whether to pin is inconclusive: for bare") for x in lines)
-    open_ = "Whether a cost is shown, or the same time within 2.0 %, is inconclusive: all 12 cells"
+    open_ = "Whether a cost is shown, or the same time within 2 %, is inconclusive: all 12 cells"
     assert any(x.startswith(f"{open_}, on docker") for x in lines)
     assert ask("platform_advice", results).verdict == "inconclusive"
     assert ask("overhead", results).verdict == "inconclusive"

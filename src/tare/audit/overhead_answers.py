@@ -11,7 +11,7 @@ from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.findings.finding import Column, Finding, Table
 from tare.statistics.platform_size_curves import Factor
-from tare.units import percent
+from tare.units import chosen
 from tare.verdict import SIZES, TIMES
 
 
@@ -139,7 +139,7 @@ def _costs(audit: Audit, found: OverheadAudit) -> Table:
         confidence=audit.question.confidence,
         note="Ratio: Hodges–Lehmann median of the log-ratios"
         f"{', without first values' if found.cold is not None else ''}; “equivalent”: within "
-        f"{percent(audit.question.margin)}; “slower” and “faster” after Holm over this table. "
+        f"{chosen(audit.question.margin)}; “slower” and “faster” after Holm over this table. "
         "Median, means and their ratio are of all values.",
     )
 

@@ -9,7 +9,7 @@ from tare.audit import overhead_telling as words
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.cli import output
-from tare.units import percent
+from tare.units import chosen
 
 #: Rows of the table, columns of it, and caveats that a screen holds; the page has all.
 _MOST_ROWS = 30
@@ -60,7 +60,7 @@ def _show_costs(found: OverheadAudit, margin: float) -> None:
         output.out.print(f"… and {left:,} more (--json, --out)", style="dim")
     output.out.print(
         f"Beside {found.design.reference} of the same size. =: the same within "
-        f"{percent(margin)}; ?: inconclusive.",
+        f"{chosen(margin)}; ?: inconclusive.",
         style="dim",
         soft_wrap=True,
     )

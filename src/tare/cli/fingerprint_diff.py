@@ -139,14 +139,14 @@ def _table(changes: list[Change]) -> list[str]:
 
 
 def _row(c: Change) -> tuple[str, ...]:
-    from tare.units import change_interval, percent, quantity
+    from tare.units import change_interval, chosen, quantity
 
     return (
         _label(c.metric),
         quantity(c.before, c.unit),
         quantity(c.after, c.unit),
         change_interval(c.ratio, c.low, c.high),
-        percent(c.margin),
+        chosen(c.margin),
         c.direction or c.verdict,
     )
 

@@ -127,7 +127,7 @@ def _row(one: Change) -> tuple[str, ...]:
         told = change_interval(one.change, one.low, one.high)
     # As a ratio it is as far up as down, which in per cent it is not.
     down = one.margin if one.unit == "1" else 1 - 1 / (1 + one.margin)
-    margin = f"−{percent(down)} to +{percent(one.margin)}"
+    margin = f"−{percent(down)} to +{chosen(one.margin)}"
     return (
         name_told(one.figure),
         quantity(one.before, one.unit),

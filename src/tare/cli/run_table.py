@@ -261,7 +261,8 @@ def _own(
 
 
 def _word(d: Difference) -> str:
-    return d.words.of(d.comparison.verdict, units.chosen(d.margin))
+    found = d.comparison.verdict
+    return d.words.of(found, units.chosen(d.margin) if found.differs else None)
 
 
 def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ _BADGES: dict[Answer, tuple[str, str]] = {
     "yes": ("✓", "yes"),
     "no": ("✕", "no"),
     "inconclusive": ("?", "inconclusive"),
-    "partly": ("?", "partly inconclusive"),
+    "partly": ("?", "partly"),
     "told": ("●", "measured"),
     "nothing to compare": ("–", "nothing to compare"),
     "TRUST": ("✓", "TRUST"),

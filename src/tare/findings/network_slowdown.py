@@ -23,7 +23,7 @@ from tare.findings.telling import further
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
-from tare.units import change_interval, chosen, counted, percent
+from tare.units import change_interval, chosen, counted
 from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
@@ -170,7 +170,7 @@ def _clauses(some: Sequence[Slowed], networks: Networks) -> Iterator[str]:
 def _words(here: Sequence[Slowed], networks: Networks) -> str:
     words = verdict_words(networks.basis)
     more, less = words.higher, words.lower
-    margin = percent(networks.results.experiment.margin)
+    margin = chosen(networks.results.experiment.margin)
     worst = max(here, key=lambda s: (s.slower, s.comparison.ratio))
     c = worst.comparison
     said = {

@@ -15,7 +15,7 @@ from tare.metrics import RATES
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.comparison import compare_family
-from tare.units import change_interval, chosen, percent
+from tare.units import change_interval, chosen
 from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
@@ -74,7 +74,7 @@ def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Tab
             for p, c in compared
         ),
         note=f"Hodges–Lehmann median of the ratios within common blocks; “equivalent”: within "
-        f"{percent(margin)}; “slower” and “faster” after Holm over this table.",
+        f"{chosen(margin)}; “slower” and “faster” after Holm over this table.",
     )
 
 
@@ -105,7 +105,7 @@ def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
 
 def location_telling(cells: Cells, margin: float) -> Telling:
     """Tell verdicts of location."""
-    words, x = verdict_words(cells.basis), percent(margin)
+    words, x = verdict_words(cells.basis), chosen(margin)
     return Telling(
         words={v: words.of(v, x) for v in (HIGHER, LOWER, HIGHER_WITHIN, LOWER_WITHIN, EQUIVALENT)},
         quantity="ratio",
@@ -133,7 +133,7 @@ def _summary(compared: Compared, margin: float, *, rate: bool) -> str:
             where = " where it may cost most" if len(some) > 1 else ""
             ratio = change_interval(most.ratio or 1, most.low, most.high)
             return f"{name} {ratio}{of_rates}{where} (inconclusive)"
-        return f"{name} less than {percent(margin)}"
+        return f"{name} less than {chosen(margin)}"
 
     levels = dict.fromkeys(p.level for p, _ in compared)
     told = [one(x, [pc for pc in compared if pc[0].level == x]) for x in levels]

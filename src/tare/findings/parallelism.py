@@ -15,7 +15,7 @@ from tare.findings.ladder import Ladder, Step, beyond, ladders
 from tare.findings.phrasing import at_levels, listing, metric_name
 from tare.registry import Description
 from tare.results import Results
-from tare.units import change_interval, counted, duration, percent
+from tare.units import change_interval, chosen, counted, duration, percent
 
 _DESCRIPTION = Description(
     name="parallelism",
@@ -184,7 +184,7 @@ def _open(results: Results) -> str:
     """Say what is inconclusive, with the thresholds that decide."""
     asked = results.experiment
     return (
-        f"it is inconclusive whether the mean shifts by more than {percent(asked.parallel_shift)} "
+        f"it is inconclusive whether the mean shifts by more than {chosen(asked.parallel_shift)} "
         f"or the spread grows to more than {1 + asked.parallel_growth:g} ×"
     )
 
@@ -277,7 +277,7 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
     )
     experiment = results.experiment
     note = (
-        f"Disturbed: the mean shifts by more than {percent(experiment.parallel_shift)} or the "
+        f"Disturbed: the mean shifts by more than {chosen(experiment.parallel_shift)} or the "
         f"p10–p90 range of single workers' values grows by more than "
         f"{percent(experiment.parallel_growth)}, the whole 95 % interval being beyond that. "
         f"Spread: {SPREAD_METHOD}."

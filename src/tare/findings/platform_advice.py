@@ -290,7 +290,7 @@ def _open(compared: Compared, margin: float) -> Iterable[Line]:
         names = listing(dict.fromkeys(p.level for p, _ in waiting))
         told = f"{share_of(len(waiting), len(compared))}, on {names}{further(waiting)}"
         advice = (
-            f"Whether a cost is shown, or the same time within {percent(margin)}, is inconclusive"
+            f"Whether a cost is shown, or the same time within {chosen(margin)}, is inconclusive"
         )
         yield Line("open", advice, told, open=True)
 

@@ -19,7 +19,7 @@ from tare.results import Results
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, chosen, percent
+from tare.units import change_interval, chosen
 from tare.verdict import EQUIVALENT, Words
 
 _DESCRIPTION = Description(
@@ -163,7 +163,7 @@ def _answer(found: Changes, results: Results, basis: Basis) -> str:
 
 def _sentence(platform: str, factor: str, some: Changes, results: Results) -> str:
     name, state, shown = _NAMES.get(factor, factor), _state(some), _shown(some)
-    most = percent(results.experiment.margin)
+    most = chosen(results.experiment.margin)
     if state == "depends":
         change, c = max(shown, key=lambda x: abs(np.log(x[1].ratio)))
         at = at_levels(change.levels, results.varied)

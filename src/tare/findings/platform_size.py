@@ -22,7 +22,7 @@ from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, rat
 from tare.registry import Description
 from tare.results import Results
 from tare.statistics.platform_size_curves import Factor
-from tare.units import change_interval, percent
+from tare.units import change_interval, chosen
 from tare.verdict import EQUIVALENT, HIGHER
 
 _DESCRIPTION = Description(
@@ -152,7 +152,7 @@ def _summary(told: Sequence[Beside], results: Results) -> str | None:
             f"{size_name(one.cells[-1][0])}."
         )
     if told and all(one.found.verdict == EQUIVALENT for one in told):
-        most = percent(2 * results.experiment.margin)
+        most = chosen(2 * results.experiment.margin)
         return f"No platform's cost changes with its size by more than {most} (no PSO)."
     return None
 

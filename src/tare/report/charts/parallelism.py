@@ -13,7 +13,7 @@ from tare.report.charts.forest import ratio_axis
 from tare.report.charts.grid import tell_left_out
 from tare.report.charts.rows import tables_of, where
 from tare.results import Results
-from tare.units import change_interval, percent
+from tare.units import change_interval, chosen, percent
 
 _MOST_GROUPS = 12
 _GUTTER, _HEIGHT, _EXTENT = 152, 92, 48
@@ -137,7 +137,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     experiment = results.experiment
     text = (
         f"Beside the fewest workers, {'; '.join(told)}. Marks are estimates with 95 % intervals; "
-        f"the bands are what is allowed: {percent(experiment.parallel_shift)} for the mean, "
+        f"the bands are what is allowed: {chosen(experiment.parallel_shift)} for the mean, "
         f"{percent(experiment.parallel_growth)} for the spread."
     )
     return text + tell_left_out([name for name, _ in groups[_MOST_GROUPS:]])
