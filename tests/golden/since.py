@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -36,6 +37,7 @@ def mapped(value: Any) -> Any:
     """Put an earlier value into today's words; what is a sentence is no value."""
     if not isinstance(value, str):
         return value
+    value = re.sub(r" \(within [^)]*\)$", "", value)
     value = MAPPING["words"].get(value, value)
     return "…" if " " in value else value
 
