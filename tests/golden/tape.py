@@ -60,6 +60,18 @@ class Tape:
         self.pass_to(at)
         return value
 
+    def constant(self, track: str, make: Callable[[], Any]) -> Any:
+        """Return what stays the same, such as who the user is; to ask for it takes no time.
+
+        How often it is asked for depends on what else runs on the machine: users of files and of
+        control groups are compared with it.
+        """
+        if self.recording:
+            return self.note(track, make())
+        if track not in self._tracks:
+            raise LookupError(f"the tape has no {track}")
+        return self._tracks[track][0][1]
+
     def pass_to(self, moment_ns: int) -> None:
         """Let time pass, up to when something came."""
         self.now_ns = max(self.now_ns, moment_ns)
