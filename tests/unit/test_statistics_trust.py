@@ -98,6 +98,9 @@ def test_equal_values_say_nothing_of_the_clock() -> None:
     found = trust(np.full(50, 3.0), trials_known=True)
     assert found.verdict == "DOUBT"
     assert "clock" in found.reasons[0]
+    nearly = trust(np.array([1003.7] * 11 + [1004.7]), trials_known=True)
+    assert (nearly.verdict, nearly.reasons) == ("DOUBT", found.reasons)
+    assert trust(np.full(50, 3.0), trials_known=True, tick=0.0).verdict == "TRUST"
 
 
 @pytest.mark.parametrize(

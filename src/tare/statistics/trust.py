@@ -15,6 +15,7 @@ from tare.statistics.independence import copy_told, period_told
 from tare.statistics.mixed_units import MixedUnits, mixed_units
 from tare.statistics.order import FEWEST, LEAST_SPREAD_RATIO, MOST_TAU, Order, order_of
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import tick_of
 from tare.units import chosen, percent
 
 Verdict = Literal["TRUST", "DOUBT", "REJECT"]
@@ -63,7 +64,8 @@ def trust(
     REJECT: fewer than 6 trials, corrupt values, mixed units (also where only the size of the
     values shows them). DOUBT: autocorrelation (a dependence time above 1.5, or neighbours that
     alternate), periods, copied stretches, a drift or a change of level larger than the target, a
-    spread that changes, a factor that may be one of units, values that are not known to be trials.
+    spread that changes, a factor that may be one of units, a resolution that is unknown because
+    (nearly) all values are equal, values that are not known to be trials.
     Shape, modes and outliers never lower a verdict.
 
     Parameters
@@ -151,15 +153,14 @@ def _not_finite(values: FloatArray, step: int = 1 << 20) -> int:
 
 def _look(values: FloatArray, precision: float, tick: float | None) -> tuple[list[str], list[str]]:
     """Look at the order of the values: what lowers the verdict, what is only to be known."""
-    order = order_of(values)
-    if order is None:
-        if tick is not None:
-            return [], []
+    if tick_of(values, tick) is None:
         return [
             "All values are equal, or nearly all, so that their resolution is unknown: time more "
-            "work at once, or "
-            "with a finer clock."
+            "work at once, or with a finer clock."
         ], []
+    order = order_of(values)
+    if order is None:
+        return [], []
     found = changes(values, precision, order)
     doubts = [] if found.ok else [_change_doubt(found, precision)]
     left = remaining(order, found)
