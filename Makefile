@@ -7,10 +7,11 @@ AGENT := --manifest-path agent/Cargo.toml
 setup:
 	@tools/setup
 
-# Earlier results are kept beside it, as demo-results.old.
+# Earlier results are kept beside it, as demo-results.old. That the machine changed meanwhile (17)
+# is an answer: all is written, and said.
 demo: setup
 	@[ ! -e demo-results ] || mv --backup=numbered -T demo-results demo-results.old
-	@tare experiment run examples/demo.toml --out demo-results
+	@tare experiment run examples/demo.toml --out demo-results || [ $$? -eq 17 ]
 
 # The agent is tested as it is shipped: static, since its size is what some figures stand on.
 test: test-tools lint check-generated

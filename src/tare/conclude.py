@@ -366,7 +366,8 @@ def check_same(some: Sequence[Caveat], levels_of: int | None, folder: Path | Non
         return
     if levels_of is None:
         raise ChangedError(
-            "the machine changed during a session, so its levels mix both states",
+            "the machine changed during a session: comparisons within blocks hold, levels mix both "
+            "states",
             "measure again, with nothing else on the machine: tare doctor",
         )
     other = next(n for c in some for n in c.sessions if n != levels_of)
