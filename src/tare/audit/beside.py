@@ -7,10 +7,9 @@ from typing import Any
 
 from tare.audit import Audit
 from tare.audit import telling as words
-from tare.audit.comparison import MOST_COMPARED, SPREAD_MARGIN, ComparisonAudit, doubtful_told
+from tare.audit.comparison import MOST_COMPARED, ComparisonAudit, doubtful_told
 from tare.findings.finding import Column, Finding, Table
 from tare.statistics.stability_words import RESAMPLES
-from tare.verdict import SPREADS
 
 
 def comparison_findings(audit: Audit) -> list[Finding]:
@@ -104,7 +103,7 @@ def _spreads(audit: Audit) -> Table:
             "ratio": c.spread.ratio,
             "ratio low": c.spread.low,
             "ratio high": c.spread.high,
-            "verdict": SPREADS.of(c.spread.verdict, f"{1 + SPREAD_MARGIN:g} ×"),
+            "verdict": c.spread_word or "–",
             "p": c.spread.p_adjusted if c.spread.low is not None else None,
         }
         for c in audit.comparisons

@@ -21,8 +21,8 @@ from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spr
 from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
-from tare.units import chosen
-from tare.verdict import HIGHER, INCONCLUSIVE, LOWER, RATES, TIMES, VALUES, Verdict, Words
+from tare.units import chosen, factor
+from tare.verdict import HIGHER, INCONCLUSIVE, LOWER, RATES, SPREADS, TIMES, VALUES, Verdict, Words
 
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000
@@ -107,6 +107,12 @@ class ComparisonAudit:
     def word(self) -> str:
         """The verdict, to be read: "slower (within 2 %)"."""
         return self.words.of(self.verdict, chosen(self.margin))
+
+    @property
+    def spread_word(self) -> str | None:
+        """The verdict on the spreads, to be read; None where they are not compared."""
+        s = self.spread
+        return None if s is None or s.low is None else SPREADS.of(s.verdict, factor(s.margin))
 
 
 #: What verdicts are called by whether less is better, if anybody knows.

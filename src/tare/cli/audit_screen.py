@@ -10,12 +10,11 @@ from rich.text import Text
 
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
-from tare.audit.comparison import SPREAD_MARGIN, ComparisonAudit, doubtful_told
+from tare.audit.comparison import ComparisonAudit, doubtful_told
 from tare.audit.series import worst
 from tare.cli import output
 from tare.cli.audit_overhead import show_platforms
 from tare.units import change_interval, counted, percent
-from tare.verdict import SPREADS
 
 #: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
 _MOST_ROWS = 24
@@ -136,7 +135,7 @@ def _show_comparisons(some: Sequence[ComparisonAudit], margin: float) -> None:
     out.print()
     out.print(f"Compared  {words.comparisons_told(some)}", soft_wrap=True)
     rows = [
-        [words.told_comparison(c), _ratio(c), _verdict(c), _spread(c)]
+        [words.told_comparison(c), _ratio(c), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
     ]
     _show_table(["", "ratio", "verdict", "spread"], rows, "lrll")
@@ -171,14 +170,6 @@ def _verdict(c: ComparisonAudit) -> str:
     if not c.location.verdict.conclusive and c.location.more_pairs:
         return f"inconclusive (about {counted(c.location.more_pairs, 'more trial')} each)"
     return c.word
-
-
-def _spread(c: ComparisonAudit) -> str:
-    return (
-        "–"
-        if c.spread is None or c.spread.low is None
-        else SPREADS.of(c.spread.verdict, f"{1 + SPREAD_MARGIN:g} ×")
-    )
 
 
 def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:

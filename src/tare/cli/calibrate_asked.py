@@ -25,7 +25,6 @@ VCPUS = "vcpus"
 _OF_QUOTAS = ("step", "start", "stop", "quotas")
 _OF_MEMORY = ("memory_sizes", "preset")
 _NAMES = {"start": "from", "stop": "to"}
-#: Such as are typed.
 #: What may be asked anew of a sweep that goes on.
 _LATER = ("windows", "budget")
 

@@ -36,7 +36,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.units import change_interval, counted, percent
+from tare.units import change_interval, counted, factor, percent
 from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
@@ -136,7 +136,7 @@ def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netw
             f"Inconclusive: {counted(n, 'block')} are too few for a spread, which needs "
             f"{FEWEST_FOR_RANGE}; {FEWEST_FOR_RANGE - n} more of each level are missing."
         )
-    within = f"(within {1 + some[0][2].margin:g} ×)"
+    within = f"(within {factor(some[0][2].margin)})"
     words = {
         HIGHER: "varies more",
         LOWER: "varies less",

@@ -15,7 +15,7 @@ from tare.findings.ladder import Ladder, Step, beyond, ladders
 from tare.findings.phrasing import at_levels, listing, metric_name
 from tare.registry import Description
 from tare.results import Results
-from tare.units import change_interval, chosen, counted, duration, percent
+from tare.units import change_interval, chosen, counted, duration, factor, percent
 
 _DESCRIPTION = Description(
     name="parallelism",
@@ -185,7 +185,7 @@ def _open(results: Results) -> str:
     asked = results.experiment
     return (
         f"it is inconclusive whether the mean shifts by more than {chosen(asked.parallel_shift)} "
-        f"or the spread grows to more than {1 + asked.parallel_growth:g} ×"
+        f"or the spread grows to more than {factor(asked.parallel_growth)}"
     )
 
 
@@ -240,7 +240,7 @@ def _disturbance(step: Step, results: Results) -> str:
     most_growth = results.experiment.parallel_growth
     if growth.low is not None and growth.low > 1 + most_growth:
         ratio = change_interval(growth.ratio or 1, growth.low, growth.high)
-        words.append(f"the spread grows by {ratio} (limit {1 + most_growth:g} ×)")
+        words.append(f"the spread grows by {ratio} (limit {factor(most_growth)})")
     return listing(words)
 
 

@@ -22,7 +22,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.spread import compare_spreads
 from tare.statistics.stability_words import Of, word
-from tare.units import chosen
+from tare.units import chosen, factor
 from tare.verdict import Words
 
 _DESCRIPTION = Description(
@@ -112,7 +112,7 @@ def _telling(cells: Cells, margin: float, some: Compared) -> str:
     return Telling(
         words=spread_words(margin, "not pinned"),
         quantity="p10–p90 range",
-        limit=f"{1 + margin:g} ×",
+        limit=factor(margin),
         varied=cells.varied,
     ).clauses(some)
 

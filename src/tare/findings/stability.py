@@ -30,7 +30,7 @@ from tare.registry import Description
 from tare.results import Results
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.units import change_interval, percent, significant
+from tare.units import change_interval, factor, percent, significant
 from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
 _DESCRIPTION = Description(
@@ -66,7 +66,7 @@ def find(results: Results) -> Finding | None:
     seen = _seen(compared, overall)
     return Finding(
         name=_DESCRIPTION.name,
-        question=f"Is {listing(overall, 'or')} as stable as {reference} (within {1 + margin:g} ×)?",
+        question=f"Is {listing(overall, 'or')} as stable as {reference} (within {factor(margin)})?",
         answer=f"{' '.join(told.values())} n ≥ {min(c.n for _, c in compared)}. {seen}".strip(),
         verdict=_verdict(compared, list(overall.values())),
         summary=f"{_summary(compared, overall, told)} {seen}".strip(),
@@ -116,7 +116,7 @@ def _sentence(
 ) -> str:
     reference = some[0][0].reference
     words = spread_words(margin, reference)
-    limit = f"{1 + margin:g} ×"
+    limit = factor(margin)
     telling = Telling(words, "p10–p90 range", limit, cells.varied)
     bounded = not overall.verdict.conclusive and (overall.high or math.inf) < 1 + margin
     if len(some) == 1 and not bounded:
@@ -124,7 +124,7 @@ def _sentence(
         known = some[0][1].verdict.conclusive
         return f"{f'{platform} is' if known else asked} {telling.clauses(some)}."
     if bounded:
-        excluded = f"not less stable than {reference} by more than {1 + margin:g} ×"
+        excluded = f"not less stable than {reference} by more than {factor(margin)}"
         words = {**words, INCONCLUSIVE: f"{excluded}; whether it is more stable is inconclusive"}
     whole = _whole(platform, overall, len(some), words)
     it = "Cell by cell, it" if len(some) > 1 else "It"
@@ -245,7 +245,7 @@ def _comparison_table(compared: Compared, cells: Cells, margin: float) -> Table:
         title=f"Spread beside {compared[0][0].reference}, {cells.basis}",
         columns=comparison_columns(cells.varied, "ratio of p10–p90 ranges"),
         rows=tuple(comparison_row(p, c, cells.varied, spread_kind(margin)) for p, c in compared),
-        note=f"“Within {1 + margin:g} ×”: the whole 95 % interval is; “equally stable”: it is, and "
+        note=f"“Within {factor(margin)}”: the whole 95 % interval is; “equally stable”: it is, and "
         "no difference is shown; “less” and “more stable”: equality is rejected after Holm over "
         "these cells and the platforms' ratios over all cells. The range is that of single "
         "workers' values.",

@@ -10,7 +10,7 @@ from tare.findings.cells import Pair
 from tare.findings.phrasing import at_levels, listing
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
-from tare.units import change_interval, counted, duration, percent
+from tare.units import change_interval, counted, duration, factor, percent
 from tare.verdict import (
     EQUIVALENT,
     HIGHER,
@@ -122,13 +122,13 @@ def smallest_detectable(compared: Compared) -> str:
 
 def spread_kind(margin: float) -> tuple[Words, str]:
     """Return what verdicts on spreads are called, and how their margin is written."""
-    return SPREADS, f"{1 + margin:g} ×"
+    return SPREADS, factor(margin)
 
 
 def spread_words(margin: float, reference: str | None = None) -> dict[Verdict, str]:
     """Write each verdict that decides, with what it is relative to; the factor is always named."""
     than, alike = ("", "") if reference is None else (f" than {reference}", f" as {reference}")
-    within = f" (within {1 + margin:g} ×)"
+    within = f" (within {factor(margin)})"
     return {
         HIGHER: f"less stable{than}",
         LOWER: f"more stable{than}",

@@ -137,6 +137,11 @@ def chosen(value: float, unit: str = "share", digits: int = 6) -> str:
     return f"{_minus(number)} {name}".rstrip()
 
 
+def factor(margin: float) -> str:
+    """Write a relative margin as the factor that it allows: ``factor(0.5)`` is "1.5 ×"."""
+    return f"{1 + margin:g} ×"
+
+
 def _chosen_bytes(value: float) -> tuple[float, str]:
     """Find out whether someone chose so many in powers of 1000 or 1024: fewest digits."""
     fitting = []
