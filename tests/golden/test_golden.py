@@ -28,3 +28,14 @@ def test_a_change_is_seen(stage: golden.Stage) -> None:
     changed = written | {"screen": written["screen"].replace("not found", "not there")}
     assert "+tare: ./nothing: not there" in golden.differences(command, changed)
     assert "-tare: ./nothing: not found" in golden.differences(command, {})
+
+
+def test_rounding_is_no_difference_and_a_number_is_one() -> None:
+    command = next(one for one in COMMANDS if one.name == "audit-pyperf")
+    written = golden.expected(command)
+    number = next(n for n in golden._NUMBER.findall(written["a.json"]) if len(n) > 14)
+    rounded = written["a.json"].replace(number, repr(float(number) * (1 + 1e-13)))
+    assert rounded != written["a.json"]
+    assert not golden.differences(command, written | {"a.json": rounded})
+    other = written["a.json"].replace(number, repr(float(number) * (1 + 1e-4)))
+    assert number in golden.differences(command, written | {"a.json": other})
