@@ -15,10 +15,12 @@ from measuring import ScriptedEnds, connect, measure, sending
 
 from tare.errors import AgentError, StoreError
 from tare.identification import identify
+from tare.identification.identifying import on_the_wire
 from tare.network import folder, histogram, lines, writing
 from tare.network.ended import EndedError, advise, describe
 from tare.network.ends import Ends
 from tare.network.rows import Rows
+from tare.network_fingerprint.searching import trace_of
 from tare.record import (
     BeyondLimit,
     Ended,
@@ -73,6 +75,16 @@ def test_a_moment_of_sending_in_a_rest_is_a_rest_and_no_outage(tmp_path: Path) -
     found = identify(trace, {})
     assert found.outages == 0
     assert found.kind == "constant"
+
+
+def test_what_is_said_while_it_is_measured_is_said_of_the_folder(tmp_path: Path) -> None:
+    script = ScriptedEnds(rate=lambda s: 0.0 if s % 10 == 5 else 1e9)
+    measure(tmp_path / "m", script, sending(0, 60, 5.0001, 5), interval_ns=1_000_000_000)
+    kept = on_the_wire(folder.trace(tmp_path / "m"))
+    live = trace_of([one for *_, one in folder.intervals(tmp_path / "m")], pings=100)
+    for name in ("start_s", "end_s", "bits", "on_s", "starved"):
+        np.testing.assert_allclose(getattr(live, name), getattr(kept, name), rtol=1e-12)
+    assert (kept.on_s == 0).sum() > 6
 
 
 def test_bursts_shorter_than_a_tenth_of_an_interval_are_no_rests(tmp_path: Path) -> None:

@@ -76,12 +76,7 @@ class Course:
     @property
     def sends(self) -> NDArray[np.bool_]:
         """Intervals in which data was to be sent for long enough to say something."""
-        usual_s = np.zeros(len(self))
-        for phase in np.unique(self.phase):
-            of_it = self.phase == phase
-            some = self.on_s[of_it & (self.on_s > 0)]
-            usual_s[of_it] = np.median(some) if len(some) else 0.0
-        return sends(self.on_s, usual_s, self.min_rtt_ns / 1e9)
+        return sends(self.phase, self.on_s, self.min_rtt_ns / 1e9)
 
     @property
     def rate_bps(self) -> Floats:
@@ -90,7 +85,7 @@ class Course:
             return np.where(self.on_s > 0, 8 * self.acked_bytes / self.on_s, np.nan)
 
 
-def sends(on_s: Floats, usual_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
+def sends(phase: NDArray[np.int64], on_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
     """Say which intervals sent for long enough; the others are rests.
 
     An interval of a rest may begin, or end, with a moment of sending, since both ends turn on their
@@ -98,12 +93,18 @@ def sends(on_s: Floats, usual_s: Floats, round_trip_s: Floats) -> NDArray[np.boo
 
     Parameters
     ----------
-    on_s, usual_s : ndarray
-        For how long data was to be sent, and for how long it usually was in the same phase: a
-        longer one is only late.
+    phase : ndarray of int
+        Number of the phase of each: one that is longer than is usual in it is only late.
+    on_s : ndarray
+        For how long data was to be sent.
     round_trip_s : ndarray
         The least of the network; NaN: not known.
     """
+    usual_s = np.zeros(len(on_s))
+    for number in np.unique(phase):
+        of_it = phase == number
+        some = on_s[of_it & (on_s > 0)]
+        usual_s[of_it] = np.median(some) if len(some) else 0.0
     least_s = np.fmax(_LEAST_ON * usual_s, _ROUND_TRIPS * round_trip_s)
     # Where all are that short, they are all that there is.
     return np.asarray((on_s > 0) & (on_s >= np.minimum(least_s, _PARTLY * usual_s)))

@@ -135,6 +135,8 @@ class Ends:
         self.connected = first
         #: Round trips a second beside the data; None: as many as come.
         self.pings = asked.pings
+        #: Whether it goes there by IP version 6.
+        self.ip6 = asked.end.startswith("[")
 
     def __enter__(self) -> Self:
         return self

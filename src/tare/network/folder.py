@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tare.errors import StoreError
 from tare.network import lines, starved, writing
@@ -156,16 +157,53 @@ def trace(source: Path | Measured, direction: Direction | None = None) -> Trace:
     measured = read(source) if isinstance(source, Path) else source
     course = chosen(measured, direction)
     ip6 = measured.asked.host.count(":") > 1
-    segments = course.segment_bytes[course.segment_bytes > 0]
-    wire = wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6)
-    beside = ping_bits(measured.asked.pings, course.end_s - course.start_s, ip6=ip6)
-    return Trace(
-        start_s=course.start_s,
-        end_s=course.end_s,
-        bits=8 * course.acked_bytes + beside / wire,
-        on_s=np.where(course.sends, course.on_s, 0.0),
-        wire=wire,
+    return carried(
+        (course.start_s, course.end_s, course.on_s),
+        course.acked_bytes,
+        course.segment_bytes,
+        sends=course.sends,
         starved=starved.starved(starved.of_course(course, measured.asked.streams)).either,
+        pings=measured.asked.pings,
+        ip6=ip6,
+    )
+
+
+def carried(
+    times: tuple[Floats, Floats, Floats],
+    acked_bytes: Floats,
+    segment_bytes: Floats,
+    *,
+    sends: NDArray[np.bool_],
+    starved: NDArray[np.bool_],
+    pings: int | None,
+    ip6: bool,
+) -> Trace:
+    """Return what was carried, whether it is still measured or is read from a folder.
+
+    Parameters
+    ----------
+    times : (ndarray, ndarray, ndarray)
+        Start and end of each interval, and how long data was to be sent in it, seconds.
+    acked_bytes, segment_bytes : ndarray
+    sends : ndarray of bool
+        Intervals that are no rests, as :func:`~tare.network.course.sends` says.
+    starved : ndarray of bool
+        Those in which an end had no CPU.
+    pings : int or None
+        Round trips a second beside the data.
+    ip6 : bool
+        Whether headers are those of IP version 6.
+    """
+    start_s, end_s, on_s = times
+    segments = segment_bytes[segment_bytes > 0]
+    wire = wire_bits(float(np.median(segments)) if len(segments) else 0.0, ip6=ip6)
+    return Trace(
+        start_s=start_s,
+        end_s=end_s,
+        bits=8 * acked_bytes + ping_bits(pings, end_s - start_s, ip6=ip6) / wire,
+        on_s=np.where(sends, on_s, 0.0),
+        wire=wire,
+        starved=starved,
     )
 
 

@@ -242,7 +242,7 @@ def _phase(
     on_s: float | None = None,
     **more: int,
 ) -> Course:
-    course = Course(wanted.direction, wanted.streams, ends.pings)
+    course = Course(wanted.direction, wanted.streams, ends.pings, ends.ip6)
     try:
         for happening in ends.phase(seconds, on_s, **more):
             course.add(happening)

@@ -8,7 +8,7 @@ decides). One drop is not called a bucket: contention looks like it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,10 +17,13 @@ import numpy as np
 from tare.errors import AgentError
 from tare.identification import Next, identify, next_phase
 from tare.identification.document import Identification
+from tare.identification.identifying import on_the_wire
 from tare.network import starved
+from tare.network.course import sends
 from tare.network.ended import EndedError
 from tare.network.ends import WRITE_BYTES, Ends
-from tare.network.folder import ping_bits, wire_bits
+from tare.network.folder import carried, wire_bits
+from tare.network.histogram import Floats
 from tare.network.lines import Happening
 from tare.network.starved import Lack
 from tare.record import Gap, Interval, Sending
@@ -100,6 +103,8 @@ class Course:
     streams: int = 1
     #: Round trips a second beside the data.
     pings: int | None = None
+    #: Whether headers are those of IP version 6.
+    ip6: bool = False
     intervals: list[Interval] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
     _acked_bytes: int = 0
@@ -120,12 +125,12 @@ class Course:
     def wire(self) -> float:
         """Bits on the wire for each bit of payload."""
         sizes = [one.segment_bytes for one in self.intervals if one.segment_bytes > 0]
-        return wire_bits(float(np.median(sizes)) if sizes else 0.0, ip6=False)
+        return wire_bits(float(np.median(sizes)) if sizes else 0.0, ip6=self.ip6)
 
     @property
     def spent_bits(self) -> float:
         """All that was sent, on the wire."""
-        return 8 * wire_bits(self._segment_bytes, ip6=False) * self._acked_bytes
+        return 8 * wire_bits(self._segment_bytes, ip6=self.ip6) * self._acked_bytes
 
     def lacks(self) -> tuple[Lack, ...]:
         """Return the ends that had no CPU so far."""
@@ -133,7 +138,7 @@ class Course:
 
     def trace(self) -> Trace:
         """Return what was carried so far; seconds count from the first interval."""
-        return trace_of(self.intervals, self.wire, self.streams, self.pings)
+        return trace_of(self.intervals, self.streams, self.pings, ip6=self.ip6)
 
 
 def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...]:
@@ -143,20 +148,38 @@ def lacks_of(intervals: Sequence[Interval], streams: int = 1) -> tuple[Lack, ...
 
 
 def trace_of(
-    intervals: Sequence[Interval], wire: float, streams: int = 1, pings: int | None = None
+    intervals: Sequence[Interval],
+    streams: int = 1,
+    pings: int | None = None,
+    *,
+    ip6: bool = False,
 ) -> Trace:
-    """Return intervals as a trace of what was on the wire, as a bucket counts it."""
+    """Return intervals as a trace of what was on the wire, as a bucket counts it.
+
+    It is the trace that their folder gives, so that what is said while it is measured is said of
+    what is kept, too.
+    """
     origin_ns = intervals[0].start_ns if intervals else 0
-    start = np.array([(one.start_ns - origin_ns) / 1e9 for one in intervals])
-    end = np.array([(one.end_ns - origin_ns) / 1e9 for one in intervals])
-    data = np.array([8.0 * wire * one.acked_bytes for one in intervals])
-    return Trace(
-        start_s=start,
-        end_s=end,
-        bits=data + ping_bits(pings, end - start, ip6=False),
-        on_s=np.array([one.on_ns / 1e9 for one in intervals]),
+
+    def column(values: Iterable[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=float)
+
+    on_s = column(one.on_ns / 1e9 for one in intervals)
+    phase = np.array([one.id for one in intervals], dtype=np.int64)
+    payload = carried(
+        (
+            column((one.start_ns - origin_ns) / 1e9 for one in intervals),
+            column((one.end_ns - origin_ns) / 1e9 for one in intervals),
+            on_s,
+        ),
+        column(one.acked_bytes for one in intervals),
+        column(one.segment_bytes for one in intervals),
+        sends=sends(phase, on_s, column(one.min_rtt_ns for one in intervals) / 1e9),
         starved=starved.starved(starved.of_intervals(intervals, streams)).either,
+        pings=pings,
+        ip6=ip6,
     )
+    return on_the_wire(payload)
 
 
 def search(
@@ -193,7 +216,8 @@ def search(
     Found
         Also where it was interrupted, or the other end was lost.
     """
-    one = _Search(ends, bounds, teller, Course(direction, streams, ends.pings), keeper, clock)
+    course = Course(direction, streams, ends.pings, ends.ip6)
+    one = _Search(ends, bounds, teller, course, keeper, clock)
     cut_short = False
     failure: AgentError | None = None
     try:
@@ -209,7 +233,6 @@ def search(
             else f"the other end was lost: {error.message}"
         )
         cut_short, failure = True, error
-    course = one.course
     shaping, why = _identified(course, key)
     return Found(
         trace=course.trace(),
