@@ -13,6 +13,8 @@ import pytest
 from scipy import stats
 from scipy.signal import lfilter
 
+from tare.audit.pairing import match
+from tare.audit.trials import Trials
 from tare.statistics.brunner_munzel import brunner_munzel_p
 from tare.statistics.comparison import compare, compare_unpaired
 from tare.statistics.intervals import quantile_interval
@@ -100,6 +102,24 @@ def remembering(rng: np.random.Generator, rho: float, n: int) -> np.ndarray:
     return np.asarray(lfilter([1], [1, -rho], noise)[200:])
 
 
+@pytest.mark.parametrize("rho", [0.6, 0.9])
+def test_blocks_with_names_in_any_order_alarm_no_more(rho: float) -> None:
+    """Time tells who neighbours are, and not what blocks are called."""
+    rng, replicates, alarms, n = np.random.default_rng(7), 4000, 0, 100
+    for _ in range(replicates):
+        names = rng.permutation(n)
+        first, second = (
+            Trials(np.exp(0.02 * remembering(rng, rho, n)), names, None, known=True)
+            for _ in range(2)
+        )
+        found = match(first, second)
+        shift = paired_shift(
+            found.first, found.second, logs=True, dependence=found.dependence, tick=0.0
+        )
+        alarms += shift.p < 0.05 and shift.different
+    assert at_most(alarms, 0.06, replicates)
+
+
 @pytest.mark.parametrize("n", [20, 30, 50, 100])
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.6, 0.8, 0.9])
 def test_blocks_that_others_drew_alarm_no_more(rho: float, n: int) -> None:
@@ -125,15 +145,18 @@ def test_a_difference_of_5_percent_is_found_in_blocks_that_remember() -> None:
     assert seen >= 0.8 * replicates, seen / replicates
 
 
-@pytest.mark.parametrize(("m", "n", "ratio"), [(20, 20, 1), (30, 30, 1), (20, 20, 5), (60, 60, 1)])
-def test_a_thousand_comparisons_share_one_error(m: int, n: int, ratio: float) -> None:
-    """What Holm's first step asks of the smallest of a thousand: p below 0.00005 as seldom."""
-    rng, replicates = np.random.default_rng(4), 100_000
-    alarms = sum(
-        brunner_munzel_p(ratio * rng.standard_normal(m), rng.standard_normal(n)) < 5e-5
-        for _ in range(replicates)
-    )
-    assert at_most(alarms, 5e-5, replicates)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ratio", [1, 2, 5, 10])
+@pytest.mark.parametrize(
+    ("m", "n"), [(6, 20), (8, 100), (10, 100), (10, 300), (12, 12), (20, 20), (15, 60), (60, 60)]
+)
+def test_many_comparisons_share_one_error(m: int, n: int, ratio: float, shape: str) -> None:
+    """What Holm's first step asks of the smallest of 10, 45, 200 and 1,000."""
+    rng, replicates = np.random.default_rng(4), 40_000
+    draw = SHAPES[shape]
+    p = np.array([brunner_munzel_p(ratio * draw(rng, m), draw(rng, n)) for _ in range(replicates)])
+    for family in (10, 45, 200, 1000):
+        assert at_most(int((p < 0.05 / family).sum()), 0.05 / family, replicates), family
 
 
 def test_zeros_are_never_equivalent() -> None:

@@ -12,9 +12,9 @@ from tare.audit.naming import named, varied
 from tare.audit.pairing import match
 from tare.audit.question import Question, Sizing
 from tare.audit.series import SeriesAudit, audit_series
-from tare.audit.trials import Trials
+from tare.audit.trials import Trials, trials_of
 from tare.errors import InputError
-from tare.interop import Columns, Defect, Series
+from tare.interop import Columns, Defect, Series, read
 from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
 
@@ -41,6 +41,35 @@ def test_blocks_pair_trials_whatever_their_order() -> None:
     assert found.how == "by block"
     assert (found.second - found.first).tolist() == [0.5] * 8
     assert "1 block that only one has" in found.because
+
+
+def test_blocks_with_names_pair_whatever_the_order_of_their_files(tmp_path: Path) -> None:
+    names = ["mcf", "lbm", "gcc", "xz", "01", "1", "x264", "astar"]
+    for file, order in (("a", names), ("b", [*reversed(names)])):
+        rows = [f"{name},{1 + names.index(name)}" for name in order]
+        (tmp_path / file).write_text("\n".join(["item,v", *rows]))
+    first, second = (
+        trials_of(read(tmp_path / name, Columns(value="v", block="item")).series[0])
+        for name in "ab"
+    )
+    found = match(first, second)
+    assert found.how == "by block"
+    assert found.first.tolist() == found.second.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_neighbours_are_those_in_time_and_not_by_name(timed: bool) -> None:
+    rng, n = np.random.default_rng(1), 100
+    walk = np.cumsum(rng.normal(size=n)) + 100
+    names, place = rng.permutation(n), np.arange(n)
+    rows = rng.permutation(n) if timed else place
+    position = place[rows] if timed else None
+    first = Trials(walk[rows], names[rows], position, known=True)
+    second = Trials(np.full(n, 100.0)[rows], names[rows], position, known=True)
+    found = match(first, second)
+    assert found.first.tolist() == walk.tolist()
+    assert found.dependence is not None
+    assert found.dependence > 5
 
 
 def test_too_few_common_blocks_do_not_pair() -> None:

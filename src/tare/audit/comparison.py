@@ -19,6 +19,7 @@ from tare.statistics.course import sample
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.spread import SpreadComparison, adjust_spreads, compare_spread
 from tare.statistics.spread_unpaired import compare_spread_unpaired, resamples_for
+from tare.statistics.spread_verdict import range_dependence
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
 from tare.units import chosen, factor
@@ -243,7 +244,7 @@ def _compare(
         location=location,
         refusal=refusal,
         difference=_difference(a, b, matched, question) if refusal else None,
-        spread=_spread(matched, question, family.size),
+        spread=_spread(matched, question, family.size, _tick(a, b)),
         mean=said["mean"],
         sd=said["sd"],
         margin=question.margin,
@@ -309,14 +310,23 @@ def _word(
     return None if first is None or second is None else word(first[of], second[of])
 
 
-def _spread(matched: Matched, question: Question, family: int) -> SpreadComparison | None:
+def _spread(
+    matched: Matched, question: Question, family: int, tick: Tick
+) -> SpreadComparison | None:
     if min(len(matched.first), len(matched.second)) < 2:
         return None
     first, second = matched.first, matched.second
-    if matched.paired and len(first) <= MOST_PAIRED_SPREAD:
-        return compare_spread(first, second, SPREAD_MARGIN, question.confidence, question.seed)
-    return compare_spread_unpaired(
-        first, second, SPREAD_MARGIN, question.confidence, question.seed, resamples_for(family)
+    paired = matched.paired and len(first) <= MOST_PAIRED_SPREAD
+    compared = compare_spread if paired else compare_spread_unpaired
+    return compared(
+        first,
+        second,
+        SPREAD_MARGIN,
+        question.confidence,
+        question.seed,
+        dependence=range_dependence(sample(first), sample(second), paired=paired),
+        tick=tick,
+        resamples=resamples_for(family),
     )
 
 

@@ -28,7 +28,7 @@ class Matched:
     because : str
         Why so, as a sentence.
     blocks : array or None
-        Of each pair, where paired by block.
+        Of each pair, in order of time, where paired by block.
     dependence : float or None
         Pairs that are worth one independent pair, where paired: nobody knows here whether coins
         were flipped for the order within blocks, so that what neighbours share does not cancel.
@@ -78,8 +78,25 @@ def _by_block(first: Trials, second: Trials) -> Matched:
         return _not(first, second, f"Only {counted(len(common), 'block')} in common")
     left_out = len(np.union1d(first.block, second.block)) - len(common)
     rest = f"; {counted(left_out, 'block')} that only one has left out" if left_out else ""
-    means = _means(first, common), _means(second, common)
-    return _paired(*means, "by block", f"Paired by block{rest}.", common)
+    one, two = _in_time(first, common), _in_time(second, common)
+    x, y = _means(first, common), _means(second, common)
+    # Neighbours in time are alike, whatever they are called; where the two had the blocks in
+    # another order, either may be what makes the differences alike.
+    orders = [one] if np.array_equal(one, two) else [one, two]
+    dependence = max(pair_dependence(x[order], y[order]) for order in orders)
+    because = f"Paired by block{rest}."
+    return _paired(x[one], y[one], "by block", because, common[one], dependence)
+
+
+def _in_time(trials: Trials, common: np.ndarray) -> np.ndarray:
+    """Order the common blocks by when a series first had them: by ``--order``, or row by row."""
+    assert trials.block is not None
+    n = len(trials.values)
+    place = np.arange(n, dtype=float) if trials.position is None else trials.position
+    first = np.full(len(common), np.inf)
+    kept = np.isin(trials.block, common)
+    np.minimum.at(first, np.searchsorted(common, trials.block[kept]), place[kept])
+    return np.argsort(first, kind="stable")
 
 
 def _means(trials: Trials, common: np.ndarray) -> FloatArray:
@@ -110,7 +127,8 @@ def _by_order(first: Trials, second: Trials) -> Matched:
         else ""
     )
     values = first.values[one], second.values[two]
-    return _paired(*values, "by order", f"Paired with the neighbour in time.{caution}")
+    because = f"Paired with the neighbour in time.{caution}"
+    return _paired(*values, "by order", because, None, pair_dependence(*values))
 
 
 def _paired(
@@ -118,11 +136,11 @@ def _paired(
     second: FloatArray,
     how: str,
     because: str,
-    blocks: np.ndarray | None = None,
+    blocks: np.ndarray | None,
+    dependence: float,
 ) -> Matched:
-    """Count what pairs share with the pairs before them."""
-    n, dependence = len(first), pair_dependence(first, second)
-    fewest = pairs_for_ranks(dependence)
+    """Say whether the pairs are enough for what they share with the pairs before them."""
+    n, fewest = len(first), pairs_for_ranks(dependence)
     if n < fewest:
         because += (
             f" Their differences are autocorrelated or few: {n} pairs count as about "

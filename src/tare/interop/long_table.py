@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,8 @@ class LongTable:
         self._missing = Faults()
         #: Values with each unit, by series and code.
         self._with_unit: dict[tuple[int, int], int] = {}
-        self._codes: dict[int, dict[str, int]] = {}
+        #: Names of trials and of blocks, by column.
+        self._names: dict[int, dict[str, int]] = {}
         self._times = Times()
 
     def series(self) -> tuple[Series, ...]:
@@ -140,9 +142,12 @@ class LongTable:
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         found = column.cast(pa.string()).fill_null("").dictionary_encode()
-        known = self._codes.setdefault(i, {})
+        known = self._names.setdefault(i, {})
         names = [str(name).strip() for name in found.dictionary.to_pylist()]
-        codes = np.array([_code(name, known) for name in names] or [0], dtype=np.int64)
+        for name in names:
+            if name not in known:
+                known[name] = _code(name)
+        codes = np.array([known[name] for name in names] or [0], dtype=np.int64)
         if len(known) > _MOST_NAMES:
             raise InputError(
                 f"{self._file}: column {self._rows.names[i]!r} has more than {_MOST_NAMES:,} names",
@@ -255,8 +260,12 @@ def _shown(unit: units.Unit) -> str:
     return unit.base if unit.base == "s" else unit.name
 
 
-def _code(name: str, known: dict[str, int]) -> int:
-    """Return a whole number as it is, and number what is none downwards from −1."""
-    if name.isdecimal() and len(name) < 18:
+def _code(name: str) -> int:
+    """Return a whole number as it is, and a number below 0 that is that name's own in every file.
+
+    ``01`` is another name than ``1``.
+    """
+    if name.isascii() and name.isdecimal() and len(name) < 18 and str(int(name)) == name:
         return int(name)
-    return known.setdefault(name, -1 - len(known))
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return -1 - (int.from_bytes(digest, "little") >> 1)

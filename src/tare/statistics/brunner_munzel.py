@@ -21,8 +21,10 @@ FEWEST = 6
 #: Share of one value's weight that the estimate is drawn towards no difference: without, two
 #: separate modes alarm in 7.6 % and ten values in 6 %.
 _CORRECTION = 0.25
-#: P-value below which the error of the variance counts as well: without, families of a thousand
-#: samples of 20 alarm in 19 % [values below .00005 in .00028; with it in .000005].
+#: P-value below which the error of the variance counts as well, and how many values stand on either
+#: side of the other sample's middle: without the first, families of a thousand samples of 20 alarm
+#: in 19 %; without the second, of 10 values that spread five times as far as 100 others in 9 %, and
+#: of 6 beside 20 in 99 %.
 _FAR = 0.02
 #: Steps of the search for the median: halving a range so often leaves nothing of a double.
 _HALVINGS = 68
@@ -96,7 +98,11 @@ def median_difference(first: FloatArray, second: FloatArray) -> float:
 
 
 def _p(a: FloatArray, b: FloatArray, dependence: float) -> float:
-    """P-value of two sorted samples, not below that of the most extreme order of their values."""
+    """P-value of two sorted samples, not below that of the most extreme order of their values.
+
+    Where one sample spreads much farther than the other, its values are thrown to either side of
+    the other's middle as coins are: far out, p is not below what so many coins would bring.
+    """
     m, n = len(a), len(b)
     # Of each value, the share of the other sample below it; ties count half.
     below_a = (np.searchsorted(b, a, "left") + np.searchsorted(b, a, "right")) / (2 * n)
@@ -107,15 +113,26 @@ def _p(a: FloatArray, b: FloatArray, dependence: float) -> float:
     least = 2 * math.exp(-_log_orders(m, n) / dependence)
     if variance == 0:
         # Apart or all equal: there is no spread to divide by.
-        return min(1.0, least) if away else 1.0
+        return min(1.0, max(least, _coins(below_a, below_b, dependence))) if away else 1.0
     away = max(0.0, away - _CORRECTION * (each[0] / m + each[1] / n) / variance)
     freedom = variance**2 / (each[0] ** 2 / (m - 1) + each[1] ** 2 / (n - 1))
     freedom, variance = max(1.0, freedom / dependence), variance * dependence
     p = 2 * float(special.stdtr(freedom, -away / math.sqrt(variance)))
     if p < _FAR:
         far = 2 * float(special.stdtr(freedom, -away / math.sqrt(variance + away**2 / freedom)))
-        p = max(p, min(far, _FAR))
+        p = max(p, min(max(far, _coins(below_a, below_b, dependence)), _FAR))
     return min(1.0, max(least, p))
+
+
+def _coins(below_a: FloatArray, below_b: FloatArray, dependence: float) -> float:
+    """Two-sided p of the sign tests of each sample about the middle of the other; the larger."""
+    found = 0.0
+    for below in (below_a, below_b):
+        n = len(below)
+        # Those in the middle are on neither side, and count against the larger.
+        one_side = max(int((below > 0.5).sum()), int((below < 0.5).sum()))
+        found = max(found, 2 * float(special.bdtr(n - one_side, n, 0.5)))
+    return float(min(1.0, found) ** (1 / dependence))
 
 
 def _log_orders(m: int, n: int) -> float:

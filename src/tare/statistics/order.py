@@ -67,7 +67,7 @@ _LIMITS = {
 }  # fmt: skip
 #: Where more than this share of the values are equal, or any of so few, what exceeds a threshold is
 #: confirmed by shuffling.
-_MANY_TIES = 0.5
+_MANY_TIES = 0.3
 _FEW = 20
 _SHUFFLES = 499
 
@@ -199,7 +199,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
     Notes
     -----
     Assumes nothing of the distribution. Shuffled series, and so independent ones, show anything
-    in at most 5 %. Where more than half of the values are equal (or any of fewer than 20), the
+    in at most 5 %. Where more than 30 % of the values are equal (or any of fewer than 20), the
     thresholds of normal scores do not hold, and what exceeds them is confirmed by 499 shuffles.
 
     References

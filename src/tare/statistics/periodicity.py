@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,19 @@ from scipy import special
 from tare.registry import Description
 from tare.statistics.statistic import FloatArray, Statistic
 
+#: Of scores, or how many scores they are of.
+Sums = TypeVar("Sums", NDArray[np.float64], NDArray[np.int64])
+
 #: Periods that a series must hold: with fewer, a few extremes recur by chance.
 FEWEST_PERIODS = 4
 #: Longest period that pulses are sought at: rarer ones explain less than 4 % of the variance of
 #: normal scores, which is too little to matter.
 _LONGEST = 200
+#: A pulse of several trials counts as if it were found among as many more patterns as there are
+#: values for each of so many [of shuffled series, such pulses exceed the limit in 0.1 %].
+_VALUES_A_WIDTH = 6
+#: Widths of pulses above this one are tried in such steps.
+_WIDTH_STEP = 1.2
 #: Frequencies between two of the discrete transform, at which a wave would else lose half.
 _OVERSAMPLING = 2
 
@@ -43,10 +52,11 @@ class Periodicity:
 def periodicity(scores: FloatArray) -> Periodicity:
     """Find the clearest period from two trials to a quarter of the series.
 
-    At each period two patterns are correlated with the scores: one phase unlike the others
-    (pulses, at whole periods) and a wave of any phase. If trials are exchangeable, the square of
-    such a correlation is beta-distributed: exactly for normal values, nearly for normal scores.
-    That the highest or lowest values fall on one phase without exception has an exact probability.
+    At each period two patterns are correlated with the scores: some phases in a row unlike the
+    others (pulses of one trial to half a period, at whole periods) and a wave of any phase. If
+    trials are exchangeable, the square of such a correlation is beta-distributed: exactly for
+    normal values, nearly for normal scores. That the highest or lowest values fall on these phases
+    without exception has an exact probability.
 
     Parameters
     ----------
@@ -69,22 +79,65 @@ def periodicity(scores: FloatArray) -> Periodicity:
 
 
 def _pulses(scores: FloatArray) -> Periodicity:
-    """Correlate with one phase that is higher or lower than all others."""
-    n, ordered = len(scores), np.sort(scores)
-    most = _only_most(ordered)
-    best = perfect = (0.0, 2, 0.0)
+    """Correlate with phases that are higher or lower than all others: one, or some in a row."""
+    n = len(scores)
+    most = _only_most(np.sort(scores))
+    dearer = math.log(n / _VALUES_A_WIDTH)
+    single, several = _Clearest(n), _Clearest(n)
     for period in range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1):
-        sums, sizes = np.abs(_phase_sums(scores, period)), _phase_sizes(n, period)
+        sums, sizes = _phase_sums(scores, period), _phase_sizes(n, period)
+        single.add(period, np.abs(sums), sizes, most)
+        widths = _widths(period)
+        if len(widths):
+            rows = (widths[:, None], np.arange(period))
+            several.add(period, np.abs(_runs(sums, *rows)), _runs(sizes, *rows), most)
+    wide = several.found()
+    return max(
+        single.found(), replace(wide, surprise=max(0.0, wide.surprise - dearer)), key=_surprise
+    )
+
+
+class _Clearest:
+    """The clearest of the pulses of a series of n scores, by correlation or without exception."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._best = self._perfect = (0.0, 2, 0.0)
+
+    def add(
+        self, period: int, sums: FloatArray, sizes: NDArray[np.int64], most: FloatArray
+    ) -> None:
+        """Look at sums of so many scores each, whatever the shape."""
+        n = self._n
         shares = sums**2 / (sizes * (n - sizes))
-        at = int(shares.argmax())
-        size, share = int(sizes[at]), float(shares[at])
-        best = max(best, (share, period, share))
-        if sums[at] >= most[size - 1]:
-            perfect = max(perfect, (_log_choose(n, size) - math.log(2), period, share))
-    share = min(best[0], 1 - 1e-12)
-    p = 2 * float(special.stdtr(n - 2, -math.sqrt(share * (n - 2) / (1 - share))))
-    surprise, period, share = max((-math.log(max(p, 1e-300)), *best[1:]), perfect)
-    return Periodicity(surprise, float(period), share)
+        share = float(shares.max())
+        self._best = max(self._best, (share, period, share))
+        for at in zip(*np.nonzero(sums >= most[sizes - 1]), strict=True):
+            surprise = _log_choose(n, int(sizes[at])) - math.log(2)
+            self._perfect = max(self._perfect, (surprise, period, float(shares[at])))
+
+    def found(self) -> Periodicity:
+        """Return the clearest of all that were added."""
+        n = self._n
+        share = min(self._best[0], 1 - 1e-12)
+        p = 2 * float(special.stdtr(n - 2, -math.sqrt(share * (n - 2) / (1 - share))))
+        best = (-math.log(max(p, 1e-300)), *self._best[1:])
+        surprise, period, share = max(best, self._perfect)
+        return Periodicity(surprise, float(period), share)
+
+
+def _widths(period: int) -> NDArray[np.int64]:
+    """Widths of pulses from two trials to half a period."""
+    half, widths = period // 2, [2]
+    while widths[-1] < half:
+        widths.append(min(half, max(widths[-1] + 1, round(_WIDTH_STEP * widths[-1]))))
+    return np.array(widths if half >= widths[0] else [], dtype=np.int64)
+
+
+def _runs(of_phases: Sums, widths: NDArray[np.int64], starts: NDArray[np.int64]) -> Sums:
+    """Sum so many phases in a row from each, around the period."""
+    whole = np.cumsum(np.concatenate([np.zeros(1, of_phases.dtype), of_phases, of_phases]))
+    return np.asarray(whole[starts + widths] - whole[starts])
 
 
 def _only_most(ordered: FloatArray) -> FloatArray:
@@ -137,7 +190,7 @@ UNIT = Statistic(
         name="periodicity",
         title="Pulses and waves in a series, by correlation at every period",
         question="Do values recur every so many trials?",
-        source="Fisher 1929; Staelin 1969 (folding)",
+        source="Fisher 1929; Staelin 1969 (folding); Kovács et al. 2002 (boxes)",
     ),
     methods=(periodicity,),
 )

@@ -16,10 +16,13 @@ from tare.statistics.spread_verdict import (
     beyond,
     clock_slack,
     judged,
+    too_few,
     two_sided,
     undecided,
+    widened,
 )
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import Tick
 
 __all__ = [
     "Pair", "SpreadComparison", "adjust_spreads", "compare_spread",
@@ -35,6 +38,8 @@ Replicates = tuple[FloatArray, FloatArray]
 _RESAMPLES = 4999
 _RESAMPLES_OF_MANY = 1999
 _MANY = 2000
+#: P-value below which a family's finer one is worked out, and values drawn for it at most.
+_FINER, _MOST_DRAWN = 0.02, 20_000_000
 
 
 def compare_spread(
@@ -43,6 +48,10 @@ def compare_spread(
     margin: float = 0.5,
     confidence: float = 0.95,
     seed: int = 1,
+    *,
+    dependence: float = 1.0,
+    tick: Tick = None,
+    resamples: int = _RESAMPLES,
 ) -> SpreadComparison:
     """Compare the p10–p90 ranges of two cells.
 
@@ -66,13 +75,28 @@ def compare_spread(
         Of the interval.
     seed : int
         Of the resampling.
+    dependence : float
+        Blocks that are worth one independent block, where tare did not draw them: see
+        :func:`tare.statistics.spread_verdict.range_dependence`.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
+    resamples : int
+        Where the blocks are few, and the first so many leave it open whether more would count in
+        a large family.
 
     Returns
     -------
     SpreadComparison
         As a family of one; see :func:`compare_spreads`.
     """
-    return _conclude([(first, second)], [_replicate(first, second, seed)], margin, confidence)
+    if too_few(len(first), dependence):
+        ranges = _range(first), _range(second)
+        return undecided(*ranges, len(first), margin, confidence, dependence)
+    how = margin, confidence, dependence, tick
+    found = _conclude([(first, second)], [_replicate(first, second, seed, tick)], *how)
+    if found.p >= _FINER or resamples <= _RESAMPLES or first.size * resamples > _MOST_DRAWN:
+        return found
+    return _conclude([(first, second)], [_replicate(first, second, seed, tick, resamples)], *how)
 
 
 def compare_spreads(
@@ -117,12 +141,18 @@ def compare_spreads(
     return judged[: len(pairs)], dict(zip(members, judged[len(pairs) :], strict=True))
 
 
-def _replicate(first: FloatArray, second: FloatArray, seed: int) -> Replicates | None:
+def _replicate(
+    first: FloatArray,
+    second: FloatArray,
+    seed: int,
+    tick: Tick = None,
+    resamples: int = _RESAMPLES,
+) -> Replicates | None:
     """Replicate a pair's log-ratio; None where it has too few blocks, or no spread."""
-    if len(first) < FEWEST_FOR_RANGE or clock_slack(first, second) is None:
+    if len(first) < FEWEST_FOR_RANGE or clock_slack(first, second, tick) is None:
         return None
-    many = max(first.size, second.size) > _MANY
-    resamples = _RESAMPLES_OF_MANY if many else _RESAMPLES
+    if max(first.size, second.size) > _MANY:
+        resamples = _RESAMPLES_OF_MANY
     # Pairs of as many blocks are drawn alike, so that what a block does to all cells is kept.
     logs = bootstrap_logs(first, second, resamples, seed)
     return logs, swapped_logs(first, second, resamples, seed)
@@ -137,6 +167,8 @@ def _conclude(
     replicates: Sequence[Replicates | None],
     margin: float,
     confidence: float,
+    dependence: float = 1.0,
+    tick: Tick = None,
 ) -> SpreadComparison:
     """Turn the replicates of one pair, or the mean of several pairs', into a comparison."""
     usable = [(p, r) for p, r in zip(pairs, replicates, strict=True) if r is not None]
@@ -149,10 +181,14 @@ def _conclude(
     null = np.mean(nulls, axis=0) if all(len(x) for x in nulls) else np.empty(0)
     ranges = [[_range(a), _range(b)] for (a, b), _ in usable]
     first, second = (float(m) for m in np.exp(np.mean(np.log(ranges), axis=0)))
-    p = max(two_sided(logs), beyond(null, math.log(second / first)))
+    observed = math.log(second / first)
+    p = max(
+        two_sided(widened(logs, observed, dependence)),
+        beyond(null, observed / math.sqrt(dependence)),
+    )
     n = min(len(a) for (a, _), _ in usable)
-    slack = float(np.mean([clock_slack(a, b) or 0.0 for (a, b), _ in usable]))
-    return judged(first, second, logs, p, n, margin, confidence, slack)
+    slack = float(np.mean([clock_slack(a, b, tick) or 0.0 for (a, b), _ in usable]))
+    return judged(first, second, logs, p, n, margin, confidence, slack, dependence)
 
 
 UNIT = Statistic(

@@ -7,17 +7,20 @@ import math
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90
+from tare.statistics.intervals import p10_p90
 from tare.statistics.resampling import range_logs
 from tare.statistics.spread_verdict import (
     SpreadComparison,
     beyond,
     clock_slack,
     judged,
+    too_few,
     two_sided,
     undecided,
+    widened,
 )
 from tare.statistics.statistic import FloatArray, Statistic
+from tare.statistics.ticks import Tick
 
 #: Resamples of a family of one; a larger family needs a finer p-value.
 _RESAMPLES = 9999
@@ -26,7 +29,10 @@ _MOST_RESAMPLES = 199_999
 _FINER = 0.02
 #: Below this many values the bootstrap's far tail is too light, and values are shuffled as well.
 _SHUFFLED_BELOW = 40
-_SHUFFLES = 4999
+#: Values that are shuffled at once; bounds the memory.
+_SHUFFLED_AT_ONCE = 1_000_000
+#: Resamples for each comparison of a family: a p-value of 2 in so many for each is below 5 %.
+_FOR_ONE = 50
 
 
 def resampled_range(values: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -67,6 +73,9 @@ def compare_spread_unpaired(
     confidence: float = 0.95,
     seed: int = 1,
     resamples: int = _RESAMPLES,
+    *,
+    dependence: float = 1.0,
+    tick: Tick = None,
 ) -> SpreadComparison:
     """Compare the p10–p90 ranges of two series that share no blocks.
 
@@ -80,6 +89,10 @@ def compare_spread_unpaired(
     confidence : float
         Of the percentile bootstrap's interval.
     seed, resamples : int
+    dependence : float
+        Values that are worth one independent value, see :func:`range_dependence`.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
 
     Returns
     -------
@@ -88,17 +101,19 @@ def compare_spread_unpaired(
     """
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
-    slack = clock_slack(first, second) if n >= FEWEST_FOR_RANGE else None
+    slack = None if too_few(n, dependence) else clock_slack(first, second, tick)
     if slack is None:
-        return undecided(a, b, n, margin, confidence)
-    logs = _log_ratios(first, second, min(resamples, _RESAMPLES), seed)
-    p = two_sided(logs)
-    if p < _FINER and resamples > _RESAMPLES:
-        logs = _log_ratios(first, second, resamples, seed)
-        p = two_sided(logs)
-    if n < _SHUFFLED_BELOW:
-        p = max(p, _shuffled_p(first, second, math.log(b / a), seed))
-    return judged(a, b, logs, p, n, margin, confidence, slack)
+        return undecided(a, b, n, margin, confidence, dependence)
+    observed = math.log(b / a)
+    logs, p = np.empty(0), 0.0
+    # The finer p-value of a family is worked out only where it may count.
+    for many in sorted({min(resamples, _RESAMPLES), resamples}):
+        if p < _FINER:
+            logs = _log_ratios(first, second, many, seed)
+            p = two_sided(widened(logs, observed, dependence))
+            if n < _SHUFFLED_BELOW:
+                p = max(p, _shuffled_p(first, second, observed / math.sqrt(dependence), many, seed))
+    return judged(a, b, logs, p, n, margin, confidence, slack, dependence)
 
 
 def _log_ratios(first: FloatArray, second: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -109,16 +124,22 @@ def _log_ratios(first: FloatArray, second: FloatArray, resamples: int, seed: int
 
 def resamples_for(family: int) -> int:
     """Resamples with which the smallest p-value still counts after Holm over a family."""
-    return min(_MOST_RESAMPLES, max(_RESAMPLES, 200 * family))
+    return min(_MOST_RESAMPLES, max(_RESAMPLES, _FOR_ONE * family))
 
 
-def _shuffled_p(first: FloatArray, second: FloatArray, observed: float, seed: int) -> float:
+def _shuffled_p(
+    first: FloatArray, second: FloatArray, observed: float, shuffles: int, seed: int
+) -> float:
     """P-value of the log-ratio where median-centred values may belong to either series."""
     pooled = np.concatenate([first - np.median(first), second - np.median(second)])
     rng = np.random.default_rng(seed)
-    mixed = rng.permuted(np.tile(pooled, (_SHUFFLES, 1)), axis=1)
-    logs = range_logs(p10_p90(mixed[:, len(first) :])) - range_logs(p10_p90(mixed[:, : len(first)]))
-    return beyond(logs, observed)
+    step = max(1, _SHUFFLED_AT_ONCE // len(pooled))
+    logs = []
+    for done in range(0, shuffles, step):
+        mixed = rng.permuted(np.tile(pooled, (min(step, shuffles - done), 1)), axis=1)
+        one, two = mixed[:, : len(first)], mixed[:, len(first) :]
+        logs.append(range_logs(p10_p90(two)) - range_logs(p10_p90(one)))
+    return beyond(np.concatenate(logs), observed)
 
 
 UNIT = Statistic(

@@ -9,10 +9,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tare.statistics.comparison import detectable_change, further, further_in_family, holm
+from tare.statistics.dependence_rows import padded, unpadded_times
+from tare.statistics.exact import ranks
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds
 from tare.statistics.statistic import FloatArray
-from tare.statistics.ticks import tick_of
+from tare.statistics.ticks import Tick, ticks_of
 from tare.verdict import INCONCLUSIVE, Verdict, judge
+
+#: Independent values that a range takes at least.
+_FEWEST_INDEPENDENT = 10
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ def judged(
     margin: float,
     confidence: float,
     slack: float = 0.0,
+    dependence: float = 1.0,
 ) -> SpreadComparison:
     """Judge two ranges by resamples of the logarithm of their ratio, as a family of one.
 
@@ -84,8 +90,11 @@ def judged(
         As for :func:`tare.statistics.spread.compare_spread`.
     slack : float
         By how much the clock leaves the log-ratio open; see :func:`clock_slack`.
+    dependence : float
+        Values that are worth one independent value, which widens the interval.
     """
-    log_low, log_high = percentile_bounds(logs, math.log(second / first), confidence)
+    observed = math.log(second / first)
+    log_low, log_high = percentile_bounds(widened(logs, observed, dependence), observed, confidence)
     log_low, log_high = log_low - slack, log_high + slack
     if log_low <= 0 <= log_high and slack:
         p = 1.0
@@ -108,28 +117,91 @@ def judged(
     )
 
 
-def clock_slack(first: FloatArray, second: FloatArray) -> float | None:
+def widened(logs: FloatArray, observed: float, dependence: float) -> FloatArray:
+    """Move resamples from what was observed by as much as so few independent values would be."""
+    if dependence == 1:
+        return logs
+    return np.asarray(observed + math.sqrt(dependence) * (logs - observed))
+
+
+def range_dependence(first: FloatArray, second: FloatArray, *, paired: bool) -> float:
+    """Count the values that are worth one independent value for the ratio of two ranges.
+
+    What a range owes to each value is looked at: those below its lower end and above its upper end
+    lengthen it, by as much as values are rare there. They are less alike than the values: of a
+    first-order autoregression by the square of its correlation, which tells more of few values.
+
+    Parameters
+    ----------
+    first : array, shape (m,)
+    second : array, shape (n,)
+        In order of time; where paired, the i-th of both belong together.
+    paired : bool
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    some = (first, second)
+    owed = [_owed(x) for x in some]
+    rows = [(second - first, owed[1] - owed[0])] if paired else list(zip(some, owed, strict=True))
+    found = 1.0
+    for values, owing in rows:
+        level = float(unpadded_times(ranks(values[None]))[0])
+        tau = max(float(unpadded_times(owing[None])[0]), (level + 1 / level) / 2)
+        # The padding of independent values is not told from chance.
+        found = max(found, float(padded(np.array(tau), len(values))) if tau > 1 else 1.0)
+    return found
+
+
+def _owed(values: FloatArray) -> FloatArray:
+    """Return what the logarithm of the p10–p90 range owes to each value, but for a constant."""
+    below, p10, inside_low, inside_high, p90, above = np.quantile(
+        values, [0.05, 0.1, 0.15, 0.85, 0.9, 0.95]
+    )
+    low, high = (values < p10) * (inside_low - below), (values > p90) * (above - inside_high)
+    return np.asarray((low + high) / max(p90 - p10, np.finfo(float).tiny))
+
+
+def clock_slack(first: FloatArray, second: FloatArray, tick: Tick = None) -> float | None:
     """Tell by how much the log-ratio of two ranges is open, each end being known to one tick.
 
     Parameters
     ----------
     first, second : array
-        Values of both, which one clock timed.
+    tick : optional
+        What is known of the clock's ticks; see :func:`tare.statistics.ticks.ticks_of`.
 
     Returns
     -------
     float or None
-        None where a range is no wider than the tick, or the tick is not known.
+        None where a range is no wider than its tick, or a tick is not known.
     """
-    tick = tick_of(np.concatenate([first.ravel(), second.ravel()]))
-    narrowest = min(float(p10_p90(x.ravel())) for x in (first, second))
-    if tick is None or tick >= narrowest:
+    some = first.ravel(), second.ravel()
+    ticks = ticks_of(*some, tick)
+    if ticks is None:
         return None
-    return math.log1p(tick / narrowest) - math.log1p(-tick / narrowest)
+    open_by = []
+    for tick_of_one, values in zip(ticks, some, strict=True):
+        length = float(p10_p90(values))
+        if not tick_of_one < length:
+            return None
+        open_by.append(tick_of_one / length)
+    a, b = open_by
+    return max(math.log1p(a) - math.log1p(-b), math.log1p(b) - math.log1p(-a))
 
 
-def undecided(a: float, b: float, n: int, margin: float, confidence: float) -> SpreadComparison:
+def too_few(n: int, dependence: float) -> bool:
+    """Whether n values are too few for a verdict on their range."""
+    return n < max(FEWEST_FOR_RANGE, _FEWEST_INDEPENDENT * dependence)
+
+
+def undecided(
+    a: float, b: float, n: int, margin: float, confidence: float, dependence: float = 1.0
+) -> SpreadComparison:
     """Two ranges of too few values for a verdict, or of which one is 0."""
+    fewest = math.ceil(max(FEWEST_FOR_RANGE, _FEWEST_INDEPENDENT * dependence))
     return SpreadComparison(
         first=a,
         second=b,
@@ -142,7 +214,7 @@ def undecided(a: float, b: float, n: int, margin: float, confidence: float) -> S
         n=n,
         margin=margin,
         verdict=INCONCLUSIVE,
-        more_pairs=max(FEWEST_FOR_RANGE - n, 0) or None,
+        more_pairs=max(fewest - n, 0) or None,
         detectable=None,
     )
 
