@@ -15,6 +15,7 @@ from tare.statistics.intervals import (
     range_interval,
     trials_needed,
 )
+from tare.statistics.ticks import tick_of
 
 series = st.lists(st.floats(1, 1000), min_size=6, max_size=60).map(np.array)
 
@@ -37,7 +38,7 @@ def test_says_how_many_trials_a_quantile_needs(q: float, n: int) -> None:
 def test_quantile_interval_covers_at_least_what_scipy_does(values: np.ndarray, q: float) -> None:
     ours = quantile_interval(values, q)
     if ours.low is None:
-        assert "too small, needs ≥" in str(ours.refusal)
+        assert "too small, needs ≥" in str(ours.refusal) or tick_of(values) is None
         return
     ranks = quantile_ranks(len(values), q)
     assert ranks is not None

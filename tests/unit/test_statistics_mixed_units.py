@@ -45,12 +45,29 @@ def test_an_outlier_hides_no_units() -> None:
     assert found.certain
 
 
+@pytest.mark.parametrize("count", [1, 3, 30])
+@pytest.mark.parametrize("cov", [0.05, 0.2])
+def test_two_modes_hide_no_units(cov: float, count: int) -> None:
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(100):
+        values = np.where(rng.random(60) < 0.5, 1 - cov, 1 + cov) * rng.normal(1, 0.2 * cov, 60)
+        values[rng.permutation(60)[:count]] *= 1000
+        found += mixed_units(values) is not None
+    assert found >= 90
+
+
+def test_zeros_hide_no_units() -> None:
+    found = mixed_units(np.append(mixed(1e3, 10), [0.0, 0.0]))
+    assert found is not None
+    assert found.certain
+
+
 def test_three_units_are_found_by_two_of_them() -> None:
     values = mixed(1, 0, 30) * np.repeat([1, 1e3, 1e6], 10)
     assert mixed_units(values) is not None
 
 
-@pytest.mark.parametrize("values", [[0.0, 1.0, 1000.0], [-1.0, 1e6], [3.0] * 20, [1.0, 1000.0]])
+@pytest.mark.parametrize("values", [[0.0] * 9, [-1.0, 1e6], [3.0] * 20, [1.0, 1000.0]])
 def test_where_nothing_can_be_said_nothing_is(values: list[float]) -> None:
     assert mixed_units(np.array(values)) is None
 

@@ -100,6 +100,12 @@ def test_single_values_off_one_level_tell_a_tick_only_together(
     assert tick_of(np.array(values)) == (None if tick is None else pytest.approx(tick))
 
 
+def test_many_values_off_one_level_say_that_the_clock_is_fine() -> None:
+    rng = np.random.default_rng(6)
+    values = np.where(rng.random(40) < 0.6, 5.0, rng.normal(5, 1, 40))
+    assert tick_of(values) == 0
+
+
 def test_each_of_two_series_has_its_own_tick() -> None:
     rng = np.random.default_rng(5)
     for spread in (0.05, 0.3, 1.0):

@@ -18,6 +18,7 @@ from tare.statistics.confirm import Curve, Repetitions, repetitions
 from tare.statistics.course import sample
 from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
+from tare.statistics.order import Order
 from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
@@ -239,7 +240,7 @@ def audit_series(
         coverage=coverage_like(part, question.confidence, question.seed),
         repetitions=_repetitions(part, found[0], question),
         assumptions=checked,
-        trust=_trust(trials, series, question, tick),
+        trust=_trust(trials, series, question, tick, checked.order),
         used=len(part),
     )
 
@@ -289,13 +290,20 @@ def moments(
     return narrowed(found[0], exact[0]), narrowed(found[1], exact[1])
 
 
-def _trust(trials: Trials, series: Series, question: Question, tick: float | None = None) -> Trust:
+def _trust(
+    trials: Trials,
+    series: Series,
+    question: Question,
+    tick: float | None = None,
+    order: Order | None = None,
+) -> Trust:
     return trust(
         trials.values,
         trials_known=trials.known,
         precision=question.precision,
         defects=series.defects,
         tick=tick,
+        order=order,
     )
 
 

@@ -39,9 +39,11 @@ def recorded_tick(series: Series) -> float | None:
     """Find the tick that values were recorded with, before they are averaged to trials.
 
     What an average smooths is the noise of rounding, not what cutting off takes from every value.
-    Memory comes in pages.
+    Bytes that are all whole pages were counted in pages.
     """
-    return tick_of(series.values, _PAGE_BYTES if series.unit == "bytes" else None)
+    values = series.values
+    paged = series.unit == "bytes" and len(values) > 0 and not np.any(np.mod(values, _PAGE_BYTES))
+    return tick_of(values, _PAGE_BYTES if paged else None)
 
 
 def trials_of(series: Series) -> Trials:

@@ -12,7 +12,7 @@ from tare.statistics.course import course_of
 from tare.statistics.independence import Independence, independence
 from tare.statistics.modes import Modes, modes
 from tare.statistics.normality import Normality, normality
-from tare.statistics.order import order_of
+from tare.statistics.order import Order, order_of
 from tare.statistics.outliers import Outliers, outliers
 from tare.statistics.stationarity import Stationarity, stationarity
 from tare.statistics.statistic import FloatArray, Statistic
@@ -50,6 +50,7 @@ class Assumptions:
     outliers: Outliers
     changes: Changes
     warmup: WarmUp
+    order: Order | None
 
 
 def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
@@ -89,6 +90,7 @@ def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
         outliers=outliers(values, precision),
         changes=found,
         warmup=warm_up(values, precision, found),
+        order=order,
     )
 
 

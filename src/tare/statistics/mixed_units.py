@@ -22,6 +22,8 @@ _MOST_SPREAD = 0.3
 #: How far the logarithm of the groups' ratio may be from that of the factor: so many standard
 #: errors, but at least and at most so much; modes a factor of 100 apart are no minutes.
 _ERRORS, _LEAST_OFF, _MOST_OFF, _MOST_OFF_MINUTE = 3.0, 0.05, 0.5, 0.15
+#: Standard error of a median in those of a mean.
+_OF_MEDIAN = math.sqrt(math.pi / 2)
 #: Modes of any ratio are so near to a prefix by chance in one case of twenty.
 _CERTAIN = 0.15
 #: Values of a group from which on its spread is looked at.
@@ -54,8 +56,10 @@ def mixed_units(values: FloatArray) -> MixedUnits | None:
     """Find two units in one series by the size of its values.
 
     Values are parted wherever one is 7.5 times the one below. Two groups with at least half of the
-    values are taken for units if the ratio of their medians is a prefix (a power of 1000 or 1024)
-    or 60, within what their spread leaves open.
+    values are taken for units if the ratio of their medians, or of their geometric means, is a
+    prefix (a power of 1000 or 1024) or 60, within what their spread leaves open. Two modes within
+    a unit leave the median open to either, and not the mean; an outlier the mean, and not the
+    median.
 
     Parameters
     ----------
@@ -64,13 +68,16 @@ def mixed_units(values: FloatArray) -> MixedUnits | None:
     Returns
     -------
     MixedUnits or None
-        None where a value is not positive, or where groups spread by more than 30 %.
+        None where groups spread by more than 30 %. Zeros are in any unit, and left out.
 
     Notes
     -----
     Modes a factor of 10 or 100 apart are no units. Simulated rates are in docs/statistics.md.
     """
     values = values[:: max(1, len(values) // _MOST_SORTED)]
+    values = values[values != 0]
+    if not len(values):
+        return None
     low, high = float(np.min(values)), float(np.max(values))
     if low <= 0 or high < _GAP * _MINUTE * low:
         return None
@@ -85,19 +92,36 @@ def _units(lower: FloatArray, upper: FloatArray, n: int) -> MixedUnits | None:
     sizes = len(lower), len(upper)
     if sum(sizes) < n / 2:
         return None
-    ratio = float(np.median(upper) - np.median(lower))
-    factor = min((_MINUTE, *_SI, *_BINARY), key=lambda f: abs(ratio - math.log(f)))
-    # Of a single value its distance from the median of its group says nothing.
-    left = [group - np.median(group) for group in (lower, upper) if len(group) >= _FEWEST]
-    if not left or upper[0] - lower[-1] < math.log(_GAP * factor):
+    # Of a single value its distance from the middle of its group says nothing.
+    large = [group for group in (lower, upper) if len(group) >= _FEWEST]
+    if not large:
         return None
-    spread = robust_sd(np.concatenate(left), 0.0)
-    error = spread * math.sqrt(math.pi / 2 * (1 / sizes[0] + 1 / sizes[1]))
-    most_off = _MOST_OFF_MINUTE if factor == _MINUTE else _MOST_OFF
-    off = abs(ratio - math.log(factor))
-    if spread > _MOST_SPREAD or off > min(max(_LEAST_OFF, _ERRORS * error), most_off):
+    found = [
+        one
+        for middle, spread_of, times in ((np.median, robust_sd, _OF_MEDIAN), (np.mean, np.std, 1.0))
+        if (
+            one := _factor(
+                float(middle(upper) - middle(lower)),
+                float(spread_of(np.concatenate([x - middle(x) for x in large]))),
+                times * math.sqrt(1 / sizes[0] + 1 / sizes[1]),
+            )
+        )
+    ]
+    if not found:
+        return None
+    off, factor = min(found)
+    if upper[0] - lower[-1] < math.log(_GAP * factor):
         return None
     return MixedUnits(factor, min(sizes), factor != _MINUTE and off <= _CERTAIN)
+
+
+def _factor(ratio: float, spread: float, errors: float) -> tuple[float, float] | None:
+    """Find the factor that groups are apart by: how far off in logarithms, and the factor."""
+    factor = min((_MINUTE, *_SI, *_BINARY), key=lambda f: abs(ratio - math.log(f)))
+    most_off = _MOST_OFF_MINUTE if factor == _MINUTE else _MOST_OFF
+    off = abs(ratio - math.log(factor))
+    allowed = min(max(_LEAST_OFF, _ERRORS * errors * spread), most_off)
+    return None if spread > _MOST_SPREAD or off > allowed else (off, factor)
 
 
 UNIT = Statistic(

@@ -217,12 +217,13 @@ def order_of(series: FloatArray | Course) -> Order | None:
     single = scores if course.block == 1 else normal_scores(course.stretch)
     distances = np.abs(course.spaced - np.median(course.spaced))
     spreads = normal_scores(distances)
+    period = periodicity(single)
     shown = {
         "memory": _exceeds("memory", memory, scores),
         "alternation": _exceeds("alternation", alternation, single),
         "step": _exceeds("step", step, scores),
         "drift": _exceeds("drift", drift, scores),
-        "period": _exceeds("period", _surprise, single),
+        "period": _exceeds("period", _surprise, single, period.surprise),
         "spread": _exceeds("spread memory", memory, spreads)
         or _exceeds("spread step", step, spreads),
     }
@@ -235,7 +236,7 @@ def order_of(series: FloatArray | Course) -> Order | None:
         alternation=alternation(single),
         step=step(scores),
         drift=drift(scores),
-        period=periodicity(single),
+        period=period,
         spread=_spread_change(distances, spreads),
         # Blocks that average enough values are independent even where their values are not.
         remembers=shown["memory"] or (course.block > 1 and tau > 1.25),
@@ -323,9 +324,17 @@ def _surprise(scores: FloatArray) -> float:
     return periodicity(scores).surprise
 
 
-def _exceeds(name: str, statistic: Callable[[FloatArray], float], scores: FloatArray) -> bool:
-    """Whether a statistic exceeds its threshold and, with many ties, what shuffles reach."""
-    found = statistic(scores)
+def _exceeds(
+    name: str,
+    statistic: Callable[[FloatArray], float],
+    scores: FloatArray,
+    known: float | None = None,
+) -> bool:
+    """Whether a statistic exceeds its threshold and, with many ties, what shuffles reach.
+
+    ``known``: what it is of these scores.
+    """
+    found = statistic(scores) if known is None else known
     if not found > _limit(name, len(scores)):
         return False
     return not _tied(scores) or _confirmed(statistic, scores, found, _LEVELS[name])

@@ -100,7 +100,7 @@ def paired_shift(
     widening = 1.0 if dependence is None else float(padded(np.array(dependence), n))
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
-        d = np.log(b) - np.log(a) if logs else b - a
+        d = _logs(b) - _logs(a) if logs else b - a
         bounds = None if n < fewest else signed_rank_interval(d, confidence, widening)
         if bounds is not None:
             return Shift(hodges_lehmann(d), *bounds, signed_rank_p(d, widening))
@@ -169,13 +169,18 @@ def unpaired_shift(
     """
 
     def measure(a: FloatArray, b: FloatArray) -> Shift:
-        one, two = (np.sort(np.log(x) if logs else x) for x in (a, b))
+        one, two = (np.sort(_logs(x) if logs else x) for x in (a, b))
         found = brunner_munzel_interval(one, two, confidence, dependence)
         if found is None:
             return Shift(median_difference(one, two), None, None, 1.0)
         return Shift(*found, brunner_munzel_p(one, two, dependence))
 
     return allow_for_clock(measure, first, second, tick)
+
+
+def _logs(values: FloatArray) -> FloatArray:
+    """Logarithms; what a tick that is longer than a value leaves of it is next to nothing."""
+    return np.asarray(np.log(np.maximum(values, np.finfo(float).tiny)))
 
 
 def allow_for_clock(

@@ -29,8 +29,7 @@ _MOST_RESAMPLES = 199_999
 _FINER = 0.02
 #: Below this many values the bootstrap's far tail is too light, and values are shuffled as well.
 _SHUFFLED_BELOW = 40
-#: Values that are shuffled at once; bounds the memory.
-_SHUFFLED_AT_ONCE = 1_000_000
+_SHUFFLES = 4999
 #: Resamples for each comparison of a family: a p-value of 2 in so many for each is below 5 %.
 _FOR_ONE = 50
 
@@ -111,8 +110,8 @@ def compare_spread_unpaired(
         if p < _FINER:
             logs = _log_ratios(first, second, many, seed)
             p = two_sided(widened(logs, observed, dependence))
-            if n < _SHUFFLED_BELOW:
-                p = max(p, _shuffled_p(first, second, observed / math.sqrt(dependence), many, seed))
+    if n < _SHUFFLED_BELOW and p < 1 - confidence:
+        p = max(p, _shuffled_p(first, second, observed / math.sqrt(dependence), seed))
     return judged(a, b, logs, p, n, margin, confidence, slack, dependence)
 
 
@@ -127,19 +126,13 @@ def resamples_for(family: int) -> int:
     return min(_MOST_RESAMPLES, max(_RESAMPLES, _FOR_ONE * family))
 
 
-def _shuffled_p(
-    first: FloatArray, second: FloatArray, observed: float, shuffles: int, seed: int
-) -> float:
+def _shuffled_p(first: FloatArray, second: FloatArray, observed: float, seed: int) -> float:
     """P-value of the log-ratio where median-centred values may belong to either series."""
     pooled = np.concatenate([first - np.median(first), second - np.median(second)])
     rng = np.random.default_rng(seed)
-    step = max(1, _SHUFFLED_AT_ONCE // len(pooled))
-    logs = []
-    for done in range(0, shuffles, step):
-        mixed = rng.permuted(np.tile(pooled, (min(step, shuffles - done), 1)), axis=1)
-        one, two = mixed[:, : len(first)], mixed[:, len(first) :]
-        logs.append(range_logs(p10_p90(two)) - range_logs(p10_p90(one)))
-    return beyond(np.concatenate(logs), observed)
+    mixed = rng.permuted(np.tile(pooled, (_SHUFFLES, 1)), axis=1)
+    logs = range_logs(p10_p90(mixed[:, len(first) :])) - range_logs(p10_p90(mixed[:, : len(first)]))
+    return beyond(logs, observed)
 
 
 UNIT = Statistic(

@@ -19,6 +19,8 @@ _NOISE, _FINEST = 1e-9, 1e-7
 _CROWDED = 2.0
 #: Steps below this share of the middle one are rounding of a tick that is no round number.
 _SAME = 0.05
+#: Single values off one level from which on they say that no tick holds them apart.
+_FINE_FROM = 6
 #: A step that is as long as the divisor.
 _ALIKE = 1.5
 #: Share of a value from which equal ones are explained by a tick of that size.
@@ -40,8 +42,8 @@ def tick_of(values: FloatArray, known: float | None = None) -> float | None:
     -------
     float or None
         In the unit of the values; 0 where it is finer than a ten-millionth of them. None where
-        nothing is known and all values are equal, or all but some that are farther off than a
-        fine number of which all are multiples: the tick may then have any size.
+        nothing is known and all values are equal, or all but five or fewer that are farther off
+        than a fine number of which all are multiples: the tick may then have any size.
 
     Notes
     -----
@@ -124,7 +126,10 @@ def _step(levels: FloatArray, counts: np.ndarray, divisor: float) -> float | Non
     if step <= _ALIKE * divisor or divisor > _COARSE * float(levels[several][0]):
         return 0.0
     agreeing = np.abs(away / step - np.round(away / step)) < _SAME
-    return step if len(away) > 1 and agreeing.all() else None
+    if len(away) > 1 and agreeing.all():
+        return step
+    # So many that no coarse clock has recorded tell of a fine one, as where half did nothing.
+    return 0.0 if len(away) >= _FINE_FROM else None
 
 
 def _crowded(levels: FloatArray, counts: np.ndarray) -> bool:
