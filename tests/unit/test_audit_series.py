@@ -22,6 +22,14 @@ def audited(values: np.ndarray, name: str = "s", **more: object) -> SeriesAudit:
     return audit_series(Path("file.csv"), series, {"name": name}, name, Question())
 
 
+def test_bytes_are_pages_where_all_are_whole_pages() -> None:
+    pages = 4096.0 * RNG.integers(100, 120, 40)
+    assert audited(pages, unit="bytes").tick == 4096
+    assert audited(np.full(40, 8192.0), unit="bytes").tick == 4096
+    assert audited(RNG.integers(1000, 5000, 40).astype(float), unit="bytes").tick == 1
+    assert audited(np.full(40, 1500.0), unit="bytes").tick is None
+
+
 def test_a_trial_counts_by_its_mean_in_order_of_time() -> None:
     series = Series(
         key={},

@@ -103,3 +103,12 @@ def test_equal_constant_series_are_equal_only_where_the_tick_is_known() -> None:
     c = compare_unpaired(np.ones(10), np.ones(12))
     assert (c.low, c.high, c.p, c.verdict, c.tick) == (None, None, 1, INCONCLUSIVE, None)
     assert compare_unpaired(np.ones(10), np.ones(12), tick=0.001).verdict == EQUIVALENT
+
+
+@pytest.mark.parametrize(("m", "n"), [(6, 20), (10, 100), (12, 12)])
+def test_coins_decide_where_one_sample_spreads_much_farther(m: int, n: int) -> None:
+    """As where the larger sample is one point, and the other lies to either side of it."""
+    few, many = np.arange(1.0, m + 1), -np.linspace(0, 1e-6, n)
+    assert brunner_munzel_p(few, many) == pytest.approx(min(2 ** (1.0 - m), 1))
+    one_below = np.append(few[1:], -1.0)
+    assert brunner_munzel_p(one_below, many) >= min(0.02, 2 * (m + 1) / 2**m)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from tare.statistics.order import normal_scores
+from tare.statistics.order import normal_scores, order_of
 from tare.statistics.periodicity import periodicity
 
 
@@ -22,6 +22,19 @@ def test_pulses_are_found_at_their_period(period: int, n: int) -> None:
     found = periodicity(normal_scores(noise(n) + 20 * (np.arange(n) % period == 1)))
     assert found.period == period
     assert periodicity(normal_scores(noise(n) - 20 * (np.arange(n) % period == 1))).period == period
+
+
+@pytest.mark.parametrize("n", [30, 40, 97])
+@pytest.mark.parametrize("width", [2, 3])
+def test_pulses_of_several_trials_are_found(width: int, n: int) -> None:
+    found = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        on = (np.arange(n) + rng.integers(7)) % 7 < width
+        order = order_of(rng.standard_normal(n) + 20 * on)
+        assert order is not None
+        found += order.recurs
+    assert found >= 48
 
 
 def test_a_perfect_pulse_has_its_exact_probability() -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from tare.statistics.intervals import p10_p90
-from tare.statistics.spread import adjust_spreads
+from tare.statistics.spread import adjust_spreads, compare_spread
 from tare.statistics.spread_unpaired import (
     compare_spread_unpaired,
     resampled_range,
     resamples_for,
 )
+from tare.statistics.spread_verdict import range_dependence
 from tare.verdict import HIGHER, INCONCLUSIVE, LOWER
 
 
@@ -70,3 +72,33 @@ def test_a_large_family_still_finds_what_is_there() -> None:
     same = compare_spread_unpaired(rng.normal(1, 1, 200), rng.normal(1, 1, 200))
     judged = adjust_spreads([wide, *[same] * (family - 1)], 0.5)
     assert judged[0].verdict == HIGHER
+
+
+def test_a_coarse_clock_beside_a_fine_one_makes_no_spread() -> None:
+    rng, alarms = np.random.default_rng(6), 0
+    for _ in range(60):
+        fine = rng.normal(10, 0.4, 100)
+        coarse = np.floor(rng.normal(10, 0.4, 100))
+        alarms += compare_spread_unpaired(fine, coarse, resamples=999).verdict.differs
+    assert alarms == 0
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_series_that_remember_have_fewer_values(paired: bool) -> None:
+    rng, alarms = np.random.default_rng(7), 0
+    compared = compare_spread if paired else compare_spread_unpaired
+    for _ in range(60):
+        noise = rng.standard_normal((2, 300))
+        first, second = lfilter([1], [1, -0.9], noise)[:, 200:] + 100
+        dependence = range_dependence(first, second, paired=paired)
+        alarms += compared(first, second, resamples=999, dependence=dependence).verdict.differs
+    assert alarms <= 7  # of 60 at 5 %: more in 1 %; without it 20
+    few = compared(first[:40], second[:40], resamples=999, dependence=5.0)
+    assert (few.verdict, few.more_pairs) == (INCONCLUSIVE, 10)
+
+
+def test_independent_values_are_worth_one_each() -> None:
+    rng = np.random.default_rng(8)
+    some = [range_dependence(*rng.standard_normal((2, 50)), paired=False) for _ in range(100)]
+    assert np.median(some) == 1
+    assert np.mean(some) < 1.5
