@@ -18,7 +18,7 @@ from tare.statistics.confirm import Curve, Repetitions, repetitions
 from tare.statistics.course import sample
 from tare.statistics.intervals import Interval, trials_needed
 from tare.statistics.moments import coverage_like, mean_and_sd
-from tare.statistics.order import Order
+from tare.statistics.order import Order, order_of
 from tare.statistics.quantiles import quantiles
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
@@ -223,7 +223,8 @@ def audit_series(
     if len(values) == 0:
         return _of_nothing(file, series, key, name, question)
     part = thinned(values)
-    checked = assumptions(values, question.precision)
+    order = order_of(values)
+    checked = assumptions(values, question.precision, order)
     wanted = list(dict.fromkeys((0.5, *question.quantiles)))
     tick = recorded_tick(series)
     found = widened_quantiles(values, wanted, question.confidence, dependence_of(checked), tick)
@@ -240,7 +241,7 @@ def audit_series(
         coverage=coverage_like(part, question.confidence, question.seed),
         repetitions=_repetitions(part, found[0], question),
         assumptions=checked,
-        trust=_trust(trials, series, question, tick, checked.order),
+        trust=_trust(trials, series, question, tick, order),
         used=len(part),
     )
 

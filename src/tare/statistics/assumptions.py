@@ -50,10 +50,11 @@ class Assumptions:
     outliers: Outliers
     changes: Changes
     warmup: WarmUp
-    order: Order | None
 
 
-def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
+def assumptions(
+    values: FloatArray, precision: float = 0.01, order: Order | None = None
+) -> Assumptions:
     """Look at all assumptions of one series.
 
     Parameters
@@ -62,6 +63,8 @@ def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
         Finite trial values in order of time; memory maps included.
     precision : float
         Relative change that matters: the target.
+    order : Order, optional
+        What the order of the values tells, where it is known.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
     CLOUDNET, section 5: samples should be tested for normality, independence, stationarity.
     """
     course = course_of(values)
-    order = order_of(course)
+    order = order or order_of(course)
     found = changes(values, precision, order)
     return Assumptions(
         n=len(values),
@@ -90,7 +93,6 @@ def assumptions(values: FloatArray, precision: float = 0.01) -> Assumptions:
         outliers=outliers(values, precision),
         changes=found,
         warmup=warm_up(values, precision, found),
-        order=order,
     )
 
 
