@@ -399,7 +399,13 @@ def test_where_values_are_kept_does_not_matter(
     for g, one in enumerate(imported.series):
         assert one.values.tolist() == list(range(g, 3000, groups))
         assert one.block is not None
-        assert one.block.tolist() == [-1 - i % 7 for i in range(g, 3000, groups)]
+        # Each name has a number of its own, the same wherever it stands.
+        of_name = dict(
+            zip([i % 7 for i in range(g, 3000, groups)], one.block.tolist(), strict=True)
+        )
+        assert len(set(of_name.values())) == 7
+        assert max(of_name.values()) < 0
+        assert one.block.tolist() == [of_name[i % 7] for i in range(g, 3000, groups)]
         assert isinstance(one.values, np.memmap) == (bound < 1 << 30)
     assert list((tmp_path / "spool").iterdir()) == []
 
@@ -501,3 +507,9 @@ def test_whatever_a_file_holds_is_read_or_refused(
         return
     for one in imported.series:
         assert np.isfinite(one.values).all()
+
+
+def test_a_date_beyond_all_nanoseconds_is_no_order(tmp_path: Path) -> None:
+    text = "v,at\n" + "".join(f"{i},{9663 + i}-01-01\n" for i in range(8))
+    with pytest.raises(InputError, match="neither numbers nor dates"):
+        made(tmp_path, text, value="v", order="at")

@@ -41,12 +41,12 @@ class Times:
             column = pc.replace_substring_regex(column, r"^(\d{4})/(\d\d)/(\d\d)", r"\1-\2-\3")
         try:
             dates = pd.to_datetime(column.to_pandas(), format="ISO8601", utc=True, errors="coerce")
+            stamps = dates.astype("datetime64[ns, UTC]").astype("int64").to_numpy()
         except (ValueError, TypeError, OverflowError):
             return None
         absent = dates.isna().to_numpy()
         if absent.all():
             return None
-        stamps = dates.astype("datetime64[ns, UTC]").astype("int64").to_numpy()
         if self._first is None:
             self._first = int(stamps[~absent][0])
         seconds = (stamps - self._first) / 1e9
