@@ -78,8 +78,7 @@ def _by_block(first: Trials, second: Trials) -> Matched:
         return _not(first, second, f"Only {counted(len(common), 'block')} in common")
     left_out = len(np.union1d(first.block, second.block)) - len(common)
     rest = f"; {counted(left_out, 'block')} that only one has left out" if left_out else ""
-    one, two = _in_time(first, common), _in_time(second, common)
-    x, y = _means(first, common), _means(second, common)
+    (x, one), (y, two) = (_of_blocks(trials, common) for trials in (first, second))
     # Neighbours in time are alike, whatever they are called; where the two had the blocks in
     # another order, either may be what makes the differences alike.
     orders = [one] if np.array_equal(one, two) else [one, two]
@@ -88,23 +87,18 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     return _paired(x[one], y[one], "by block", because, common[one], dependence)
 
 
-def _in_time(trials: Trials, common: np.ndarray) -> np.ndarray:
-    """Order the common blocks by when a series first had them: by ``--order``, or row by row."""
-    assert trials.block is not None
-    n = len(trials.values)
-    place = np.arange(n, dtype=float) if trials.position is None else trials.position
-    first = np.full(len(common), np.inf)
-    kept = np.isin(trials.block, common)
-    np.minimum.at(first, np.searchsorted(common, trials.block[kept]), place[kept])
-    return np.argsort(first, kind="stable")
+def _of_blocks(trials: Trials, common: np.ndarray) -> tuple[FloatArray, np.ndarray]:
+    """Mean of the trials in each common block, and the order of these blocks.
 
-
-def _means(trials: Trials, common: np.ndarray) -> FloatArray:
-    """Mean of the trials in each common block."""
+    That is the order in which the series first had them: by ``--order``, or row by row.
+    """
     assert trials.block is not None
-    kept = np.isin(trials.block, common)
+    kept = np.flatnonzero(np.isin(trials.block, common))
     at = np.searchsorted(common, trials.block[kept])
-    return np.asarray(np.bincount(at, trials.values[kept]) / np.bincount(at))
+    means = np.bincount(at, trials.values[kept]) / np.bincount(at)
+    first = np.full(len(common), np.inf)
+    np.minimum.at(first, at, kept if trials.position is None else trials.position[kept])
+    return means, np.argsort(first, kind="stable")
 
 
 def _by_order(first: Trials, second: Trials) -> Matched:

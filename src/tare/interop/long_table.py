@@ -265,7 +265,7 @@ def _code(name: str) -> int:
 
     ``01`` is another name than ``1``.
     """
-    if name.isascii() and name.isdecimal() and len(name) < 18 and str(int(name)) == name:
+    if name.isdecimal() and len(name) < 18 and str(int(name)) == name:
         return int(name)
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return -1 - (int.from_bytes(digest, "little") >> 1)

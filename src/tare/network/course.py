@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -17,6 +18,7 @@ from tare.record import Direction, Interval
 _LEAST_ON, _ROUND_TRIPS = 0.1, 3
 #: Share from which on an interval is none, however late the network is.
 _PARTLY = 0.5
+_NAN = float("nan")
 #: Quantiles that are kept of each interval's round trips.
 QUANTILES = (0.5, 0.9, 0.99)
 
@@ -85,6 +87,11 @@ class Course:
             return np.where(self.on_s > 0, 8 * self.acked_bytes / self.on_s, np.nan)
 
 
+def column(values: Iterable[float | None]) -> Floats:
+    """Make a column of what was told interval by interval; NaN: not told."""
+    return np.array([_NAN if value is None else value for value in values], dtype=float)
+
+
 def sends(phase: NDArray[np.int64], on_s: Floats, round_trip_s: Floats) -> NDArray[np.bool_]:
     """Say which intervals sent for long enough; the others are rests.
 
@@ -117,7 +124,6 @@ _PLAIN = (
     "receiver_cpu_ns", "sender_waited_ns", "receiver_waited_ns", "round_trips_waited_ns",
 )  # fmt: skip
 _plain_of = attrgetter(*_PLAIN)
-_NAN = float("nan")
 
 
 class Columns:

@@ -7,7 +7,7 @@ differs from that of its neighbours by no more than what the wait explains.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tare.network.course import Course
+from tare.network.course import Course, column
 from tare.network.histogram import Floats
 from tare.record import Interval
 from tare.shaping.trace import QUANTUM_BITS
@@ -103,10 +103,6 @@ def of_course(course: Course, streams: int) -> Work:
 
 def of_intervals(some: Sequence[Interval], streams: int) -> Work:
     """Return the same of intervals as an agent reports them."""
-
-    def column(values: Iterable[float | None]) -> Floats:
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
-
     return _work(
         column(one.on_ns / 1e9 for one in some),
         column(one.acked_bytes for one in some),

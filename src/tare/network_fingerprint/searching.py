@@ -8,7 +8,7 @@ decides). One drop is not called a bucket: contention looks like it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,11 +19,10 @@ from tare.identification import Next, identify, next_phase
 from tare.identification.document import Identification
 from tare.identification.identifying import on_the_wire
 from tare.network import starved
-from tare.network.course import sends
+from tare.network.course import column, sends
 from tare.network.ended import EndedError
 from tare.network.ends import WRITE_BYTES, Ends
 from tare.network.folder import carried, wire_bits
-from tare.network.histogram import Floats
 from tare.network.lines import Happening
 from tare.network.starved import Lack
 from tare.record import Gap, Interval, Sending
@@ -160,10 +159,6 @@ def trace_of(
     what is kept, too.
     """
     origin_ns = intervals[0].start_ns if intervals else 0
-
-    def column(values: Iterable[float | None]) -> Floats:
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
-
     on_s = column(one.on_ns / 1e9 for one in intervals)
     phase = np.array([one.id for one in intervals], dtype=np.int64)
     payload = carried(

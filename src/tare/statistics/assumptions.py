@@ -80,7 +80,7 @@ def assumptions(
     ----------
     CLOUDNET, section 5: samples should be tested for normality, independence, stationarity.
     """
-    course = course_of(values)
+    course = course_of(values) if order is None else order.course
     order = order or order_of(course)
     found = changes(values, precision, order)
     return Assumptions(

@@ -217,27 +217,29 @@ def order_of(series: FloatArray | Course) -> Order | None:
     single = scores if course.block == 1 else normal_scores(course.stretch)
     distances = np.abs(course.spaced - np.median(course.spaced))
     spreads = normal_scores(distances)
-    period = periodicity(single)
+    found = {
+        name: of(scores) for name, of in (("memory", memory), ("step", step), ("drift", drift))
+    }
+    alternates, period = alternation(single), periodicity(single)
+    spread = _spread_change(distances, spreads)
     shown = {
-        "memory": _exceeds("memory", memory, scores),
-        "alternation": _exceeds("alternation", alternation, single),
-        "step": _exceeds("step", step, scores),
-        "drift": _exceeds("drift", drift, scores),
-        "period": _exceeds("period", _surprise, single, period.surprise),
-        "spread": _exceeds("spread memory", memory, spreads)
-        or _exceeds("spread step", step, spreads),
+        "memory": _exceeds("memory", found["memory"], memory, scores),
+        "alternation": _exceeds("alternation", alternates, alternation, single),
+        "step": _exceeds("step", found["step"], step, scores),
+        "drift": _exceeds("drift", found["drift"], drift, scores),
+        "period": _exceeds("period", period.surprise, _surprise, single),
+        "spread": _exceeds("spread memory", spread.memory, memory, spreads)
+        or _exceeds("spread step", spread.step, step, spreads),
     }
     tau = dependence_time(scores) if course.block == 1 or shown["memory"] else 1.0
     if course.block > 1:
         tau = max(1.0, tau * course.block * float(np.var(course.values)) / course.variance)
     slow_start = _slow_start(course.values)
     return Order(
-        memory=memory(scores),
-        alternation=alternation(single),
-        step=step(scores),
-        drift=drift(scores),
+        **found,
+        alternation=alternates,
         period=period,
-        spread=_spread_change(distances, spreads),
+        spread=spread,
         # Blocks that average enough values are independent even where their values are not.
         remembers=shown["memory"] or (course.block > 1 and tau > 1.25),
         alternates=shown["alternation"],
@@ -325,16 +327,12 @@ def _surprise(scores: FloatArray) -> float:
 
 
 def _exceeds(
-    name: str,
-    statistic: Callable[[FloatArray], float],
-    scores: FloatArray,
-    known: float | None = None,
+    name: str, found: float, statistic: Callable[[FloatArray], float], scores: FloatArray
 ) -> bool:
-    """Whether a statistic exceeds its threshold and, with many ties, what shuffles reach.
+    """Whether a statistic, found of some scores, exceeds its threshold.
 
-    ``known``: what it is of these scores.
+    With many ties also, whether it exceeds what shuffles of these scores reach.
     """
-    found = statistic(scores) if known is None else known
     if not found > _limit(name, len(scores)):
         return False
     return not _tied(scores) or _confirmed(statistic, scores, found, _LEVELS[name])

@@ -82,15 +82,15 @@ def _pulses(scores: FloatArray) -> Periodicity:
     """Correlate with phases that are higher or lower than all others: one, or some in a row."""
     n = len(scores)
     most = _only_most(np.sort(scores))
+    single, several = _Clearest(most), _Clearest(most)
     dearer = math.log(n / _VALUES_A_WIDTH)
-    single, several = _Clearest(n), _Clearest(n)
     for period in range(2, min(n // FEWEST_PERIODS, _LONGEST) + 1):
         sums, sizes = _phase_sums(scores, period), _phase_sizes(n, period)
-        single.add(period, np.abs(sums), sizes, most)
+        single.add(period, np.abs(sums), sizes)
         widths = _widths(period)
         if len(widths):
             rows = (widths[:, None], np.arange(period))
-            several.add(period, np.abs(_runs(sums, *rows)), _runs(sizes, *rows), most)
+            several.add(period, np.abs(_runs(sums, *rows)), _runs(sizes, *rows))
     wide = several.found()
     return max(
         single.found(), replace(wide, surprise=max(0.0, wide.surprise - dearer)), key=_surprise
@@ -98,21 +98,22 @@ def _pulses(scores: FloatArray) -> Periodicity:
 
 
 class _Clearest:
-    """The clearest of the pulses of a series of n scores, by correlation or without exception."""
+    """The clearest of the pulses of a series, by correlation or without exception.
 
-    def __init__(self, n: int) -> None:
-        self._n = n
+    ``most``: the largest sums of its scores, see :func:`_only_most`.
+    """
+
+    def __init__(self, most: FloatArray) -> None:
+        self._n, self._most = len(most), most
         self._best = self._perfect = (0.0, 2, 0.0)
 
-    def add(
-        self, period: int, sums: FloatArray, sizes: NDArray[np.int64], most: FloatArray
-    ) -> None:
+    def add(self, period: int, sums: FloatArray, sizes: NDArray[np.int64]) -> None:
         """Look at sums of so many scores each, whatever the shape."""
         n = self._n
         shares = sums**2 / (sizes * (n - sizes))
         share = float(shares.max())
         self._best = max(self._best, (share, period, share))
-        for at in zip(*np.nonzero(sums >= most[sizes - 1]), strict=True):
+        for at in zip(*np.nonzero(sums >= self._most[sizes - 1]), strict=True):
             surprise = _log_choose(n, int(sizes[at])) - math.log(2)
             self._perfect = max(self._perfect, (surprise, period, float(shares[at])))
 

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from tare.registry import Description, Parameter
-from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90
+from tare.statistics.intervals import p10_p90
 from tare.statistics.resampling import bootstrap_logs, swapped_logs
 from tare.statistics.spread_verdict import (
+    FINER,
     SpreadComparison,
     adjust_spreads,
     beyond,
     clock_slack,
+    fewest,
     judged,
-    too_few,
     two_sided,
     undecided,
     widened,
@@ -38,8 +39,8 @@ Replicates = tuple[FloatArray, FloatArray]
 _RESAMPLES = 4999
 _RESAMPLES_OF_MANY = 1999
 _MANY = 2000
-#: P-value below which a family's finer one is worked out, and values drawn for it at most.
-_FINER, _MOST_DRAWN = 0.02, 20_000_000
+#: Values that are drawn for a family's finer p-value at most.
+_MOST_DRAWN = 20_000_000
 
 
 def compare_spread(
@@ -89,14 +90,15 @@ def compare_spread(
     SpreadComparison
         As a family of one; see :func:`compare_spreads`.
     """
-    if too_few(len(first), dependence):
-        ranges = _range(first), _range(second)
-        return undecided(*ranges, len(first), margin, confidence, dependence)
-    how = margin, confidence, dependence, tick
-    found = _conclude([(first, second)], [_replicate(first, second, seed, tick)], *how)
-    if found.p >= _FINER or resamples <= _RESAMPLES or first.size * resamples > _MOST_DRAWN:
+
+    def drawn(many: int) -> SpreadComparison:
+        replicates = _replicate(first, second, seed, dependence, tick, many)
+        return _conclude([(first, second)], [replicates], margin, confidence, dependence, tick)
+
+    found = drawn(_RESAMPLES)
+    if found.p >= FINER or resamples <= _RESAMPLES or first.size * resamples > _MOST_DRAWN:
         return found
-    return _conclude([(first, second)], [_replicate(first, second, seed, tick, resamples)], *how)
+    return drawn(resamples)
 
 
 def compare_spreads(
@@ -145,11 +147,12 @@ def _replicate(
     first: FloatArray,
     second: FloatArray,
     seed: int,
+    dependence: float = 1.0,
     tick: Tick = None,
     resamples: int = _RESAMPLES,
 ) -> Replicates | None:
     """Replicate a pair's log-ratio; None where it has too few blocks, or no spread."""
-    if len(first) < FEWEST_FOR_RANGE or clock_slack(first, second, tick) is None:
+    if len(first) < fewest(dependence) or clock_slack(first, second, tick) is None:
         return None
     if max(first.size, second.size) > _MANY:
         resamples = _RESAMPLES_OF_MANY
@@ -174,7 +177,8 @@ def _conclude(
     usable = [(p, r) for p, r in zip(pairs, replicates, strict=True) if r is not None]
     if not usable:
         a, b = (_range(x) for x in pairs[0]) if len(pairs) == 1 else (0.0, 0.0)
-        return undecided(a, b, min((len(a) for a, _ in pairs), default=0), margin, confidence)
+        n = min((len(a) for a, _ in pairs), default=0)
+        return undecided(a, b, n, margin, confidence, dependence)
     least = min(len(logs) for _, (logs, _) in usable)
     logs = np.mean([logs[:least] for _, (logs, _) in usable], axis=0)
     nulls = [null[:least] for _, (_, null) in usable]

@@ -10,11 +10,12 @@ from tare.registry import Description, Parameter
 from tare.statistics.intervals import p10_p90
 from tare.statistics.resampling import range_logs
 from tare.statistics.spread_verdict import (
+    FINER,
     SpreadComparison,
     beyond,
     clock_slack,
+    fewest,
     judged,
-    too_few,
     two_sided,
     undecided,
     widened,
@@ -25,8 +26,6 @@ from tare.statistics.ticks import Tick
 #: Resamples of a family of one; a larger family needs a finer p-value.
 _RESAMPLES = 9999
 _MOST_RESAMPLES = 199_999
-#: P-value below which a family's finer one is worked out; a larger one counts in no family.
-_FINER = 0.02
 #: Below this many values the bootstrap's far tail is too light, and values are shuffled as well.
 _SHUFFLED_BELOW = 40
 _SHUFFLES = 4999
@@ -100,14 +99,14 @@ def compare_spread_unpaired(
     """
     n = min(len(first), len(second))
     a, b = (float(p10_p90(x)) if len(x) else 0.0 for x in (first, second))
-    slack = None if too_few(n, dependence) else clock_slack(first, second, tick)
+    slack = None if n < fewest(dependence) else clock_slack(first, second, tick)
     if slack is None:
         return undecided(a, b, n, margin, confidence, dependence)
     observed = math.log(b / a)
     logs, p = np.empty(0), 0.0
     # The finer p-value of a family is worked out only where it may count.
     for many in sorted({min(resamples, _RESAMPLES), resamples}):
-        if p < _FINER:
+        if p < FINER:
             logs = _log_ratios(first, second, many, seed)
             p = two_sided(widened(logs, observed, dependence))
     if n < _SHUFFLED_BELOW and p < 1 - confidence:

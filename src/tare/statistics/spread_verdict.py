@@ -16,6 +16,8 @@ from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, ticks_of
 from tare.verdict import INCONCLUSIVE, Verdict, judge
 
+#: P-value below which a family's finer one is worked out; a larger one counts in no family.
+FINER = 0.02
 #: Independent values that a range takes at least.
 _FEWEST_INDEPENDENT = 10
 
@@ -192,16 +194,15 @@ def clock_slack(first: FloatArray, second: FloatArray, tick: Tick = None) -> flo
     return max(math.log1p(a) - math.log1p(-b), math.log1p(b) - math.log1p(-a))
 
 
-def too_few(n: int, dependence: float) -> bool:
-    """Whether n values are too few for a verdict on their range."""
-    return n < max(FEWEST_FOR_RANGE, _FEWEST_INDEPENDENT * dependence)
+def fewest(dependence: float) -> int:
+    """Count the values that a verdict on their range takes."""
+    return math.ceil(max(FEWEST_FOR_RANGE, _FEWEST_INDEPENDENT * dependence))
 
 
 def undecided(
     a: float, b: float, n: int, margin: float, confidence: float, dependence: float = 1.0
 ) -> SpreadComparison:
     """Two ranges of too few values for a verdict, or of which one is 0."""
-    fewest = math.ceil(max(FEWEST_FOR_RANGE, _FEWEST_INDEPENDENT * dependence))
     return SpreadComparison(
         first=a,
         second=b,
@@ -214,7 +215,7 @@ def undecided(
         n=n,
         margin=margin,
         verdict=INCONCLUSIVE,
-        more_pairs=max(fewest - n, 0) or None,
+        more_pairs=max(fewest(dependence) - n, 0) or None,
         detectable=None,
     )
 
