@@ -44,7 +44,7 @@ def test_blocks_pair_trials_whatever_their_order() -> None:
 
 
 def test_blocks_with_names_pair_whatever_the_order_of_their_files(tmp_path: Path) -> None:
-    names = ["mcf", "lbm", "gcc", "xz", "01", "1", "x264", "astar"]
+    names = ["mcf", "lbm", "gcc", "xz", "7", "1", "x264", "astar"]
     for file, order in (("a", names), ("b", [*reversed(names)])):
         rows = [f"{name},{1 + names.index(name)}" for name in order]
         (tmp_path / file).write_text("\n".join(["item,v", *rows]))
@@ -55,6 +55,21 @@ def test_blocks_with_names_pair_whatever_the_order_of_their_files(tmp_path: Path
     found = match(first, second)
     assert found.how == "by block"
     assert found.first.tolist() == found.second.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("last", ["9", "xz"])
+def test_a_whole_number_is_that_number_however_it_is_written(tmp_path: Path, last: str) -> None:
+    """As in a column of numbers alone, so beside a name: parts of one file are read apart."""
+    for file, zeros in (("a", "0"), ("b", "")):
+        rows = [*(f"{zeros}{i},{i}" for i in range(1, 9)), f"{last},9"]
+        (tmp_path / file).write_text("\n".join(["item,v", *rows]))
+    first, second = (
+        trials_of(read(tmp_path / name, Columns(value="v", block="item")).series[0])
+        for name in "ab"
+    )
+    found = match(first, second)
+    assert found.how == "by block"
+    assert found.first.tolist() == found.second.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9]
 
 
 @pytest.mark.parametrize("timed", [False, True])

@@ -97,6 +97,14 @@ def test_series_that_remember_have_fewer_values(paired: bool) -> None:
     assert (few.verdict, few.more_pairs) == (INCONCLUSIVE, 10)
 
 
+def test_a_range_of_nothing_owes_nothing() -> None:
+    few_levels = np.where(np.arange(60) % 30 == 0, 12.0, 10.0)
+    fine = np.random.default_rng(9).normal(10, 1, 60)
+    with np.errstate(all="raise"):
+        assert range_dependence(few_levels, fine, paired=False) >= 1
+        assert range_dependence(few_levels, fine, paired=True) >= 1
+
+
 def test_independent_values_are_worth_one_each() -> None:
     rng = np.random.default_rng(8)
     some = [range_dependence(*rng.standard_normal((2, 50)), paired=False) for _ in range(100)]

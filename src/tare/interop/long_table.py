@@ -263,9 +263,9 @@ def _shown(unit: units.Unit) -> str:
 def _code(name: str) -> int:
     """Return a whole number as it is, and a number below 0 that is that name's own in every file.
 
-    ``01`` is another name than ``1``.
+    ``01`` is 1, as in a column, or a part of one, that has nothing but numbers.
     """
-    if name.isdecimal() and len(name) < 18 and str(int(name)) == name:
+    if name.isdecimal() and len(name) < 18:
         return int(name)
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return -1 - (int.from_bytes(digest, "little") >> 1)

@@ -163,7 +163,9 @@ def _owed(values: FloatArray) -> FloatArray:
         values, [0.05, 0.1, 0.15, 0.85, 0.9, 0.95]
     )
     low, high = (values < p10) * (inside_low - below), (values > p90) * (above - inside_high)
-    return np.asarray((low + high) / max(p90 - p10, np.finfo(float).tiny))
+    length = p90 - p10
+    # A range of nothing owes nothing to anybody, and has no ratio either.
+    return np.asarray((low + high) / length if length > 0 else np.zeros(len(values)))
 
 
 def clock_slack(first: FloatArray, second: FloatArray, tick: Tick = None) -> float | None:
