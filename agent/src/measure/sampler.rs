@@ -93,7 +93,10 @@ impl Sampler {
             self.look();
             self.sent = Sent::default();
             self.rtts.take();
-            self.received = self.received();
+            if self.was_used {
+                // Of the first, whoever sends may have begun before this end did.
+                self.received = self.received();
+            }
             self.cpu_ns = clock::process_cpu();
             self.waited = self.roles.waited();
             self.start_ns = now_ns.max(phase.began_ns);
@@ -316,4 +319,32 @@ fn advance(last: &mut u64, now: Option<u64>) -> Option<u64> {
 
 fn lock(counter: &Mutex<Counter>) -> std::sync::MutexGuard<'_, Counter> {
     counter.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::network::Sending;
+
+    #[test]
+    fn what_came_before_this_end_began_is_of_the_first_phase() {
+        let incoming = Arc::<AtomicU64>::default();
+        let gate = Arc::<Gate>::default();
+        let roles = Arc::<Roles>::default();
+        let mut sampler = Sampler::new(gate, Vec::new(), vec![incoming.clone()], None, roles);
+        // The other end sends already; this one is late.
+        incoming.store(1000, Relaxed);
+        let sending = Sending {
+            id: 0,
+            duration_ns: 1_000_000_000,
+            on_ns: 1_000_000_000,
+            off_ns: 0,
+            write_bytes: 1,
+        };
+        let now_ns = clock::monotonic();
+        sampler.begin(Phase::new(sending, now_ns, 1_000_000, 1_000_000), now_ns);
+        incoming.store(1500, Relaxed);
+        let half = sampler.end().unwrap();
+        assert_eq!(half.received_bytes, Some(1500));
+    }
 }
