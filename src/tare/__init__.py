@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from os import PathLike
 
-    from tare.results import Results
+    from tare.frames import Results
 
 __version__ = "0.1.0"
 

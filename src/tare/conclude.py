@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tare.findings.finding import Finding
     from tare.findings.sessions import Caveat
     from tare.fingerprint.session_takes import SessionTakes
-    from tare.results import Results
+    from tare.frames import Results
 
 
 @dataclass

@@ -12,6 +12,7 @@ from tare.doctor.check import Check
 from tare.doctor.view import View
 from tare.errors import ExperimentError, TareError
 from tare.kernel_files import KernelFiles
+from tare.render import words
 from tare.settings.setting import Setting
 
 SETTINGS: dict[str, Setting] = registry.scan("settings")
@@ -49,7 +50,7 @@ def test_what_was_saved_is_what_is(name: str, machine: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_knows_its_place_and_the_size_of_its_effect(name: str) -> None:
     check = CHECKS[name]
-    assert check.effect.strip()
+    assert words.text(check.effect)
     assert check.description.source
     assert [one.order for one in CHECKS.values()].count(check.order) == 1
 

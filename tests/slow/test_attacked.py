@@ -15,13 +15,13 @@ from scipy.signal import lfilter
 
 from tare.audit.pairing import match
 from tare.audit.trials import Trials
+from tare.results.verdict import HIGHER
 from tare.statistics.brunner_munzel import brunner_munzel_p
 from tare.statistics.comparison import compare, compare_unpaired
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.pair_ratios import pair_ratio
 from tare.statistics.sequential import compare_sequentially
 from tare.statistics.shift import pair_dependence, paired_shift
-from tare.verdict import HIGHER
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 

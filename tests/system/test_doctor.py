@@ -93,7 +93,7 @@ def test_it_tells_what_it_sees_and_whether_anything_is_bad() -> None:
     assert done.returncode == (1 if told["unfit"] else 0)
     assert set(told["checks"]) == set(registry.scan("doctor"))
     assert told["checks"]["cores"]["data"]["online"]
-    bad = {name for name, one in told["checks"].items() if one["judgement"] == "bad"}
+    bad = {name for name, one in told["checks"].items() if one["verdict"] == "fail"}
     assert set().union(*told["unfit"].values()) == bad if told["unfit"] else not bad
 
 
@@ -105,9 +105,9 @@ def test_it_listens_to_noise_and_names_who_makes_the_load() -> None:
         finally:
             busy.kill()
     told = json.loads(done.stdout)["checks"]
-    assert told["noise"]["judgement"] in ("good", "bad")
-    assert "loses" in told["noise"]["value"]
-    assert told["load"]["judgement"] == "bad"
+    assert told["noise"]["verdict"] in ("ok", "fail")
+    assert told["noise"]["value"]["id"] == "doctor.noise.value"
+    assert told["load"]["verdict"] == "fail"
     assert Path(sys.executable).resolve().name[:6] in str(told["load"]["data"]["users"])
 
 
@@ -117,7 +117,7 @@ def test_a_terminal_without_signs_gets_the_words() -> None:
         check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
-    assert "? good    " in done.stdout
+    assert "? ok" in done.stdout
 
 
 def test_a_purpose_restricts_what_is_judged() -> None:

@@ -17,8 +17,8 @@ import pytest
 
 from tare import conclude, lease, remnants, store
 from tare.errors import TareError, TrialError
+from tare.frames import Results
 from tare.network.emulator import Emulator
-from tare.results import Results
 
 pytestmark = pytest.mark.system
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tare import journal, plan, plan_file, record
 from tare.experiment import KNOWN_FACTORS, Cell
-from tare.results import Results
+from tare.frames import Results
 
 #: CLOCK_MONOTONIC at the start of the first trial, and how long each takes.
 BEGIN, LASTS = 10**12, 10**9

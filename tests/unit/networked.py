@@ -18,7 +18,7 @@ from synthetic import Behaviour
 from synthetic import make as plain
 
 from tare.experiment import NetworkSpec
-from tare.results import NETWORK_LOG, NETWORK_USE, Results
+from tare.frames import NETWORK_LOG, NETWORK_USE, Results
 from tare.shaping.specification import Bucket, parse
 
 #: Buckets that differ in their budget only.

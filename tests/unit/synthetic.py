@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tare.experiment import Experiment, LoadSpec, SizeSpec, WorkloadSpec
-from tare.results import Results
+from tare.frames import Results
 
 MS = 1_000_000
 

@@ -15,7 +15,7 @@ from tare.audit.series import SeriesAudit, audit_series
 from tare.audit.trials import Trials, trials_of
 from tare.errors import InputError
 from tare.interop import Columns, Defect, Series, read
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
 
 def audited(key: dict[str, str], values: np.ndarray, **more: object) -> SeriesAudit:

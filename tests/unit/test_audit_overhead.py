@@ -20,7 +20,7 @@ from tare.audit.overhead import Cost, OverheadAudit
 from tare.errors import InputError
 from tare.interop import Columns
 from tare.report.audit_page import make
-from tare.verdict import HIGHER, INCONCLUSIVE
+from tare.results.verdict import HIGHER, INCONCLUSIVE
 
 SIZES = (2, 4, 8, 16)
 #: Truth: a vanilla container costs 1 + 60 / size², a pinned one 10 %, a VM 20 % at every size.

@@ -16,7 +16,7 @@ from synthetic import Behave, Behaviour, make
 from tare.experiment import Stopping
 from tare.findings.answers import all_findings
 from tare.findings.finding import settled
-from tare.results import Results
+from tare.frames import Results
 
 #: Words by which texts tell that something is not known.
 OPEN = re.compile(

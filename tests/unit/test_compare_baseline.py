@@ -17,8 +17,8 @@ from tare.baseline import agreement
 from tare.errors import StoreError
 from tare.experiment import Experiment, NetworkSpec, WindowSpec
 from tare.fingerprint.difference import Rule
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 FACTS: dict[str, Any] = {"cpu": "this one", "cpus": 2, "memory_bytes": 10_000_000}
 

@@ -16,7 +16,7 @@ from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.findings.judgement import Difference, differences, earlier_ends
 from tare.findings.pairing import compared_cells, stopping_rule
 from tare.placement import Machine
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 MACHINE = Machine(
     spread=(0, 1), compact=(0, 1), steps=(1, 2), cores=2, packages=1, memory_bytes=1 << 30

@@ -25,9 +25,9 @@ from tare.findings.difference import find
 from tare.findings.judgement import Difference, differences, worst
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
+from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 
 
 def comparison(

@@ -16,11 +16,14 @@ from tare.cli import doctor_fix as fix
 from tare.cli import doctor_screen as screen
 from tare.conclude import calling_user
 from tare.errors import ExperimentError
+from tare.render import words
+from tare.render.vocabulary import CHECKS
+from tare.results.message import message
 from tare.settings import Change, Held
 from tare.settings.setting import NeedsRootError
 
 #: What a line begins with.
-SIGNS = ("✕ ", "· ", "✓ ", "? ")
+SIGNS = ("✕ ", "! ", "✓ ", "? ")
 
 
 @pytest.mark.parametrize(
@@ -112,20 +115,19 @@ def test_who_called_sudo_is_not_guessed(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_summary_says_for_what_and_why(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
-    told = screen.summary(report, list(doctor.PURPOSES))
-    assert told.startswith("Fit for memory latency and bandwidth, ")
-    assert (
-        "Not fit for wall times of milliseconds and comparing CPU speeds, because of CPUs and "
-        "frequency governor." in told
+    first, second, *_, fixes = screen.summary(report, doctor.PURPOSES)
+    assert words.text(first) == (
+        "Not fit for wall times of milliseconds and comparing CPU speeds: CPUs and frequency "
+        "governor."
     )
-    assert "1 setting could be changed" in told
+    assert second.args["purposes"] == [message("doctor.purpose.parallel")]
+    assert fixes.args["count"] == 1
 
 
 def test_a_summary_of_one_purpose_is_silent_about_the_others(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
-    told = screen.summary(report, ["disk"])
-    assert told.startswith("Fit for disk times, as far as can be seen.")
-    assert "Not fit" not in told
+    (fit,) = screen.summary(report, ["disk"])
+    assert fit.args == {"purposes": [message("doctor.purpose.disk")], "partial": True}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -133,11 +135,11 @@ def test_every_line_is_printed_with_its_word(
     machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = doctor.examine(seen(machine, tmp_path))
-    screen.show(report, list(doctor.PURPOSES), every=True, sources=True)
+    screen.show(report, doctor.PURPOSES, every=True, sources=True)
     printed = capsys.readouterr().out
-    for judgement in ("good", "note", "bad", "hidden"):
-        count = sum(one.judgement == judgement for one in report.diagnoses.values())
-        lines = [line for line in printed.splitlines() if line[2:].startswith(f"{judgement} ")]
+    for verdict in ("ok", "warn", "fail", "unknown"):
+        count = sum(one.verdict == verdict for one in report.diagnoses.values())
+        lines = [line for line in printed.splitlines() if line.startswith(f"{CHECKS[verdict]} ")]
         assert len(lines) == count
 
 
@@ -146,24 +148,27 @@ def test_what_is_bad_comes_first_and_what_is_good_in_few_lines(
     machine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = doctor.examine(seen(machine, tmp_path))
-    screen.show(report, list(doctor.PURPOSES), every=False, sources=False)
+    screen.show(report, doctor.PURPOSES, every=False, sources=False)
     printed = capsys.readouterr().out
-    words = [line[2:].split()[0] for line in printed.splitlines() if line[:2] in SIGNS]
-    assert words == sorted(words, key=["bad", "note", "good", "hidden"].index)
-    assert words.count("good") == 1
+    found = [line[2:].split()[0] for line in printed.splitlines() if line[:2] in SIGNS]
+    assert found == sorted(found, key=["fail", "warn", "ok", "unknown"].index)
+    assert found.count("ok") == 1
     text = " ".join(printed.split())
     for name, one in report.diagnoses.items():
-        assert screen._title(name) in text or one.judgement == "hidden"
+        assert screen._title(name) in text or one.verdict == "unknown"
 
 
 def test_where_nothing_is_fit_that_is_all_that_is_said(tmp_path: Path) -> None:
     report = doctor.examine(seen("arm_board", tmp_path))
-    told = screen.summary(report, ["parallel"])
-    assert told == "Not fit for several workers side by side, because of CPUs."
+    (unfit,) = screen.summary(report, ["parallel"])
+    assert words.text(unfit) == "Not fit for concurrent workers: CPUs."
 
 
 def test_only_what_a_purpose_would_gain_is_offered(tmp_path: Path) -> None:
     report = doctor.examine(seen("intel_server", tmp_path))
-    told = screen.summary(report, ["memory"])
-    assert "--fix numa_balancing=off,huge_pages=madvise,swappiness=0 -- COMMAND" in told
-    assert "--fix all -- COMMAND" in screen.summary(report, list(doctor.PURPOSES))
+    for purposes, asked in (
+        (("memory",), "numa_balancing=off,huge_pages=madvise,swappiness=0"),
+        (doctor.PURPOSES, "all"),
+    ):
+        fixes = screen.summary(report, purposes)[-1]
+        assert fixes.args["command"].endswith(f"tare doctor --fix {asked} -- COMMAND")

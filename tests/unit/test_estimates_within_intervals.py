@@ -16,9 +16,9 @@ from tare.findings.answers import all_findings
 from tare.findings.finding import Finding, Table
 from tare.fingerprint.difference import Rule, differences
 from tare.fingerprint.figures import figure
+from tare.frames import Results
 from tare.network_fingerprint import difference as network_difference
 from tare.network_fingerprint import document
-from tare.results import Results
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.comparison import compare, compare_unpaired
 from tare.statistics.intervals import percentile_bounds, quantile_interval, range_interval

@@ -13,8 +13,8 @@ from synthetic import make
 from tare.experiment import SizeSpec
 from tare.findings.answers import all_findings
 from tare.findings.calibrated import find, sentence
+from tare.frames import Results
 from tare.report.backing import machine_tables
-from tare.results import Results
 
 FACTS = {
     "calibration_date": "2026-05-01 10:00",

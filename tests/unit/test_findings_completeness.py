@@ -16,7 +16,7 @@ from tare.findings.answers import all_findings
 from tare.findings.completeness import find, over_budget, short_cells
 from tare.findings.headline import headline
 from tare.findings.phrasing import at_levels
-from tare.results import Results
+from tare.frames import Results
 
 FIXED = Stopping(trials=8, budget_s=None)
 

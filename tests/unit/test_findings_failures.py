@@ -24,10 +24,10 @@ from tare.findings.failures import (
     together,
 )
 from tare.findings.headline import headline, summarize
+from tare.frames import Results
 from tare.harmless import ORDERS
 from tare.report import html, markdown, page
 from tare.report.origin import Origin
-from tare.results import Results
 
 ORIGIN = Origin(title="By hand", commands=(), versions=("0",), seed=1, digests=(), file=None)
 

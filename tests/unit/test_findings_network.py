@@ -18,9 +18,9 @@ from tare.findings.network_course import courses
 from tare.findings.network_need import needs
 from tare.findings.network_slowdown import slowdowns
 from tare.findings.network_spread import spreads
+from tare.frames import Results
 from tare.registry import scan
-from tare.results import Results
-from tare.verdict import EQUIVALENT, INCONCLUSIVE
+from tare.results.verdict import EQUIVALENT, INCONCLUSIVE
 
 NAMES = (
     "network_advice", "network_repetitions", "network_slowdown", "network_spending",

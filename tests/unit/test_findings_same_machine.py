@@ -26,7 +26,7 @@ from tare.findings.cells import basis_of, cells_of
 from tare.findings.judgement import differences
 from tare.findings.same_machine import UNIT
 from tare.findings.sessions import caveats, changed, comparisons, judged, probed
-from tare.results import FIGURES, TAKES, Results
+from tare.frames import FIGURES, TAKES, Results
 
 HERE = Path("here")
 CALM, BUSY = 0.02, 1.3

@@ -14,11 +14,11 @@ from tare.baseline.agreement import lasting
 from tare.findings.caveats import sentences
 from tare.findings.same_network import UNIT, apart
 from tare.findings.sessions import caveats, judged
+from tare.frames import Results
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
 from tare.report import network_fingerprint_page
-from tare.results import Results
 
 
 def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:

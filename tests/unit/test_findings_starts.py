@@ -10,7 +10,7 @@ import pandas as pd
 import synthetic
 
 from tare.findings.starts import UNIT
-from tare.results import Results
+from tare.frames import Results
 
 MS = 1_000_000
 

@@ -10,7 +10,7 @@ from networked import Program, budgets, make
 from tare.cli.summary import Trial
 from tare.cli.summary_network import as_json, lines, told
 from tare.findings.answers import all_findings
-from tare.results import Results
+from tare.frames import Results
 
 
 def trial(number: int, sent: float, dry: float | None = None) -> Trial:

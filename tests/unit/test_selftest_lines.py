@@ -16,10 +16,10 @@ from tare import agent, machine, state
 from tare.baseline.agreement import lasting
 from tare.errors import StoreError
 from tare.experiment import Cell, Experiment
+from tare.frames import Results
 from tare.placement import Machine
 from tare.plan import cells
 from tare.report.backing import machine_tables
-from tare.results import Results
 from tare.selftest import control, page, programs, telling
 from tare.selftest.bounds import bound
 from tare.selftest.document import Accuracy, Document, FalseAlarms, document, keep

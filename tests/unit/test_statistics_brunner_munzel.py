@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 from tare.statistics import brunner_munzel
 from tare.statistics.brunner_munzel import brunner_munzel_interval, brunner_munzel_p
 from tare.statistics.comparison import compare_unpaired
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 8), (40, 50), (60, 30), (200, 200)])

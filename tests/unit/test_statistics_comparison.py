@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import (
     adjust,
     cliffs_delta,
@@ -26,7 +27,6 @@ from tare.statistics.signed_rank import (
     signed_rank_p,
     walsh_averages,
 )
-from tare.verdict import HIGHER, INCONCLUSIVE, LOWER
 
 ratios = st.lists(st.floats(-2, 2).filter(lambda x: abs(x) > 1e-3), min_size=6, max_size=20)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.platform_size import PlatformSize, platform_size
 from tare.statistics.platform_size_curves import Shape, transformed
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 
 SIZES = np.array([0.25, 0.5, 1.0, 2.0])
 

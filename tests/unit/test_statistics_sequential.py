@@ -9,6 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tare.errors import InputError
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    Verdict,
+    judge,
+)
 from tare.statistics.comparison import compare
 from tare.statistics.sequential import FIRST_LOOK, compare_sequentially, decides, looks
 from tare.statistics.sequential_boundaries import History, boundary, level, spent
@@ -21,7 +30,6 @@ from tare.statistics.signed_rank import (
     walsh_at,
     walsh_averages,
 )
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict, judge
 
 
 def pairs(n: int, effect: float = 0.0, cv: float = 0.05, seed: int = 1) -> tuple:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.spread import compare_spread, compare_spreads
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 
 
 def test_a_planted_growth_is_found() -> None:

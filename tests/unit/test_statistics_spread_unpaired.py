@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
+from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.intervals import p10_p90
 from tare.statistics.spread import adjust_spreads, compare_spread
 from tare.statistics.spread_unpaired import (
@@ -14,7 +15,6 @@ from tare.statistics.spread_unpaired import (
     resamples_for,
 )
 from tare.statistics.spread_verdict import range_dependence
-from tare.verdict import HIGHER, INCONCLUSIVE, LOWER
 
 
 @pytest.mark.parametrize("n", [20, 37, 200])

@@ -19,7 +19,7 @@ from tare import journal, plan_file, record, store
 from tare.errors import StoreError
 from tare.execute import folder as execute_folder
 from tare.findings.answers import all_findings
-from tare.results import NETWORK_LOG, NETWORK_USE
+from tare.frames import NETWORK_LOG, NETWORK_USE
 from tare.store import schema
 
 ROOT = Path(__file__).parents[2]

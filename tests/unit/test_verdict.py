@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from tare.verdict import (
+from tare.render.vocabulary import RATES, SPREADS, TIMES, VALUES, Words
+from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,
     HIGHER_WITHIN,
     INCONCLUSIVE,
     LOWER,
     LOWER_WITHIN,
-    RATES,
-    SPREADS,
-    TIMES,
-    VALUES,
     Verdict,
-    Words,
     judge,
 )
 

@@ -14,6 +14,8 @@ from tare.audit.pairing import Matched, match
 from tare.audit.question import Question, Tell, silent
 from tare.audit.series import SeriesAudit, thinned
 from tare.errors import InputError
+from tare.render.vocabulary import RATES, SPREADS, TIMES, VALUES, Words
+from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
 from tare.statistics.course import sample
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
@@ -23,7 +25,6 @@ from tare.statistics.spread_verdict import range_dependence
 from tare.statistics.stability_words import Of, Word, percentile_intervals, word
 from tare.statistics.ticks import Tick, ticks_of
 from tare.units import chosen, factor
-from tare.verdict import HIGHER, INCONCLUSIVE, LOWER, RATES, SPREADS, TIMES, VALUES, Verdict, Words
 
 #: Trials of a comparison: all pairs of pairs are looked at, so longer series are thinned.
 MOST_COMPARED = 2000

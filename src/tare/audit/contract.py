@@ -15,9 +15,9 @@ from tare.audit.comparison import ComparisonAudit
 from tare.audit.overhead_contract import cold_as_json, overhead_as_json
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
+from tare.render.vocabulary import SPREADS
 from tare.statistics.confirm import Repetitions
 from tare.statistics.intervals import Interval
-from tare.verdict import SPREADS
 
 #: Changes when a field changes its meaning or goes.
 VERSION = 1

@@ -16,9 +16,9 @@ from tare.audit.pairing import Matched, match
 from tare.audit.question import Question
 from tare.audit.series import SeriesAudit
 from tare.audit.trials import Trials
+from tare.results.verdict import INCONCLUSIVE, Verdict
 from tare.statistics.comparison import Comparison, adjust, holm
 from tare.statistics.platform_size import PlatformSize, platform_size
-from tare.verdict import INCONCLUSIVE, Verdict
 
 
 @dataclass(frozen=True, eq=False)

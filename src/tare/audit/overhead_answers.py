@@ -10,9 +10,9 @@ from tare.audit.cold import ColdStart
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.findings.finding import Column, Finding, Table
+from tare.render.vocabulary import SIZES, TIMES
 from tare.statistics.platform_size_curves import Factor
 from tare.units import chosen
-from tare.verdict import SIZES, TIMES
 
 
 def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:

@@ -7,8 +7,8 @@ from typing import Any
 from tare.audit.cold import ColdStart
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.audit.overhead_telling import brief, caveats
+from tare.render.vocabulary import SIZES, TIMES
 from tare.statistics.platform_size_curves import Factor
-from tare.verdict import SIZES, TIMES
 
 
 def overhead_as_json(found: OverheadAudit) -> dict[str, Any]:

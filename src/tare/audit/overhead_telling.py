@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.audit.telling import told_quantity
 from tare.findings.phrasing import listing
+from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change, change_interval
-from tare.verdict import EQUIVALENT, HIGHER, LOWER
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.
 _COLLAPSE = 2.0

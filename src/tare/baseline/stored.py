@@ -13,7 +13,7 @@ from tare.errors import StoreError
 from tare.findings.phrasing import listing
 from tare.findings.sessions import probed, rules
 from tare.fingerprint.difference import Rule
-from tare.results import Results
+from tare.frames import Results
 
 #: Version of the file; one of another version is refused.
 VERSION = 1

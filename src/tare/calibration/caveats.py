@@ -10,7 +10,7 @@ from tare.calibration.ceiling import Usable
 from tare.calibration.document import Point
 from tare.calibration.numbers import cpus
 from tare.calibration.trials import Sweep
-from tare.results import Results
+from tare.frames import Results
 from tare.statistics.scaling import Scaling
 from tare.units import percent
 

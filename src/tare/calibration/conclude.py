@@ -14,8 +14,8 @@ from tare.calibration.trials import Sweep, fewest_steps, sweeps, why_not
 from tare.catalogue import catalogue
 from tare.errors import AgentError, StoreError
 from tare.experiment import WorkloadSpec
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.moments import mean_and_sd
 from tare.statistics.scaling import Scaling, scaling, withheld
 

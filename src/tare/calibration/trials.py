@@ -9,8 +9,8 @@ import pandas as pd
 
 from tare.calibration.document import By
 from tare.experiment import Experiment, SizeSpec
+from tare.frames import Results
 from tare.metrics import ranked
-from tare.results import Results
 
 #: Fewer steps of CPU tell no line from a bend (CALIBRATE has 40).
 _FEWEST_STEPS = 4

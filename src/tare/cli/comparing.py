@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tare.cli.progress import Bar
     from tare.conclude import Prepared
     from tare.findings.judgement import Difference
-    from tare.results import Results
+    from tare.frames import Results
 
 
 @dataclass(frozen=True)

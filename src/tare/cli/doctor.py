@@ -11,7 +11,7 @@ from tare.cli import output, quantities
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from tare.doctor import Report
+    from tare.doctor import Purpose, Report
     from tare.doctor.noise_readings import Noise
 
 
@@ -84,14 +84,14 @@ def doctor(
 
 def told(report: Report) -> dict[str, Any]:
     """Return a report as programs read it."""
-    import msgspec
+    from tare.render import data
 
     return {
-        "version": 1,
+        "version": 2,
         "fit": report.fit(),
         "unfit": report.unfit(),
         "fixes": report.fixes(),
-        "checks": msgspec.to_builtins(report.diagnoses),
+        "checks": data.builtins(report.diagnoses),
     }
 
 
@@ -123,10 +123,10 @@ def _listen(quiet_s: float) -> Noise:
         return listening.listen(quiet_s, tell)
 
 
-def _purposes(asked: list[str] | None) -> list[str]:
+def _purposes(asked: list[str] | None) -> list[Purpose]:
     from tare.doctor import PURPOSES
 
     for name in asked or ():
         if name not in PURPOSES:
             raise ExperimentError(f"there is no purpose {name!r}", f"one of: {', '.join(PURPOSES)}")
-    return list(asked or PURPOSES)
+    return [name for name in PURPOSES if not asked or name in asked]

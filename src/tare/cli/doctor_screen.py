@@ -1,11 +1,11 @@
-"""What ``tare doctor`` prints: what is bad first, the good in few words."""
+"""What ``tare doctor`` prints: the answer, what fails with its reasons, the rest by name."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.padding import Padding
@@ -13,138 +13,148 @@ from rich.table import Table
 from rich.text import Text
 
 from tare.cli import output
-from tare.doctor import PURPOSES, Diagnosis, Report
+from tare.doctor import Diagnosis, Purpose, Report, Verdict
 from tare.registry import scan
+from tare.render.vocabulary import CHECKS
+from tare.render.words import text
+from tare.results.message import Atom, Message, message
 from tare.settings import kept
 
-#: How a judgement is shown: a sign and its word, so that no one depends on colour.
-#: In the order in which they are told.
-SIGNS = {"bad": "✕ bad", "note": "· note", "good": "✓ good", "hidden": "? hidden"}
-SIGN_WIDTH = 8
-#: Checks that took their time.
+#: In the order in which they are printed, with their styles.
+STYLES: dict[Verdict, str] = {"fail": "bold red", "warn": "yellow", "ok": "green", "unknown": "dim"}
+WIDTH = max(map(len, CHECKS.values()))
+#: A check that took its time is printed with its value, whatever it is.
 WAITED_FOR = ("noise",)
-STYLES = {"good": "green", "note": "", "bad": "bold red", "hidden": "dim"}
 
 
-def show(report: Report, wanted: list[str], *, every: bool, sources: bool) -> None:
-    """Print the summary, what is bad, what is worth knowing, then all the rest in few words."""
-    output.out.print(summary(report, wanted))
-    for words in holders():
-        output.out.print(words)
+def show(report: Report, wanted: Sequence[Purpose], *, every: bool, sources: bool) -> None:
+    """Print the summary, what fails, then the rest; with ``every``, all with values and reasons."""
+    for one in (*summary(report, wanted), *holders()):
+        output.out.print(text(one))
     output.out.print()
     shown = {
         name: one
         for name, one in report.diagnoses.items()
         if not one.purposes or set(one.purposes) & set(wanted)
     }
-    for judgement in SIGNS:
-        chosen = {name: one for name, one in shown.items() if one.judgement == judgement}
-        # What was waited for is told, whatever it says.
-        whole = every or judgement in ("bad", "note")
-        told = {name: one for name, one in chosen.items() if whole or name in WAITED_FOR}
-        for name, one in told.items():
-            _line(one, _title(name), one.value)
-            for words in _details(one, sources):
-                output.out.print(Padding(Text(words), (0, 0, 0, SIGN_WIDTH + 2)))
-        brief(judgement, {name: one for name, one in chosen.items() if name not in told})
+    for verdict in STYLES:
+        chosen = {name: one for name, one in shown.items() if one.verdict == verdict}
+        full = [
+            name for name in chosen if every or sources or verdict == "fail" or name in WAITED_FOR
+        ]
+        for name in full:
+            _line(verdict, _title(name), text(chosen[name].value))
+            for reason in reasons(name, chosen[name], sources=sources):
+                output.out.print(Padding(Text(text(reason)), (0, 0, 0, WIDTH + 2)))
+        brief({name: one for name, one in chosen.items() if name not in full})
     if not every:
-        output.out.print("\nWith the value of each: tare doctor --all", style="dim")
+        output.out.print(f"\n{text(message('doctor.report.all'))}", style="dim")
 
 
-def brief(judgement: str, chosen: dict[str, Diagnosis]) -> None:
-    """Print in few lines what is good, by name, and what is hidden, by the reason."""
-    by_reason: dict[str, list[str]] = {}
+def brief(chosen: dict[str, Diagnosis]) -> None:
+    """Print the checks of one verdict by name, those that are unknown by their reason."""
+    by_reason: dict[tuple[Verdict, str], list[str]] = {}
     for name, one in chosen.items():
-        by_reason.setdefault(one.value if judgement == "hidden" else "", []).append(_title(name))
-    for reason, titles in by_reason.items():
-        words = ", ".join(titles)
-        _line(next(iter(chosen.values())), f"{words}: {reason}" if reason else words)
+        reason = text(one.value) if one.verdict == "unknown" else ""
+        by_reason.setdefault((one.verdict, reason), []).append(_title(name))
+    for (verdict, reason), titles in by_reason.items():
+        names = ", ".join(titles)
+        _line(verdict, f"{names}: {reason}" if reason else names)
 
 
-def _line(one: Diagnosis, *words: str) -> None:
-    """Print the sign and word of a judgement with what it is about."""
+def _line(verdict: Verdict, *cells: str) -> None:
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, width=SIGN_WIDTH)
-    for _ in words[1:]:
+    table.add_column(no_wrap=True, width=WIDTH)
+    for _ in cells[1:]:
         table.add_column(no_wrap=True, width=_title_width())
     table.add_column(overflow="fold")
-    table.add_row(Text(SIGNS[one.judgement], STYLES[one.judgement]), *map(Text, words))
+    table.add_row(Text(CHECKS[verdict], STYLES[verdict]), *map(Text, cells))
     output.out.print(table)
 
 
-def summary(report: Report, wanted: list[str]) -> str:
-    """Say what the machine is fit for, what not and why, and what to type."""
+def summary(report: Report, wanted: Sequence[Purpose]) -> list[Message]:
+    """Return what the machine is fit for, what not and why, and what to type."""
     unfit = {name: checks for name, checks in report.unfit().items() if name in wanted}
-    fit = [PURPOSES[name] for name in report.fit() if name in wanted]
-    hidden = [one for name, one in report.diagnoses.items() if name not in WAITED_FOR]
-    seen = ", as far as can be seen" * any(one.judgement == "hidden" for one in hidden)
-    lines = [f"Fit for {_list(fit)}{seen}."] if fit else []
-    # Purposes that fail for the same reasons are told together.
-    reasons: dict[tuple[str, ...], list[str]] = {}
+    # Purposes that fail for the same reasons stand together.
+    reasons: dict[tuple[str, ...], list[Purpose]] = {}
     for name, checks in unfit.items():
-        reasons.setdefault(tuple(checks), []).append(PURPOSES[name])
-    for against, purposes in reasons.items():
-        lines.append(f"Not fit for {_list(purposes)}, because of {_list(map(_title, against))}.")
+        reasons.setdefault(tuple(checks), []).append(name)
+    said = [
+        message(
+            "doctor.report.unfit", purposes=_purposes(names), checks=[_title(c) for c in checks]
+        )
+        for checks, names in reasons.items()
+    ]
+    if fit := [name for name in report.fit() if name in wanted]:
+        seen = (one for name, one in report.diagnoses.items() if name not in WAITED_FOR)
+        said.append(
+            message(
+                "doctor.report.fit",
+                purposes=_purposes(fit),
+                partial=any(one.verdict == "unknown" for one in seen),
+            )
+        )
     if fixes := report.fixes(wanted):
-        count = f"{len(fixes)} setting{'s' * (len(fixes) > 1)}"
         asked = "all" if fixes == report.fixes() else _asked(fixes)
-        lines.append(
-            f"{count} could be changed while something runs: "
-            f"{_sudo()}tare doctor --fix {asked} -- COMMAND"
+        said.append(message("doctor.report.fixes", count=len(fixes), command=_fix(asked)))
+    return said
+
+
+def holders() -> list[Message]:
+    """Return who holds settings at this moment, and what a killed one left."""
+    return [
+        message("doctor.report.held", pid=str(one.pid), settings=_asked(one.wanted))
+        if lives
+        else message(
+            "doctor.report.left", settings=[*sorted(one.wanted)], command=f"{_sudo()}tare cleanup"
         )
-    return "\n".join(lines)
+        for one, lives in kept.every()
+    ]
 
 
-def holders() -> list[str]:
-    """Tell who holds settings at this moment, and which were left by somebody who was killed."""
-    told = []
-    for one, lives in kept.every():
-        names = _list(sorted(one.wanted))
-        told.append(
-            f"Held by tare, process {one.pid}: {_asked(one.wanted)}; what is judged here is that."
-            if lives
-            else f"A tare that was killed left {names} changed: {_sudo()}tare cleanup"
-        )
-    return told
-
-
-def _details(diagnosis: Diagnosis, sources: bool) -> list[str]:
-    """Return what stands below a line that is not good."""
-    if diagnosis.judgement not in ("bad", "note"):
+def reasons(name: str, diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
+    """Return why a check is not ok, how much it matters, and what changes it."""
+    if diagnosis.why is None:
         return []
-    against = "bad for " if diagnosis.judgement == "bad" else "concerns "
-    words = [against + ", ".join(PURPOSES[p] for p in diagnosis.purposes)] * bool(
-        diagnosis.purposes
-    )
-    if diagnosis.why:
-        words = [f"{': '.join([*words, diagnosis.why])}"]
-    if diagnosis.effect:
-        words.append(f"size: {diagnosis.effect}")
-    if sources and diagnosis.source:
-        words.append(f"source: {diagnosis.source}")
+    # What fails is in the summary, with its purposes.
+    concerned = diagnosis.purposes if diagnosis.verdict == "warn" else ()
+    found = [
+        message(
+            "doctor.report.why",
+            purposes=_purposes(concerned),
+            why=diagnosis.why,
+            effect=diagnosis.effect,
+        )
+    ]
+    if sources:
+        source = diagnosis.source or scan("doctor")[name].description.source
+        found.append(message("doctor.report.source", source=source))
     if diagnosis.change:
-        words.append(f"change: {diagnosis.change}")
+        found.append(message("doctor.report.change", change=diagnosis.change))
     if diagnosis.fix:
-        words.append(f"for a while: {_sudo()}tare doctor --fix {_asked(diagnosis.fix)} -- COMMAND")
-    return words
+        found.append(message("doctor.report.fix", command=_fix(_asked(diagnosis.fix))))
+    return found
 
 
 def _title(name: str) -> str:
     return str(scan("doctor")[name].description.title)
 
 
-def _list(words: Iterable[str]) -> str:
-    *most, last = list(words)
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def _title_width() -> int:
     return max(len(check.description.title) for check in scan("doctor").values())
+
+
+def _purposes(names: Sequence[Purpose]) -> list[Atom]:
+    return [message(f"doctor.purpose.{name}") for name in names]
 
 
 def _asked(fixes: dict[str, str]) -> str:
     """Write settings as they are typed."""
     return ",".join(f"{name}={value}" for name, value in fixes.items())
+
+
+def _fix(asked: str) -> str:
+    return f"{_sudo()}tare doctor --fix {asked} -- COMMAND"
 
 
 def _sudo() -> str:

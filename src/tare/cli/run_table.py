@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tare.cli.lines import Line
     from tare.findings.judgement import Difference
-    from tare.results import Results
+    from tare.frames import Results
     from tare.statistics.intervals import Interval
     from tare.statistics.statistic import FloatArray
 

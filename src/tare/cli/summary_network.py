@@ -11,7 +11,7 @@ from tare.shaping.specification import Bucket, parse
 from tare.units import quantity
 
 if TYPE_CHECKING:
-    from tare.results import Results
+    from tare.frames import Results
 
 _SOURCE = "qdisc"
 

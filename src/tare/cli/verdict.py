@@ -15,10 +15,10 @@ from tare.findings.disturbance import disturbance, sentence
 from tare.findings.failures import failures
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.known import FEWEST_FOR_QUANTILES
-from tare.results import Results
+from tare.frames import Results
+from tare.render.vocabulary import SPREADS
 from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
-from tare.verdict import SPREADS
 
 #: Version of ``tare compare --json``.
 VERSION = 1

@@ -11,18 +11,19 @@ from msgspec.structs import replace as replaced
 
 from tare import registry, settings
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import PURPOSES, Diagnosis, Judgement, Purpose
+from tare.doctor.diagnosis import PURPOSES, Diagnosis, Purpose, Verdict
 from tare.doctor.noise_readings import Noise
 from tare.doctor.view import Snapshot, View
 from tare.kernel_files import KernelFiles
+from tare.render import words
 from tare.settings.setting import NeedsRootError
 
 __all__ = [
     "PURPOSES",
     "Diagnosis",
-    "Judgement",
     "Purpose",
     "Report",
+    "Verdict",
     "attainable",
     "examine",
     "facts",
@@ -46,7 +47,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
             against = [
                 name
                 for name, told in self.diagnoses.items()
-                if told.judgement == "bad" and purpose in told.purposes
+                if told.verdict == "fail" and purpose in told.purposes
             ]
             if against:
                 found[purpose] = against
@@ -128,8 +129,8 @@ def facts(view: View | None = None) -> dict[str, str]:
     """
     report = examine(view or look(watch_s=0))
     told = {
-        name: diagnosis.value
+        name: words.text(diagnosis.value)
         for name, diagnosis in report.diagnoses.items()
-        if diagnosis.judgement != "hidden"
+        if diagnosis.verdict != "unknown"
     }
     return {**told, "unfit_for": ", ".join(report.unfit()) or "nothing"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FILE = "/proc/sys/kernel/randomize_va_space"
 
@@ -14,14 +15,14 @@ def examine(view: View) -> Diagnosis:
     """Read the switch; drawing layouts anew is what makes their bias average out."""
     value = view.kernel.number(FILE)
     if value is None:
-        return hidden()
+        return unknown()
     if value >= 2:
-        return good("on: every execution has a layout of its own")
-    return bad(
-        "partial: the heap is not moved" if value else "off",
+        return ok(message("doctor.address_randomization.on"))
+    return fail(
+        message(f"doctor.address_randomization.{'partial' if value else 'off'}"),
         "times", "speed", "strangers",
-        why="all executions share one layout, and its luck looks like a property of the program",
-        change="sudo sysctl kernel.randomize_va_space=2",
+        why=message("doctor.address_randomization.one"),
+        change=message("doctor.address_randomization.set"),
         fix={"address_randomization": "on"},
     )  # fmt: skip
 
@@ -35,6 +36,5 @@ UNIT = Check(
         "2009",
     ),
     order=32,
-    effect="some per cent in either direction, the same in every repetition",
     examine=examine,
 )

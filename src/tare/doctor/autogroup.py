@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FILE = "/proc/sys/kernel/sched_autogroup_enabled"
 
@@ -14,18 +15,17 @@ def examine(view: View) -> Diagnosis:
     """Read the switch."""
     value = view.kernel.number(FILE)
     if value is None:
-        return hidden("this kernel groups by no session, or it is not visible")
+        return unknown(message("doctor.autogroup.none"))
     if value:
-        return note(
-            "on",
+        return warn(
+            message("doctor.autogroup.on"),
             "times",
             "parallel",
-            why="nice does nothing across sessions: a batch job at nice 19 in another terminal "
-            "gets half of a CPU all the same",
-            change="sudo sysctl kernel.sched_autogroup_enabled=0",
+            why=message("doctor.autogroup.nice"),
+            change=message("doctor.autogroup.set"),
             fix={"autogroup": "off"},
         )
-    return good("off")
+    return ok(message("doctor.autogroup.off"))
 
 
 UNIT = Check(
@@ -36,6 +36,5 @@ UNIT = Check(
         source="sched(7), the autogroup feature and the weights of nice values",
     ),
     order=40,
-    effect="50 % of a CPU instead of 1.5 % for a job at nice 19 beside one at nice 0",
     examine=examine,
 )

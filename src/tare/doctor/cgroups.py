@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 #: What accounts for CPU and memory.
 NEEDED = ("cpu", "memory")
@@ -27,26 +28,31 @@ def examine(view: View) -> Diagnosis:
             versions.add(2)
             found |= {name: (2, path) for name in controllers if name in NEEDED}
     if not mounts:
-        return hidden()
+        return unknown()
     data: dict[str, Any] = {"versions": sorted(versions), "controllers": sorted(found)}
     if not found:
-        return bad(
-            "none with CPU and memory",
+        return fail(
+            message("doctor.cgroups.none"),
             "accounting",
-            why="what a process leaves behind is not counted",
-            change="sudo mount -t cgroup2 cgroup /sys/fs/cgroup",
+            why=message("doctor.cgroups.uncounted"),
+            change=message("doctor.cgroups.mount"),
             **data,
         )
-    told = " and ".join(f"version {version}" for version in sorted({v for v, _ in found.values()}))
-    if missing := [name for name in NEEDED if name not in found]:
-        told += f", without {' and '.join(missing)}"
+    value = message(
+        "doctor.cgroups.value",
+        versions=[
+            message("doctor.cgroups.version", number=version)
+            for version in sorted({version for version, _ in found.values()})
+        ],
+        missing=[name for name in NEEDED if name not in found],
+    )
     if view.root() or all(_may_make(view, *where) for where in found.values()):
-        return good(told, **data)
-    return bad(
-        f"{told}, not for this user",
+        return ok(value, **data)
+    return fail(
+        message("doctor.cgroups.denied", found=value),
         "accounting",
-        why="a tree's CPU time and memory come from what its parents waited for",
-        change="systemd-run --user --scope -p Delegate=yes tare …, or sudo tare …",
+        why=message("doctor.cgroups.waited"),
+        change=message("doctor.cgroups.delegate"),
         **data,
     )
 
@@ -67,6 +73,5 @@ UNIT = Check(
         source="Documentation/admin-guide/cgroup-v2.rst; wait(2): RUSAGE_CHILDREN",
     ),
     order=50,
-    effect="children that nobody waited for are missing: up to all of a daemon's CPU time",
     examine=examine,
 )

@@ -1,4 +1,4 @@
-"""What a check is: a question to a machine, and the size of what hangs on it."""
+"""What a check is: a question to a machine."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tare.doctor.diagnosis import Diagnosis, hidden
+from tare.doctor.diagnosis import Diagnosis, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import Message, message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,19 +21,20 @@ class Check:
     description: Description
     #: Where it stands in the list.
     order: int
-    #: How large the effect usually is.
-    effect: str
     examine: Callable[[View], Diagnosis]
 
+    @property
+    def effect(self) -> Message:
+        """How large the effect usually is."""
+        return message(f"doctor.{self.description.name}.effect")
+
     def diagnose(self, view: View) -> Diagnosis:
-        """Return what it says, with the size of the effect where something is to be said."""
+        """Return what it finds, with the size of the effect where there may be one."""
         try:
-            told = self.examine(view)
+            found = self.examine(view)
         except (ValueError, LookupError, TypeError, ArithmeticError) as error:
             # Some kernel writes its files otherwise than any that was seen: the rest goes on.
-            return hidden(f"what the kernel says is not understood ({error})")
-        if told.judgement in ("good", "hidden"):
-            return told
-        return msgspec.structs.replace(
-            told, effect=told.effect or self.effect, source=told.source or self.description.source
-        )
+            return unknown(message("doctor.not_understood", error=str(error)))
+        if found.verdict in ("ok", "unknown"):
+            return found
+        return msgspec.structs.replace(found, effect=found.effect or self.effect)

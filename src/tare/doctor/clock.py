@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import Message, message
 
 FOLDER = "/sys/devices/system/clocksource/clocksource0"
 #: Read without a system call, in some ten nanoseconds.
@@ -19,50 +18,55 @@ ALARMS = ("marking clocksource", "clocksource: timekeeping watchdog", "tsc unsta
 #: A counter that goes on at one rate in all states.
 STEADY = ("constant_tsc", "nonstop_tsc")
 
-UPDATE = "update firmware and kernel; compare with another clock before any result"
+UPDATE = message("doctor.clock.update")
 
 
 def examine(view: View) -> Diagnosis:
     """Compare the source in use with what there is, and listen to the kernel's watchdog."""
     current = view.kernel.read(f"{FOLDER}/current_clocksource")
     if current is None:
-        return hidden()
+        return unknown()
     available = (view.kernel.read(f"{FOLDER}/available_clocksource") or "").split()
     alarms = [m for m in view.messages() if any(word in m.lower() for word in ALARMS)]
     # A /proc that is hidden promises nothing, and denies nothing.
     flags = view.flags()
     missing = [flag for flag in STEADY if current == "tsc" and flags and flag not in flags]
-    others = ", ".join(name for name in available if name != current)
-    told = current + (f" (there are also {others})" if others else "")
+    value = message(
+        "doctor.clock.value",
+        current=current,
+        others=[name for name in available if name != current],
+    )
     data: dict[str, Any] = {"current": current, "available": available, "alarms": alarms}
-    heard = f"the kernel's watchdog says: {alarms[-1].strip()}" if alarms else ""
+    alarm = message("doctor.clock.alarm", line=alarms[-1].strip()) if alarms else None
     if current not in FAST:
         better = next((name for name in available if name in FAST), None)
         # What the watchdog gave up is not to be taken back by hand.
-        change = f"echo {better} | sudo tee {FOLDER}/current_clocksource" if better else None
-        return bad(
-            told,
+        change = message("doctor.clock.switch", better=better, folder=FOLDER) if better else None
+        return fail(
+            value,
             "times",
             "speed",
             "network",
-            why=f"every reading is a system call or reads a device{'; ' * bool(heard)}{heard}",
-            change=UPDATE if heard else change,
+            why=message("doctor.clock.slow", alarm=alarm),
+            change=UPDATE if alarm else change,
             **data,
         )
-    if heard:
-        return _drifting(told, why=heard, change=UPDATE, **data)
+    if alarm:
+        return _drifting(value, why=alarm, change=UPDATE, **data)
     if missing:
         return _drifting(
-            told,
-            why=f"the processor does not promise {' and '.join(missing)}: its rate may change",
+            value,
+            why=message("doctor.clock.rate", flags=list(missing)),
             **data,
         )
-    return good(told, **data)
+    return ok(value, **data)
 
 
-def _drifting(told: str, *, why: str, change: str | None = None, **data: Any) -> Diagnosis:
-    found = bad(told, "times", "speed", why=why, change=change, **data)
-    return msgspec.structs.replace(found, effect="every time is wrong by what the rate is wrong")
+def _drifting(
+    value: Message, *, why: Message, change: Message | None = None, **data: Any
+) -> Diagnosis:
+    effect = message("doctor.clock.drifts")
+    return fail(value, "times", "speed", why=why, change=change, effect=effect, **data)
 
 
 UNIT = Check(
@@ -73,6 +77,5 @@ UNIT = Check(
         source="Documentation/timers/timekeeping.rst; vdso(7)",
     ),
     order=12,
-    effect="a reading takes 20 ns from the TSC, about 1 µs from hpet or acpi_pm",
     examine=examine,
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.kernel_files import cpu_list, cpus
 from tare.registry import Description
+from tare.results.message import message
 
 CPU = "/sys/devices/system/cpu"
 
@@ -19,14 +18,15 @@ def examine(view: View) -> Diagnosis:
     """Look for CPUs that are slower than others, switched off, or not for us."""
     online = view.online()
     if not online:
-        return hidden()
+        return unknown()
     allowed = cpus(view.kernel.fields("/proc/self/status").get("Cpus_allowed_list"))
     offline = cpus(view.kernel.read(f"{CPU}/offline"))
-    told = f"{len(online)} online"
-    if offline:
-        told += f", {cpu_list(offline)} offline"
-    if allowed and set(allowed) < set(online):
-        told += f", tare may use {cpu_list(allowed)}"
+    value = message(
+        "doctor.cores.value",
+        online=len(online),
+        offline=cpu_list(offline),
+        allowed=cpu_list(allowed) if allowed and set(allowed) < set(online) else None,
+    )
     data: dict[str, Any] = {
         "online": list(online),
         "offline": list(offline),
@@ -34,19 +34,27 @@ def examine(view: View) -> Diagnosis:
     }
     kinds = _kinds(view)
     if len(kinds) > 1:
-        words = " and ".join(f"{cpu_list(members)} ({kind})" for kind, members in kinds.items())
+        each = [
+            message("doctor.cores.kind", cpus=cpu_list(members), kind=kind)
+            for kind, members in kinds.items()
+        ]
         fast = cpu_list(max(kinds.items(), key=_rank)[1])
-        return bad(
-            f"{told}; of several kinds: {words}",
+        return fail(
+            message("doctor.cores.kinds", cpus=value, kinds=[*each]),
             "times", "speed", "parallel",
-            why="the scheduler decides which kind a trial meets",
-            change=f"taskset -c {fast} tare …",
+            why=message("doctor.cores.mixed"),
+            change=message("doctor.cores.choose", cpus=fast),
             **data,
         )  # fmt: skip
     if len(online) == 1 or len(allowed) == 1:
-        only = note(told, "parallel", why="whatever else runs shares the only CPU", **data)
-        return msgspec.structs.replace(only, effect="n workers on one CPU take n times as long")
-    return good(told, **data)
+        return warn(
+            value,
+            "parallel",
+            why=message("doctor.cores.only"),
+            effect=message("doctor.cores.divided"),
+            **data,
+        )
+    return ok(value, **data)
 
 
 def _kinds(view: View) -> dict[str, tuple[int, ...]]:
@@ -77,6 +85,5 @@ UNIT = Check(
         source="Documentation/scheduler/sched-capacity.rst",
     ),
     order=13,
-    effect="a small core has a quarter to a half of a large one's capacity",
     examine=examine,
 )

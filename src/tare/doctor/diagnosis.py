@@ -1,4 +1,4 @@
-"""What a check says: a value, whether it is good and for what, and what would change it."""
+"""What a check finds: a value, a verdict, for what, and what changes it."""
 
 from __future__ import annotations
 
@@ -6,94 +6,80 @@ from typing import Any, Literal
 
 import msgspec
 
-#: What a machine can be fit for.
+from tare.results.message import Message, message
+
+#: What a machine can be fit for; ``doctor.purpose`` in the words has what each means.
 Purpose = Literal[
     "times", "speed", "memory", "disk", "network", "parallel", "accounting", "strangers"
 ]  # fmt: skip
+PURPOSES: tuple[Purpose, ...] = (
+    "times", "speed", "memory", "disk", "network", "parallel", "accounting", "strangers",
+)  # fmt: skip
 
-#: What the words mean.
-PURPOSES: dict[Purpose, str] = {
-    "times": "wall times of milliseconds",
-    "speed": "comparing CPU speeds",
-    "memory": "memory latency and bandwidth",
-    "disk": "disk times",
-    "network": "network latency",
-    "parallel": "several workers side by side",
-    "accounting": "CPU time and memory of process trees",
-    "strangers": "running strangers' programs",
-}
-
-#: ``note``: worth knowing, but nothing speaks against measuring; ``hidden``: not visible here.
-Judgement = Literal["good", "note", "bad", "hidden"]
+#: ``warn``: worth knowing, but nothing against measuring; ``unknown``: not visible here.
+Verdict = Literal["fail", "warn", "ok", "unknown"]
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check says of one machine."""
+    """What one check finds on one machine."""
 
-    #: In words, short.
-    value: str
-    judgement: Judgement
-    #: What it is bad for, or noteworthy for.
+    #: What there is.
+    value: Message
+    verdict: Verdict
+    #: What it is bad for, or concerns.
     purposes: tuple[Purpose, ...] = ()
-    #: Why it is not good, in half a sentence.
-    why: str | None = None
-    #: The line that changes it; None: nothing that can be typed here does.
-    change: str | None = None
+    #: Why it matters.
+    why: Message | None = None
+    #: What to type or do to change it; None: nothing that can be done here does.
+    change: Message | None = None
     #: What ``tare doctor --fix`` sets for it: value by setting.
     fix: dict[str, str] = {}
     #: How large the effect usually is.
-    effect: str | None = None
-    #: Where that is known from.
-    source: str | None = None
+    effect: Message | None = None
+    #: Where that is known from, where not from the source of the check.
+    source: Message | None = None
     #: What was read, for programs.
     data: dict[str, Any] = {}
 
 
-def good(value: str, **data: Any) -> Diagnosis:
-    """Say that nothing speaks against it."""
-    return Diagnosis(value=value, judgement="good", data=data)
+def ok(value: Message, **data: Any) -> Diagnosis:
+    """Return that nothing is against measuring."""
+    return Diagnosis(value=value, verdict="ok", data=data)
 
 
-def hidden(value: str = "not visible here", **data: Any) -> Diagnosis:
-    """Say that it cannot be seen, which is neither good nor bad."""
-    return Diagnosis(value=value, judgement="hidden", data=data)
+def unknown(value: Message | None = None, **data: Any) -> Diagnosis:
+    """Return that it cannot be seen."""
+    return Diagnosis(value=value or message("doctor.not_visible"), verdict="unknown", data=data)
 
 
-def bad(
-    value: str,
+def fail(
+    value: Message,
     *purposes: Purpose,
-    why: str,
-    change: str | None = None,
+    why: Message,
+    change: Message | None = None,
     fix: dict[str, str] | None = None,
+    effect: Message | None = None,
+    source: Message | None = None,
     **data: Any,
 ) -> Diagnosis:
-    """Say what it is bad for."""
+    """Return what it is bad for."""
     return Diagnosis(
-        value=value,
-        judgement="bad",
-        purposes=purposes,
-        why=why,
-        change=change,
-        fix=fix or {},
-        data=data,
-    )
+        value=value, verdict="fail", purposes=purposes, why=why, change=change, fix=fix or {},
+        effect=effect, source=source, data=data,
+    )  # fmt: skip
 
 
-def note(
-    value: str,
+def warn(
+    value: Message,
     *purposes: Purpose,
-    why: str | None = None,
-    change: str | None = None,
+    why: Message,
+    change: Message | None = None,
     fix: dict[str, str] | None = None,
+    effect: Message | None = None,
     **data: Any,
 ) -> Diagnosis:
-    """Say what is worth knowing, and speaks against nothing."""
+    """Return what is worth knowing."""
     return Diagnosis(
-        value=value,
-        judgement="note",
-        purposes=purposes,
-        why=why,
-        change=change,
-        fix=fix or {},
-        data=data,
-    )
+        value=value, verdict="warn", purposes=purposes, why=why, change=change, fix=fix or {},
+        effect=effect, data=data,
+    )  # fmt: skip

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.memory_pressure import waited_for
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.units import quantity
+from tare.results.message import Amount, message
 
 #: Pages that wait for the disk and are more than a second of its work.
 DIRTY_KIB = 256 << 10
@@ -23,7 +23,7 @@ def examine(view: View) -> Diagnosis:
     """Read what is still to be written, who waits for a disk, which kind it is, and its room."""
     memory = view.kernel.fields("/proc/meminfo")
     if "Dirty" not in memory:
-        return hidden()
+        return unknown()
     pending = sum(int(memory.get(n, "0").split()[0]) for n in ("Dirty", "Writeback"))
     turning = [
         name.split("/")[3]
@@ -32,14 +32,15 @@ def examine(view: View) -> Diagnosis:
     ]
     waited = waited_for(view, "io")
     full = [folder for folder, free in (view.room or {}).items() if free < ROOM_BYTES]
-    parts = [f"{quantity(1024 * pending, 'bytes')} still to be written"]
-    if waited is not None:
-        parts.append(f"tasks waited {waited:g} % of the last 10 s")
-    if turning:
-        # Virtual disks say so whatever is below them.
-        parts.append(
-            f"{', '.join(turning)} turns" + (", says the hypervisor" * bool(view.virtual()))
-        )
+    value = message(
+        "doctor.disk.value",
+        pending=Amount(1024 * pending, "bytes"),
+        waited=None if waited is None else Amount(waited / 100, "share"),
+        turning=[*turning],
+        # Virtual disks rotate whatever is below them.
+        virtual=bool(view.virtual()),
+        full=[*full],
+    )
     data: dict[str, Any] = {
         "pending_bytes": pending * 1024,
         "waited": waited,
@@ -47,23 +48,23 @@ def examine(view: View) -> Diagnosis:
         "room": view.room,
     }
     if full:
-        return bad(
-            f"{'; '.join(parts)}; less than 1 GiB free in {', '.join(full)}",
+        return fail(
+            value,
             "disk",
-            why="results may not fit, and a full file system scatters what is written",
-            change="df -h   (and make room)",
+            why=message("doctor.disk.full"),
+            change=message("doctor.disk.room"),
             **data,
         )
     if pending >= DIRTY_KIB or (waited or 0.0) >= WAITED:
-        return bad(
-            "; ".join(parts),
+        return fail(
+            value,
             "disk",
             "times",
-            why="earlier writes are still on their way",
-            change="sync",
+            why=message("doctor.disk.writing"),
+            change=message("doctor.disk.sync"),
             **data,
         )
-    return good("; ".join(parts), **data)
+    return ok(value, **data)
 
 
 UNIT = Check(
@@ -74,6 +75,5 @@ UNIT = Check(
         source="Documentation/accounting/psi.rst; measured: 51 µs for a read of 4 KiB from an SSD",
     ),
     order=61,
-    effect="a read that waits behind writes takes ms instead of 0.05 to 0.1 ms",
     examine=examine,
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.settings.frequency import FOLDER, absent
+from tare.results.message import message
+from tare.settings.frequency import FOLDER, absence
 
 BIAS = "/sys/devices/system/cpu/cpu*/power/energy_perf_bias"
 #: Of the bias: 0 is all for speed, 15 all for energy; 6 is what machines start with.
@@ -19,31 +20,30 @@ def examine(view: View) -> Diagnosis:
     files = kernel.glob(f"{FOLDER}/energy_performance_preference")
     words = sorted({word for name in files if (word := kernel.read(name))})
     if words:
-        told = " and ".join(words)
+        value = message("doctor.energy_preference.value", preferences=[*words])
         if words == ["performance"]:
-            return good(told)
-        return bad(
-            told,
+            return ok(value)
+        return fail(
+            value,
             "times",
             "speed",
-            why="the processor raises its frequency late, to save energy",
-            change="echo performance | sudo tee "
-            "/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference",
+            why=message("doctor.energy_preference.late"),
+            change=message("doctor.energy_preference.set"),
             fix={"energy_preference": "performance"},
         )
     biases = sorted(
         {bias for name in kernel.glob(BIAS) if (bias := kernel.number(name)) is not None}
     )
     if not biases:
-        return hidden(absent(kernel))
-    told = f"bias {' and '.join(map(str, biases))} of 15"
+        return unknown(message(f"doctor.no_frequency.{absence(kernel)}"))
+    value = message("doctor.energy_preference.bias", biases=[*biases])
     if biases == [FAST_BIAS]:
-        return good(told)
-    return bad(
-        told,
+        return ok(value)
+    return fail(
+        value,
         "speed",
-        why="the processor saves energy where it thinks that nobody notices",
-        change="sudo cpupower set --perf-bias 0",
+        why=message("doctor.energy_preference.saves"),
+        change=message("doctor.energy_preference.set_bias"),
     )
 
 
@@ -55,6 +55,5 @@ UNIT = Check(
         source="Documentation/admin-guide/pm/intel_pstate.rst (EPP, EPB)",
     ),
     order=23,
-    effect="some ms at less than full frequency after every pause",
     examine=examine,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.settings.frequency import FOLDER, absent
+from tare.results.message import message
+from tare.settings.frequency import FOLDER, absence
 
 INTEL, AMD = "/sys/devices/system/cpu/intel_pstate", "/sys/devices/system/cpu/amd_pstate"
 
@@ -18,25 +19,29 @@ def examine(view: View) -> Diagnosis:
     kernel = view.kernel
     driver = kernel.read(f"{FOLDER}/scaling_driver".replace("*", "0"))
     if driver is None:
-        return hidden(absent(kernel))
+        return unknown(message(f"doctor.no_frequency.{absence(kernel)}"))
     mode = kernel.read(f"{INTEL}/status") or kernel.read(f"{AMD}/status")
     by_itself = driver in ("intel_pstate", "amd-pstate-epp") and (
         driver == "amd-pstate-epp" or "hwp" in view.flags()
     )
-    told = f"{driver} ({mode})" if mode else driver
-    if by_itself:
-        told += ", the processor chooses by itself" + (" (HWP)" if "hwp" in view.flags() else "")
+    value = message(
+        "doctor.frequency_driver.value",
+        driver=driver,
+        mode=mode,
+        autonomous=by_itself,
+        hwp="hwp" in view.flags(),
+    )
     data: dict[str, Any] = {"driver": driver, "mode": mode, "hwp": "hwp" in view.flags()}
     if by_itself:
         switch = "intel_pstate=passive" if driver == "intel_pstate" else "amd_pstate=passive"
-        return note(
-            told,
+        return warn(
+            value,
             "speed",
-            why="governors and limits are hints: what frequency there was has to be measured",
-            change=f"boot with {switch}, where the governor has to have the last word",
+            why=message("doctor.frequency_driver.hints"),
+            change=message("doctor.frequency_driver.boot", switch=switch),
             **data,
         )
-    return good(told, **data)
+    return ok(value, **data)
 
 
 UNIT = Check(
@@ -47,6 +52,5 @@ UNIT = Check(
         source="Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst",
     ),
     order=21,
-    effect="HWP changes the frequency within about 1 ms, without the kernel's knowledge",
     examine=examine,
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.settings.frequency import FOLDER, absent
+from tare.results.message import message
+from tare.settings.frequency import FOLDER, absence
 
 #: What keeps the frequency where it is; on a processor that chooses itself (HWP, EPP) as well.
 STEADY = ("performance", "userspace")
@@ -22,30 +21,23 @@ def examine(view: View) -> Diagnosis:
     }
     names = sorted({governor for governor in found.values() if governor})
     if not names:
-        return hidden(absent(kernel))
-    told = " and ".join(names)
+        return unknown(message(f"doctor.no_frequency.{absence(kernel)}"))
+    value = message("doctor.governor.value", governors=[*names])
     if all(name in STEADY for name in names):
-        return good(told, governors=found)
-    why = "the frequency follows the load of the last milliseconds"
-    if len(names) > 1:
-        why += ", and not on all CPUs alike"
+        return ok(value, governors=found)
     offered = kernel.read(f"{FOLDER}/scaling_available_governors".replace("*", "0")) or ""
     has_performance = "performance" in offered.split() or not offered
-    found_bad = bad(
-        told,
+    ratio = _ratio(view)
+    return fail(
+        value,
         "times",
         "speed",
-        why=why,
-        change="sudo cpupower frequency-set -g performance" if has_performance else None,
+        why=message("doctor.governor.follows", differ=len(names) > 1),
+        change=message("doctor.governor.set") if has_performance else None,
         fix={"governor": "performance"} if has_performance else None,
+        effect=message("doctor.governor.range", ratio=f"{ratio:.2g}") if ratio else None,
+        source=message("doctor.governor.range_source") if ratio else None,
         governors=found,
-    )
-    if (ratio := _ratio(view)) is None:
-        return found_bad
-    return msgspec.structs.replace(
-        found_bad,
-        effect=f"up to × {ratio:.2g}, the highest frequency over the lowest, until it has risen",
-        source="cpuinfo_min_freq and cpuinfo_max_freq of this machine",
     )
 
 
@@ -64,6 +56,5 @@ UNIT = Check(
         source="Documentation/admin-guide/pm/cpufreq.rst",
     ),
     order=20,
-    effect="× 2 to × 4, the highest frequency over the lowest, until it has risen",
     examine=examine,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 
@@ -14,16 +15,18 @@ def examine(view: View) -> Diagnosis:
     """Read the policy."""
     policy = view.kernel.value(FILE)
     if policy is None:
-        return hidden()
+        return unknown()
     if policy == "always":
-        return bad(
-            policy,
+        return fail(
+            message("doctor.huge_pages.value", policy=policy),
             "memory",
-            why="whether a run gets huge pages depends on how scattered free memory is just then",
-            change=f"echo madvise | sudo tee {FILE}",
+            why=message("doctor.huge_pages.chance"),
+            change=message("doctor.huge_pages.set", file=FILE),
             fix={"huge_pages": "madvise"},
         )
-    return good(f"{policy}: only where a program asks" if policy == "madvise" else policy)
+    if policy == "madvise":
+        return ok(message("doctor.huge_pages.madvise"))
+    return ok(message("doctor.huge_pages.value", policy=policy))
 
 
 UNIT = Check(
@@ -35,6 +38,5 @@ UNIT = Check(
         "measured: 167 ns against 201 ns a load at 256 MiB on a virtual EPYC",
     ),
     order=31,
-    effect="about 20 % of the latency of memory beyond the caches",
     examine=examine,
 )

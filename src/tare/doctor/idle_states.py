@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description, scan
+from tare.results.message import message
 
 STATES = "/sys/devices/system/cpu/cpu*/cpuidle/state*"
 #: What takes longer to leave is seen in round trips over a network, and in pipes.
@@ -23,28 +22,35 @@ def examine(view: View) -> Diagnosis:
         if latency is not None and kernel.number(f"{state}/disable") == 0:
             states[kernel.read(f"{state}/name") or state.rpartition("/")[2]] = latency
     if not states:
-        virtual = "virtual CPUs sleep as the hypervisor likes" if view.virtual() else None
-        return hidden(virtual or "no idle states are visible here")
+        return unknown(message(f"doctor.idle_states.{'virtual' if view.virtual() else 'none'}"))
     held = scan("settings")["idle_states"].read(kernel)
     if held is not None and held.isdigit() and int(held) < max(states.values()):
-        return good(f"held to {held} µs by somebody", states=states, held_us=int(held))
-    name = max(states, key=lambda one: states[one])
-    told = f"down to {name}, which takes {states[name]} µs to leave"
-    if states[name] <= LIMIT_US:
-        return good(told, states=states)
-    return msgspec.structs.replace(
-        bad(
-            told,
-            "times",
-            "network",
-            why="whoever waits for a pipe, a disk or a packet wakes a sleeping CPU",
-            change="sudo cpupower idle-set -D 10",
-            fix={"idle_states": "0"},
+        return ok(
+            message("doctor.idle_states.held", latency=_us(int(held))),
             states=states,
-        ),
-        effect=f"up to {states[name]} µs for every time that something waited",
-        source="cpuidle/state*/latency of this machine",
+            held_us=int(held),
+        )
+    name = max(states, key=lambda one: states[one])
+    takes = _us(states[name])
+    value = message("doctor.idle_states.value", state=name, latency=takes)
+    if states[name] <= LIMIT_US:
+        return ok(value, states=states)
+    return fail(
+        value,
+        "times",
+        "network",
+        why=message("doctor.idle_states.wakes"),
+        change=message("doctor.idle_states.set"),
+        fix={"idle_states": "0"},
+        effect=message("doctor.idle_states.deepest", latency=takes),
+        source=message("doctor.idle_states.deepest_source"),
+        states=states,
     )
+
+
+def _us(us: int) -> str:
+    # As the kernel tells it: it has no digits more.
+    return f"{us} µs"
 
 
 UNIT = Check(
@@ -55,6 +61,5 @@ UNIT = Check(
         source="Documentation/admin-guide/pm/cpuidle.rst",
     ),
     order=24,
-    effect="some 100 µs for every time that something waited",
     examine=examine,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 #: So many a second, at some 4 µs each, are 1 % of a CPU.
 LIMIT_HZ = 2500.0
@@ -21,20 +22,24 @@ def examine(view: View) -> Diagnosis:
     running = view.after is not None and any(
         process.name == DAEMON for process in view.after.processes.values()
     )
-    daemon = f"; {DAEMON} moves them" if running else ""
     if view.before is None or view.after is None or not view.after.interrupts:
         if not view.kernel.lines("/proc/interrupts"):
-            return hidden()
-        return hidden("not counted (--fast)")
+            return unknown()
+        return unknown(message("doctor.interrupts.fast"))
     rates, devices = _rates(view)
     if not rates:
-        return good(f"devices need none just now{daemon}", irqbalance=running)
+        return ok(message("doctor.interrupts.none", balanced=running), irqbalance=running)
     busiest = sorted(rates, key=lambda cpu: -rates[cpu])[:MOST_CPUS]
-    served = ", ".join(
-        f"{rates[cpu]:.0f} a second on CPU {cpu}" for cpu in sorted(busiest) if rates[cpu] >= 1
+    value = message(
+        "doctor.interrupts.value",
+        rates=[
+            message("doctor.interrupts.rate", hz=round(rates[cpu]), cpu=str(cpu))
+            for cpu in sorted(busiest)
+            if rates[cpu] >= 1
+        ],
+        devices=[*sorted(devices, key=lambda name: -devices[name])[:2]],
+        balanced=running,
     )
-    most = ", ".join(sorted(devices, key=lambda name: -devices[name])[:2])
-    told = f"{served or 'less than one a second'} (most: {most}){daemon}"
     data: dict[str, Any] = {
         "rates_hz": {str(cpu): rate for cpu, rate in rates.items()},
         "devices_hz": devices,
@@ -42,15 +47,14 @@ def examine(view: View) -> Diagnosis:
     }
     if max(rates.values()) >= LIMIT_HZ:
         several = len(view.online()) > 1
-        return bad(
-            told, "times", "network",
-            why=f"CPU {busiest[0]} serves devices while it is measured on",
-            change="sudo tare doctor --fix interrupts=0   (measure on the others)"
-            if several else None,
+        return fail(
+            value, "times", "network",
+            why=message("doctor.interrupts.serves", cpu=str(busiest[0])),
+            change=message("doctor.interrupts.move") if several else None,
             fix={"interrupts": "0"} if several and busiest[0] != 0 else None,
             **data,
         )  # fmt: skip
-    return good(told, **data)
+    return ok(value, **data)
 
 
 def _rates(view: View) -> tuple[dict[int, float], dict[str, float]]:
@@ -81,6 +85,5 @@ UNIT = Check(
         source="Documentation/trace/osnoise-tracer.rst, whose example has them at 1 to 5 µs",
     ),
     order=42,
-    effect="2 to 5 µs each, more with the work that a packet or a block brings",
     examine=examine,
 )

@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, ok, unknown, warn
 from tare.doctor.view import View
 from tare.kernel_files import cpu_list, cpus
 from tare.registry import Description, scan
+from tare.results.message import message
 
 CPU = "/sys/devices/system/cpu"
 
@@ -23,7 +24,7 @@ def examine(view: View) -> Diagnosis:
     found = re.search(r"rcu_nocbs=(\S+)", command_line or "")
     offloaded = cpus(found[1]) if found else ()
     if not kernel.exists(CPU) and command_line is None:
-        return hidden()
+        return unknown()
     data: dict[str, Any] = {
         "isolated": list(isolated),
         "nohz_full": list(tickless),
@@ -31,18 +32,17 @@ def examine(view: View) -> Diagnosis:
     }
     if isolated:
         rest = [n for n, there in (("nohz_full", tickless), ("rcu_nocbs", offloaded)) if not there]
-        told = f"CPUs {cpu_list(isolated)} are isolated"
-        return good(told + (f", without {' and '.join(rest)}" if rest else ""), **data)
+        value = message("doctor.isolation.value", cpus=cpu_list(isolated), missing=[*rest])
+        return ok(value, **data)
     online = view.online()
     setting = scan("settings")["isolation"]
     can = len(online) > 1 and bool(setting.names(kernel))
     last = str(online[-1]) if online else "1"
-    return note(
-        "no CPU is isolated",
+    return warn(
+        message("doctor.isolation.none"),
         "times",
-        why="the scheduler may put anything on the measuring CPU, and its timer ticks there",
-        change=f"sudo tare doctor --fix isolation={last} -- COMMAND" if can
-        else f"boot with isolcpus={last} nohz_full={last} rcu_nocbs={last}"
+        why=message("doctor.isolation.anything"),
+        change=message(f"doctor.isolation.{'hold' if can else 'boot'}", cpu=last)
         if len(online) > 1 else None,
         **data,
     )  # fmt: skip
@@ -56,6 +56,5 @@ UNIT = Check(
         source="Documentation/timers/no_hz.rst; Documentation/admin-guide/cgroup-v2.rst",
     ),
     order=41,
-    effect="a tick costs 1 to 5 µs, 100 to 1,000 times a second; a foreign task, its time slice",
     examine=examine,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import Amount, Atom, message
 
 #: Version 1 writes this much, less a page, where it means no limit.
 UNLIMITED_BYTES = 1 << 60
@@ -17,7 +18,7 @@ def examine(view: View) -> Diagnosis:
     """Read quota and memory limit from tare's own group up to the root."""
     own = [line.split(":", 2) for line in view.kernel.lines("/proc/self/cgroup")]
     if not own:
-        return hidden()
+        return unknown()
     quotas: list[float] = []
     memories: list[int] = []
     for line in view.kernel.lines("/proc/self/mounts"):
@@ -26,24 +27,26 @@ def examine(view: View) -> Diagnosis:
             for group in _groups(kind, mount, options.split(","), own):
                 quotas += _quota(view, group)
                 memories += _memory(view, group)
-    told = []
+    told: list[Atom] = []
     if quotas:
-        told.append(f"{min(quotas):g} CPUs")
+        told.append(message("doctor.limits.cpus", cpus=f"{min(quotas):g}"))
     if memories:
-        told.append(f"{min(memories) / (1 << 30):.3g} GiB of memory")
+        told.append(message("doctor.limits.memory", bytes=Amount(min(memories), "bytes")))
     data: dict[str, Any] = {
         "cpus": min(quotas, default=None),
         "memory_bytes": min(memories, default=None),
     }
     if quotas and min(quotas) < len(view.online()):
-        return bad(
-            f"at most {' and '.join(told)}",
+        return fail(
+            message("doctor.limits.value", limits=told),
             "times", "speed", "parallel",
-            why="whoever has used up its quota stops until the next period",
-            change="docker update --cpus 0 CONTAINER, or systemctl set-property SLICE CPUQuota=",
+            why=message("doctor.limits.throttled"),
+            change=message("doctor.limits.lift"),
             **data,
         )  # fmt: skip
-    return good(f"at most {' and '.join(told)}" if told else "none around tare", **data)
+    if not told:
+        return ok(message("doctor.limits.none"), **data)
+    return ok(message("doctor.limits.value", limits=told), **data)
 
 
 def _groups(kind: str, mount: str, options: list[str], own: list[list[str]]) -> list[str]:
@@ -81,6 +84,5 @@ UNIT = Check(
         source="Documentation/scheduler/sched-bwc.rst",
     ),
     order=14,
-    effect="pauses of up to 100 ms, the usual period, whenever the quota is used up",
     examine=examine,
 )

@@ -6,10 +6,10 @@ import shlex
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.units import percent
+from tare.results.message import Amount, Atom, Message, message
 
 #: Places in a line of ``/proc/stat``: idle, and waiting for a disk.
 IDLE, IOWAIT, COUNTED = 3, 4, 8
@@ -31,52 +31,57 @@ def examine(view: View) -> Diagnosis:
         return _by_average(view, averages)
     busy = _busy(view)
     users = sorted(_users(view).items(), key=lambda user: -user[1])
-    named = ", ".join(
-        f"{name} {percent(used)}" for name, used in users[:MOST_NAMES] if used >= LEAST
-    )
-    told = f"{percent(busy)} of a CPU" + (f": {named}" if named else "")
+    named: list[Atom] = [
+        message("doctor.load.user", name=name, share=Amount(used, "share"))
+        for name, used in users[:MOST_NAMES]
+        if used >= LEAST
+    ]
     # Other containers' processes are counted, but not shown.
     seen = sum(used for _, used in users) >= SEEN * busy
-    if not seen and busy >= NOTED:
-        told += ", most of it by programs that are not visible here or ended meanwhile"
+    value = message(
+        "doctor.load.value",
+        busy=Amount(busy, "share"),
+        users=named,
+        unseen=not seen and busy >= NOTED,
+    )
     data: dict[str, Any] = {
         "busy": busy,
         "users": {name: share for name, share in users if share >= LEAST},
         "load_average": float(averages[0]) if averages else None,
     }
     if busy >= LIMIT:
-        return bad(
-            told,
+        return fail(
+            value,
             "times",
             "speed",
             "memory",
             "network",
             "parallel",
-            why="it takes CPU, caches and memory bandwidth while something is measured",
-            change=f"end it, or wait: {_stop(users) if seen else 'top, on its host'}",
+            why=message("doctor.load.takes"),
+            change=_stop(users, seen=seen),
             **data,
         )
     if busy >= NOTED:
-        return note(told, "times", why="trials meet it now and then", **data)
-    return good(told if named else "the machine is idle", **data)
+        return warn(value, "times", why=message("doctor.load.some"), **data)
+    return ok(value if named else message("doctor.load.idle"), **data)
 
 
 def _by_average(view: View, averages: list[str]) -> Diagnosis:
     if not averages:
-        return hidden()
+        return unknown()
     average, count = float(averages[0]), max(1, len(view.online()))
-    told = f"{average:g} tasks in the mean of the last minute, {count} CPUs"
+    value = message("doctor.load.average", tasks=f"{average:g}", cpus=count)
     if average >= LIMIT * count:
-        return bad(
-            told,
+        return fail(
+            value,
             "times",
             "speed",
             "parallel",
-            why="others want the CPUs as well",
-            change="tare doctor   (without --fast it says who)",
+            why=message("doctor.load.wanted"),
+            change=message("doctor.load.who"),
             load_average=average,
         )
-    return good(told, load_average=average)
+    return ok(value, load_average=average)
 
 
 def _busy(view: View) -> float:
@@ -106,8 +111,10 @@ def _users(view: View) -> dict[str, float]:
     return found
 
 
-def _stop(users: list[tuple[str, float]]) -> str:
-    return f"pgrep -a {shlex.quote(users[0][0])}" if users else "top"
+def _stop(users: list[tuple[str, float]], *, seen: bool) -> Message:
+    if seen and users:
+        return message("doctor.load.end", program=shlex.quote(users[0][0]))
+    return message("doctor.load.end_any", unseen=not seen)
 
 
 UNIT = Check(
@@ -118,6 +125,5 @@ UNIT = Check(
         source="sched(7): tasks of the same weight share a CPU evenly",
     ),
     order=60,
-    effect="one more busy task on a CPU doubles wall times there",
     examine=examine,
 )

@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import Amount, message
 
 #: Share of time that somebody waited for memory, over ten seconds.
 WAITED = 1.0
@@ -20,25 +21,28 @@ def examine(view: View) -> Diagnosis:
     """Read what is available, and how long tasks waited for it."""
     memory = view.kernel.fields("/proc/meminfo")
     if "MemAvailable" not in memory or "MemTotal" not in memory:
-        return hidden()
+        return unknown()
     available, total = (int(memory[n].split()[0]) for n in ("MemAvailable", "MemTotal"))
     waited = waited_for(view, "memory")
-    told = f"{available / 2**20:.3g} of {total / 2**20:.3g} GiB available"
-    if waited is not None:
-        told += f", tasks waited {waited:g} % of the last 10 s"
+    value = message(
+        "doctor.memory_pressure.value",
+        available=Amount(available * 1024, "bytes"),
+        total=Amount(total * 1024, "bytes"),
+        waited=None if waited is None else Amount(waited / 100, "share"),
+    )
     data: dict[str, Any] = {
         "available_bytes": available * 1024,
         "total_bytes": total * 1024,
         "waited": waited,
     }
     if available < LEAST * total or (waited or 0) >= WAITED:
-        return bad(
-            told, "times", "memory", "disk",
-            why="the kernel reclaims pages while something is measured",
-            change="end what needs the memory: ps aux --sort=-rss | head",
+        return fail(
+            value, "times", "memory", "disk",
+            why=message("doctor.memory_pressure.reclaims"),
+            change=message("doctor.memory_pressure.end"),
             **data,
         )  # fmt: skip
-    return good(told, **data)
+    return ok(value, **data)
 
 
 def waited_for(view: View, what: str) -> float | None:
@@ -55,6 +59,5 @@ UNIT = Check(
         source="Documentation/accounting/psi.rst",
     ),
     order=35,
-    effect="every allocation may have to wait for the disk: ms instead of µs",
     examine=examine,
 )

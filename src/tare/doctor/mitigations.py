@@ -5,24 +5,23 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import Message, message
 
 FOLDER = "/sys/devices/system/cpu/vulnerabilities"
-#: What is paid, and when, by words of the kernel.
+#: What is paid (``doctor.mitigations.cost``), by words of the kernel.
 COSTS = (
-    ("PTI", "every system call (page tables)"),
-    ("Clear CPU buffers", "every system call (buffers)"),
-    ("IBRS", "every system call (branch predictor)"),
-    ("untrained return thunk", "every system call (returns)"),
-    ("Safe RET", "every return in the kernel"),
-    ("Retpolines?", "indirect calls in the kernel"),
-    ("IBPB", "switches between processes"),
-    ("conditional cache flushes", "entries to virtual machines"),
+    ("PTI", "pti"),
+    ("Clear CPU buffers", "buffers"),
+    ("IBRS", "predictor"),
+    ("untrained return thunk", "returns"),
+    ("Safe RET", "kernel_returns"),
+    ("Retpolines?", "indirect"),
+    ("IBPB", "switches"),
+    ("conditional cache flushes", "entries"),
 )
 
 
@@ -34,7 +33,7 @@ def examine(view: View) -> Diagnosis:
         if (text := view.kernel.read(name))
     }
     if not told:
-        return hidden()
+        return unknown()
     open_ = sorted(name for name, text in told.items() if text.startswith("Vulnerable"))
     mitigated = sorted(name for name, text in told.items() if text.startswith("Mitigation"))
     # One line tells of several measures, each of which may not be needed.
@@ -47,45 +46,44 @@ def examine(view: View) -> Diagnosis:
         for word, where in COSTS
         if any(re.search(rf"\b{word}\b", part, re.IGNORECASE) for part in active)
     ]
-    value = f"{len(mitigated)} mitigated"
-    if costs:
-        value += f", paid by {', '.join(costs[:3])}"
+    value = message(
+        "doctor.mitigations.value",
+        count=len(mitigated),
+        costs=[message(f"doctor.mitigations.cost.{where}") for where in costs[:3]],
+    )
     data: dict[str, Any] = {"told": told, "costs": costs}
     if open_:
-        return msgspec.structs.replace(
-            bad(
-                f"{value}; open: {', '.join(open_)}",
-                "strangers",
-                why="a stranger's program can read what is not its own",
-                change=_closing(view),
-                **data,
-            ),
-            effect="some bytes to some kB of others' memory a second",
-            source="Wikner and Razavi, RETBLEED: Arbitrary speculative code execution with return "
-            "instructions, 2022",
-        )
-    if costs:
-        return note(
-            value,
-            "speed",
-            why="machines and kernels with other mitigations differ in all that enters the kernel",
+        return fail(
+            message("doctor.mitigations.open", mitigated=value, names=[*open_]),
+            "strangers",
+            why=message("doctor.mitigations.leak"),
+            change=_closing(view),
+            effect=message("doctor.mitigations.leak_effect"),
+            source=message("doctor.mitigations.leak_source"),
             **data,
         )
-    return good(value if mitigated else "none is needed", **data)
+    if costs:
+        return warn(
+            value,
+            "speed",
+            why=message("doctor.mitigations.differ"),
+            **data,
+        )
+    return ok(value if mitigated else message("doctor.mitigations.none"), **data)
 
 
 #: Words of the command line that leave something open.
 OPENING = re.compile(r"mitigations=off|no\w*spec\w*|nopti")
 
 
-def _closing(view: View) -> str:
-    """Say what closes the rest: the command line where it opened it, otherwise newer microcode."""
+def _closing(view: View) -> Message:
+    """Return what closes the rest: the command line that opened it, or newer microcode."""
     words = (view.kernel.read("/proc/cmdline") or "").split()
     if opened := [word for word in words if OPENING.fullmatch(word)]:
-        return f"boot without {' '.join(opened)}"
+        return message("doctor.mitigations.boot", words=[*opened])
     if view.virtual():
-        return "ask the host's owner for newer microcode that its hypervisor shows, then reboot"
-    return "update kernel and microcode (apt install amd64-microcode intel-microcode), reboot"
+        return message("doctor.mitigations.host")
+    return message("doctor.mitigations.update")
 
 
 UNIT = Check(
@@ -97,6 +95,5 @@ UNIT = Check(
         "execution attacks, 2022",
     ),
     order=44,
-    effect="about 3 % of work in the kernel on newer processors, ten times that on older ones",
     examine=examine,
 )

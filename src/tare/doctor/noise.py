@@ -5,77 +5,79 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.noise_readings import CpuNoise
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.units import percent, quantity
+from tare.results.message import Amount, Duration, Message, message
 
 #: Share of time lost to detours.
 LIMIT = 0.01
 #: A single detour of a time slice is another task, not an interrupt.
 SLICE_NS = 1e6
+#: So many are shown, or the worst.
+MOST_CPUS = 4
 #: What ticks, by times a second.
 TICKS = (100, 250, 300, 1000)
 
 
 def examine(view: View) -> Diagnosis:
-    """Tell the CPU that lost most, and what comes regularly."""
+    """Find the CPU that lost most, and what comes regularly."""
     if view.noise is None:
-        return hidden("not measured (--fast)")
+        return unknown(message("doctor.noise.fast"))
     if not view.noise.cpus:
-        return hidden(view.noise.why or "it could not be measured")
+        return unknown(
+            message("doctor.noise.reason", reason=view.noise.why)
+            if view.noise.why
+            else message("doctor.noise.failed")
+        )
     worst = max(view.noise.cpus, key=lambda cpu: cpu.lost)
-    told = "; ".join(_of(cpu) for cpu in view.noise.cpus[:4])
-    if len(view.noise.cpus) > 4:
-        told = f"worst of {len(view.noise.cpus)}: {_of(worst)}"
+    count = len(view.noise.cpus)
+    shown = [worst] if count > MOST_CPUS else view.noise.cpus
+    value = message(
+        "doctor.noise.value",
+        count=count if count > MOST_CPUS else None,
+        cpus=[_of(cpu) for cpu in shown],
+    )
     data: dict[str, Any] = {"seconds": view.noise.seconds}
     longest = max((cpu.longest_ns or 0.0 for cpu in view.noise.cpus), default=0.0)
     if worst.lost >= LIMIT:
-        return bad(
-            told,
+        return fail(
+            value,
             "times",
             "network",
-            why=f"CPU {worst.cpu} loses {_lost(worst)} of its time"
-            + (", to other tasks as well" if longest >= SLICE_NS else ""),
-            change="see load, interrupts and steal; try again when it is quieter",
+            why=message(
+                "doctor.noise.loses",
+                cpu=str(worst.cpu),
+                lost=Amount(worst.lost, "share"),
+                tasks=longest >= SLICE_NS,
+            ),
+            change=message("doctor.noise.quieter"),
             **data,
         )
-    return good(told, **data)
+    return ok(value, **data)
 
 
-def _lost(cpu: CpuNoise) -> str:
-    return percent(cpu.lost)
-
-
-def _of(cpu: CpuNoise) -> str:
-    parts = [f"CPU {cpu.cpu} loses {_lost(cpu)} of its time,"]
-    if cpu.rate_hz:
-        parts.append(f"{cpu.rate_hz:.0f} detours a second")
-    if cpu.median_ns:
-        parts.append(f"of {_time(cpu.median_ns)}")
-    if cpu.longest_ns:
-        parts.append(f"up to {_time(cpu.longest_ns)}")
-    if cpu.period_ns:
-        parts.append(f"({period(cpu.period_ns)})")
-    return " ".join(parts)
-
-
-def period(period_ns: float) -> str:
-    """Say what comes so often: the timer's tick is known by its rate."""
-    rate = 1e9 / period_ns
-    tick = next((known for known in TICKS if abs(rate - known) < 0.05 * known), None)
-    if tick is not None:
-        return f"at {rate:.0f} Hz, the timer's tick"
-    return (
-        f"at {rate:.0f} Hz, not the timer's tick: another task or a device"
-        if rate >= 1
-        else (f"every {period_ns / 1e9:.1f} s")
+def _of(cpu: CpuNoise) -> Message:
+    return message(
+        "doctor.noise.cpu",
+        cpu=str(cpu.cpu),
+        lost=Amount(cpu.lost, "share"),
+        rate=round(cpu.rate_hz or 0),
+        median=Amount(cpu.median_ns, "ns") if cpu.median_ns else None,
+        longest=Amount(cpu.longest_ns, "ns") if cpu.longest_ns else None,
+        period=period(cpu.period_ns) if cpu.period_ns else None,
     )
 
 
-def _time(ns: float) -> str:
-    return quantity(ns, "ns")
+def period(period_ns: float) -> Message:
+    """Return what comes so often: the timer's tick is known by its rate."""
+    rate = 1e9 / period_ns
+    if any(abs(rate - known) < 0.05 * known for known in TICKS):
+        return message("doctor.noise.tick", hz=round(rate))
+    if rate >= 1:
+        return message("doctor.noise.other", hz=round(rate))
+    return message("doctor.noise.slow", period=Duration(period_ns / 1e9))
 
 
 UNIT = Check(
@@ -87,6 +89,5 @@ UNIT = Check(
         "2003; the detour method of Beckman et al., 2006",
     ),
     order=70,
-    effect="its share of the time on every run, and its longest detour on some",
     examine=examine,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.kernel_files import cpus
 from tare.registry import Description
+from tare.results.message import message
 
 NODES = "/sys/devices/system/node/online"
 BALANCING = "/proc/sys/kernel/numa_balancing"
@@ -19,25 +20,25 @@ def examine(view: View) -> Diagnosis:
     nodes = cpus(view.kernel.read(NODES))
     balancing = view.kernel.number(BALANCING)
     if not nodes:
-        return hidden()
+        return unknown()
     if len(nodes) == 1:
-        return good("one node", nodes=1)
+        return ok(message("doctor.numa.one"), nodes=1)
     data: dict[str, Any] = {"nodes": len(nodes), "balancing": balancing}
     if balancing:
-        return bad(
-            f"{len(nodes)} nodes, pages are moved between them",
+        return fail(
+            message("doctor.numa.moved", nodes=len(nodes)),
             "memory", "times",
-            why="the kernel takes pages away to see who uses them, and copies them",
-            change="sudo sysctl kernel.numa_balancing=0",
+            why=message("doctor.numa.takes"),
+            change=message("doctor.numa.set"),
             fix={"numa_balancing": "off"},
             **data,
         )  # fmt: skip
-    return note(
-        f"{len(nodes)} nodes, pages stay where they are",
+    return warn(
+        message("doctor.numa.fixed", nodes=len(nodes)),
         "memory",
         "parallel",
-        why="memory of another node is slower: pin workers and their memory",
-        change="numactl --cpunodebind=0 --membind=0 COMMAND",
+        why=message("doctor.numa.slower"),
+        change=message("doctor.numa.bind"),
         **data,
     )
 
@@ -50,6 +51,5 @@ UNIT = Check(
         source="Documentation/admin-guide/sysctl/kernel.rst (numa_balancing); numa(7)",
     ),
     order=30,
-    effect="memory of another node takes × 1.5 to × 2; a page taken away costs a fault of 1–2 µs",
     examine=examine,
 )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import PERFMON, SYS_ADMIN, View
 from tare.errors import AgentError
 from tare.registry import Description
+from tare.results.message import message
 
 FILE = "/proc/sys/kernel/perf_event_paranoid"
 
@@ -20,31 +19,35 @@ def examine(view: View) -> Diagnosis:
     """Compare the level with this user's rights; look for hardware counters."""
     level = view.kernel.number(FILE)
     if level is None:
-        return hidden("this kernel has no perf events, or /proc/sys is not visible")
+        return unknown(message("doctor.perf.none"))
     counters = view.kernel.exists("/sys/bus/event_source/devices/cpu") or view.kernel.exists(
         "/sys/bus/event_source/devices/armv8_pmuv3_0"
     )
-    told = f"level {level}" + ("" if counters else ", no hardware counters")
+    value = message("doctor.perf.value", level=level, counters=counters, allowed=None)
     data: dict[str, Any] = {"level": level, "hardware": counters}
     if not view.capable(SYS_ADMIN, PERFMON) and level > 0:
-        return bad(
-            f"{told}, for this user: {'own processes only' if level < 3 else 'nothing at all'}",
+        return fail(
+            message(
+                "doctor.perf.value",
+                level=level,
+                counters=counters,
+                allowed=message(f"doctor.perf.{'own' if level < 3 else 'nothing'}"),
+            ),
             "accounting",
             "times",
-            why="starts and ends are not stamped by the kernel in containers",
-            change=f"sudo setcap cap_perfmon+ep {shlex.quote(_agent())}",
+            why=message("doctor.perf.unstamped"),
+            change=message("doctor.perf.capability", agent=shlex.quote(_agent())),
             **data,
         )
     if not counters and view.virtual():
-        uncounted = note(
-            told,
+        return warn(
+            value,
             "speed",
-            why="cycles and instructions cannot be counted: the hypervisor shows no counters",
+            why=message("doctor.perf.uncounted"),
+            effect=message("doctor.perf.alike"),
             **data,
         )
-        effect = "without cycles, a slower clock and more work look alike"
-        return msgspec.structs.replace(uncounted, effect=effect)
-    return good(told, **data)
+    return ok(value, **data)
 
 
 def _agent() -> str:
@@ -65,6 +68,5 @@ UNIT = Check(
         source="Documentation/admin-guide/perf-security.rst; docs/architecture.md (wall_ns)",
     ),
     order=51,
-    effect="wall times taken around a process include its launch: 0.1 to 1 ms",
     examine=examine,
 )

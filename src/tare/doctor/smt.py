@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.kernel_files import cpus
 from tare.registry import Description
+from tare.results.message import message
 from tare.settings.smt import FILE
 
 SIBLINGS = "/sys/devices/system/cpu/cpu*/topology/thread_siblings_list"
@@ -22,25 +23,25 @@ def examine(view: View) -> Diagnosis:
         {text for n in kernel.glob(SIBLINGS) if len(cpus(text := kernel.read(n) or "")) > 1}
     )
     if control is None and not kernel.glob(SIBLINGS):
-        return hidden()
+        return unknown()
     data: dict[str, Any] = {"control": control, "cores": shared}
     if shared:
-        return bad(
-            f"on: {'; '.join(shared[:4])}{' …' * (len(shared) > 4)} share a core each",
+        return fail(
+            message("doctor.smt.value", cores=[*shared[:4]], more=len(shared) > 4),
             "parallel", "speed", "strangers",
-            why="two workers can share the units and caches of one core, and see each other",
-            change=f"echo off | sudo tee {FILE}",
+            why=message("doctor.smt.shares"),
+            change=message("doctor.smt.set", file=FILE),
             fix={"smt": "off"} if control == "on" else None,
             **data,
         )  # fmt: skip
     if view.virtual():
-        return note(
-            "none shown",
+        return warn(
+            message("doctor.smt.not_shown"),
             "parallel",
-            why="the hypervisor may run two virtual CPUs on one core without showing it",
+            why=message("doctor.smt.hypervisor"),
             **data,
         )
-    return good("off" if control in ("off", "forceoff") else "none", **data)
+    return ok(message(f"doctor.smt.{'off' if control in ('off', 'forceoff') else 'none'}"), **data)
 
 
 UNIT = Check(
@@ -51,6 +52,5 @@ UNIT = Check(
         source="Marr et al., Hyper-Threading Technology Architecture and Microarchitecture, 2002",
     ),
     order=25,
-    effect="both threads together do up to 1.3 of one: each is slower by a third or more",
     examine=examine,
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.units import percent
+from tare.results.message import Amount, message
 
 #: Place of steal among the ticks of ``/proc/stat``; guest time after it is counted twice there.
 STEAL, COUNTED = 7, 8
@@ -26,32 +26,34 @@ def examine(view: View) -> Diagnosis:
         passed = zip(after["cpu"], view.before.ticks["cpu"], strict=True)
         now = _share(tuple(a - b for a, b in passed), LEAST_TICKS)
     if since_boot is None:
-        return hidden()
-    told = f"{percent(since_boot)} of the busy time since boot"
-    if now is not None:
-        told = f"{percent(now)} now, {told}"
+        return unknown()
+    value = message(
+        "doctor.steal.value",
+        now=None if now is None else Amount(now, "share"),
+        since_boot=Amount(since_boot, "share"),
+    )
     if (now is None or now < LIMIT) and since_boot >= LIMIT:
-        return note(
-            told,
+        return warn(
+            value,
             "times",
             "parallel",
-            why="it can come back at any moment: compare it before and after measuring",
-            change=None if view.after else "tare doctor   (without --fast it counts it now)",
+            why=message("doctor.steal.earlier"),
+            change=None if view.after else message("doctor.steal.count"),
             since_boot=since_boot,
             now=now,
         )
     if now is not None and now >= LIMIT:
-        return bad(
-            told,
+        return fail(
+            value,
             "times",
             "speed",
             "parallel",
-            why="the hypervisor runs others while programs here wait for a CPU",
-            change="ask for dedicated CPUs, or measure when neighbours sleep",
+            why=message("doctor.steal.stolen"),
+            change=message("doctor.steal.dedicated"),
             since_boot=since_boot,
             now=now,
         )
-    return good(told, since_boot=since_boot, now=now)
+    return ok(value, since_boot=since_boot, now=now)
 
 
 def _read(view: View) -> tuple[int, ...]:
@@ -77,6 +79,5 @@ UNIT = Check(
         source="proc(5), steal of /proc/stat; a time slice is 1 to 10 ms (sched(7))",
     ),
     order=11,
-    effect="adds its share to wall times, in pieces of some ms (a neighbour's time slice)",
     examine=examine,
 )

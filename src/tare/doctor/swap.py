@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
-from tare.units import quantity
+from tare.results.message import Amount, message
 
 #: More of it in use is more than what lay idle since boot.
 LIMIT = 0.05
-CHANGE = "sudo swapoff -a   (if what is swapped out fits into memory)"
+CHANGE = message("doctor.swap.off")
 
 
 def examine(view: View) -> Diagnosis:
     """Look how much is swapped out, and whether pages move at this moment."""
     memory = view.kernel.fields("/proc/meminfo")
     if "SwapTotal" not in memory:
-        return hidden()
+        return unknown()
     total, free = (int(memory.get(n, "0").split()[0]) for n in ("SwapTotal", "SwapFree"))
     swappiness = view.kernel.number("/proc/sys/vm/swappiness")
     moved = _moved(view)
@@ -30,32 +30,37 @@ def examine(view: View) -> Diagnosis:
         "pages_a_second": moved,
     }
     if total == 0:
-        return good("none", **data)
-    used, all_of_it = (quantity(1024 * kib, "bytes") for kib in (total - free, total))
-    told = f"{used} of {all_of_it} in use, swappiness {swappiness}"
+        return ok(message("doctor.swap.none"), **data)
+    value = message(
+        "doctor.swap.value",
+        used=Amount(1024 * (total - free), "bytes"),
+        total=Amount(1024 * total, "bytes"),
+        swappiness=swappiness,
+        moved=round(moved or 0),
+    )
     if moved:
-        return bad(
-            f"{told}, {moved:.0f} pages a second",
+        return fail(
+            value,
             "times", "memory", "disk",
-            why="pages are swapped at this moment",
+            why=message("doctor.swap.moving"),
             change=CHANGE,
             fix={"swappiness": "0"},
             **data,
         )  # fmt: skip
     if total - free > LIMIT * total:
-        return bad(
-            told,
+        return fail(
+            value,
             "times",
             "memory",
-            why="memory was short: what is needed again has to be read from the disk",
+            why=message("doctor.swap.short"),
             change=CHANGE,
             fix={"swappiness": "0"},
             **data,
         )
-    return note(
-        told,
+    return warn(
+        value,
         "memory",
-        why="what is measured could be swapped out",
+        why=message("doctor.swap.possible"),
         change=CHANGE,
         fix={"swappiness": "0"} if swappiness else None,
         **data,
@@ -76,6 +81,5 @@ UNIT = Check(
         source="measured: a major fault from an SSD against a load from memory",
     ),
     order=33,
-    effect="70 to 100 µs a page from an SSD, ms from a disk, instead of 0.1 µs",
     examine=examine,
 )

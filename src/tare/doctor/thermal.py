@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import THROTTLES, View
 from tare.registry import Description, scan
+from tare.results.message import message
 
 WORDS = ("temperature above threshold", "cpu clock throttled")
 
@@ -15,29 +16,29 @@ def examine(view: View) -> Diagnosis:
     names = view.kernel.glob(THROTTLES)
     said = [m for m in view.messages() if any(word in m.lower() for word in WORDS)]
     if not names and not said:
-        return hidden()
+        return unknown()
     count = sum(view.kernel.number(name) or 0 for name in names)
     now = view.after.throttled - view.before.throttled if view.before and view.after else 0
-    told = f"held back {count} times since boot"
+    value = message("doctor.thermal.value", count=count, now=now)
     if now > 0:
-        return bad(
-            f"{told}, {now} times just now",
+        return fail(
+            value,
             "times", "speed", "parallel",
-            why="the processor slows down for its heat at this moment",
-            change="let it cool: better air, fewer workers, or turbo off",
+            why=message("doctor.thermal.hot"),
+            change=message("doctor.thermal.cool"),
             fix={"turbo": "off"} if scan("settings")["turbo"].names(view.kernel) else None,
             since_boot=count, now=now,
         )  # fmt: skip
     if count or said:
-        return note(
-            told,
+        return warn(
+            value,
             "speed",
-            why="long measurements can meet it again",
-            change="compare the counters before and after: tare doctor --fast --json -",
+            why=message("doctor.thermal.again"),
+            change=message("doctor.thermal.compare"),
             since_boot=count,
             now=now,
         )
-    return good("never held back since boot", since_boot=0, now=now)
+    return ok(message("doctor.thermal.never"), since_boot=0, now=now)
 
 
 UNIT = Check(
@@ -48,6 +49,5 @@ UNIT = Check(
         source="Intel 64 and IA-32 SDM, volume 3, Thermal Monitoring and Protection",
     ),
     order=26,
-    effect="down to the lowest frequency, for seconds",
     examine=examine,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 DAEMONS = ("chronyd", "systemd-timesyn", "ntpd", "ptp4l", "phc2sys", "openntpd")
 #: A step is more than what reading two clocks one after the other can differ by.
@@ -23,50 +24,58 @@ def examine(view: View) -> Diagnosis:
         if view.after
         else set()
     )
-    who = f"by {' and '.join(running)}" if running else "no daemon seen"
     step = None
     if view.before and view.after and None not in (view.before.offset_s, view.after.offset_s):
         step = (view.after.offset_s or 0.0) - (view.before.offset_s or 0.0)
     if view.clock is None and not running:
-        return hidden()
-    told = f"disciplined {who}"
+        return unknown()
     rate = offset = None
     if view.clock is not None:
         rate, offset = view.clock.rate_ppm, view.clock.offset_ns
-        state = "synchronised" if view.clock.synchronised else "not synchronised"
-        told = f"{state}, {who}, rate corrected by {rate:+.1f} ppm"
+    stepped = step is not None and abs(step) >= STEP_S
+    value = message(
+        "doctor.time_sync.value",
+        synchronised=None if view.clock is None else view.clock.synchronised,
+        daemons=[*running],
+        rate=None if rate is None else _signed(rate),
+        step=_signed(step * 1e3) if step is not None and stepped else None,
+    )
     data: dict[str, Any] = {
         "daemons": running,
         "rate_ppm": rate,
         "offset_ns": offset,
         "step_s": step,
     }
-    if step is not None and abs(step) >= STEP_S:
-        return bad(
-            f"{told}; set by {step * 1e3:+.1f} ms just now",
+    if stepped:
+        return fail(
+            value,
             "network",
             "times",
-            why="whoever times with the time of day sees the step",
-            change="wait until it is synchronised: timedatectl status, chronyc tracking",
+            why=message("doctor.time_sync.step"),
+            change=message("doctor.time_sync.wait"),
             **data,
         )
     if rate is not None and abs(rate) >= RATE_PPM:
-        return bad(
-            told,
+        return fail(
+            value,
             "speed",
-            why="the machine's oscillator is far off, or the correction is",
-            change="chronyc tracking, or adjtimex --print",
+            why=message("doctor.time_sync.oscillator"),
+            change=message("doctor.time_sync.show"),
             **data,
         )
     if len(running) > 1:
-        return note(
-            told,
+        return warn(
+            value,
             "times",
-            why="two daemons pull at one clock",
-            change=f"sudo systemctl disable --now {running[-1]}",
+            why=message("doctor.time_sync.two"),
+            change=message("doctor.time_sync.disable", daemon=running[-1]),
             **data,
         )
-    return good(told, **data)
+    return ok(value, **data)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
 
 
 UNIT = Check(
@@ -77,6 +86,5 @@ UNIT = Check(
         source="adjtimex(2): the rate is corrected by at most 500 ppm",
     ),
     order=62,
-    effect="a rate of at most 0.05 %; a step has any size, but tare's clock does not see it",
     examine=examine,
 )

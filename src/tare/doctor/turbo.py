@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown
 from tare.doctor.view import View
 from tare.registry import Description, scan
-from tare.settings.frequency import FOLDER, absent
+from tare.results.message import Amount, Message, message
+from tare.settings.frequency import FOLDER, absence
 from tare.settings.turbo import INTEL
-from tare.units import percent, quantity
 
 
 def examine(view: View) -> Diagnosis:
@@ -18,33 +16,36 @@ def examine(view: View) -> Diagnosis:
     kernel = view.kernel
     now = scan("settings")["turbo"].read(kernel)
     if now is None:
-        return hidden(absent(kernel))
+        return unknown(message(f"doctor.no_frequency.{absence(kernel)}"))
     if now == "off":
-        return good("off")
+        return ok(message("doctor.turbo.value", state=now))
     folder = FOLDER.replace("*", "0")
     base, most = (
         kernel.number(f"{folder}/base_frequency"),
         kernel.number(f"{folder}/cpuinfo_max_freq"),
     )
     intel = kernel.exists(INTEL)
-    told = bad(
-        now,
+    higher = _range(base, most) if base and most and most > base else None
+    return fail(
+        message("doctor.turbo.value", state=now),
         "speed",
         "parallel",
-        why="the frequency depends on how many cores are busy, and on the heat of what ran before",
-        change=f"echo 1 | sudo tee {INTEL}" if intel
-        else "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
+        why=message("doctor.turbo.depends"),
+        change=message(f"doctor.turbo.{'intel' if intel else 'boost'}", file=INTEL),
         fix={"turbo": "off"},
+        effect=higher,
+        source=message("doctor.turbo.range_source") if higher else None,
         base_khz=base,
         highest_khz=most,
     )  # fmt: skip
-    if not base or not most or most <= base:
-        return told
-    return msgspec.structs.replace(
-        told,
-        effect=f"up to +{percent(most / base - 1)}: {quantity(1e3 * most, 'Hz')} over "
-        f"{quantity(1e3 * base, 'Hz')}",
-        source="cpuinfo_max_freq and base_frequency of this machine",
+
+
+def _range(base_khz: float, most_khz: float) -> Message:
+    return message(
+        "doctor.turbo.range",
+        share=Amount(most_khz / base_khz - 1, "share"),
+        highest=Amount(1e3 * most_khz, "Hz"),
+        base=Amount(1e3 * base_khz, "Hz"),
     )
 
 
@@ -56,6 +57,5 @@ UNIT = Check(
         source="Documentation/admin-guide/pm/intel_pstate.rst, cpufreq.rst",
     ),
     order=22,
-    effect="+20 to +60 % with one busy core, less with each further one",
     examine=examine,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, bad, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, fail, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import Message, message
 
 #: Hypervisor by a sign in a file.
 SIGNS = (
@@ -30,21 +31,21 @@ def examine(view: View) -> Diagnosis:
     inside = _container(view)
     if virtual:
         name = _hypervisor(view)
-        return bad(
-            f"virtual machine ({name or 'hypervisor not told'}){inside}",
+        return fail(
+            _placed(message("doctor.virtualization.machine", hypervisor=name), inside),
             "speed",
-            why="frequency, caches and cores are shared with neighbours that cannot be seen",
-            change="measure on a machine of your own, or compare within one session only",
+            why=message("doctor.virtualization.shared"),
+            change=message("doctor.virtualization.own"),
             hypervisor=name,
         )
     if virtual is None:
-        return hidden(f"the processor does not say whether it is virtual{inside}")
+        return unknown(_placed(message("doctor.virtualization.unknown"), inside))
     if inside:
-        return note(
-            f"bare metal{inside}",
-            why="other containers of the machine cannot be seen",
+        return warn(
+            _placed(message("doctor.virtualization.bare"), inside),
+            why=message("doctor.virtualization.neighbours"),
         )
-    return good("bare metal")
+    return ok(message("doctor.virtualization.bare"))
 
 
 def _hypervisor(view: View) -> str | None:
@@ -54,14 +55,19 @@ def _hypervisor(view: View) -> str | None:
     return None
 
 
-def _container(view: View) -> str:
-    """Say what kind of container this is in, if that shows."""
+def _container(view: View) -> str | None:
+    """Return what kind of container this is in, if that shows."""
     if view.kernel.exists("/.dockerenv"):
-        return ", in a container (Docker)"
+        return "Docker"
     if view.kernel.exists("/run/.containerenv"):
-        return ", in a container (Podman)"
-    kind = view.kernel.read("/run/systemd/container")
-    return f", in a container ({kind})" if kind else ""
+        return "Podman"
+    return view.kernel.read("/run/systemd/container") or None
+
+
+def _placed(machine: Message, container: str | None) -> Message:
+    if container is None:
+        return machine
+    return message("doctor.virtualization.contained", machine=machine, container=container)
 
 
 UNIT = Check(
@@ -73,6 +79,5 @@ UNIT = Check(
         "Amazon EC2, 2012",
     ),
     order=10,
-    effect="up to 40 % between instances of one type and price, with some programs 60 %",
     examine=examine,
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tare.doctor.check import Check
-from tare.doctor.diagnosis import Diagnosis, good, hidden, note
+from tare.doctor.diagnosis import Diagnosis, ok, unknown, warn
 from tare.doctor.view import View
 from tare.registry import Description
+from tare.results.message import message
 
 FOLDER = "/proc/sys/kernel"
 
@@ -14,17 +15,17 @@ def examine(view: View) -> Diagnosis:
     """Read which of the two watch."""
     nmi, soft = (view.kernel.number(f"{FOLDER}/{n}") for n in ("nmi_watchdog", "soft_watchdog"))
     if nmi is None and soft is None:
-        return hidden()
+        return unknown()
     if nmi:
-        return note(
-            "on, with a counter of each CPU",
+        return warn(
+            message("doctor.watchdog.on"),
             "times",
             "accounting",
-            why="one hardware counter fewer, and an interrupt that nothing can mask",
-            change="sudo sysctl kernel.nmi_watchdog=0",
+            why=message("doctor.watchdog.counter"),
+            change=message("doctor.watchdog.set"),
             fix={"watchdog": "off"},
         )
-    return good("by timer only" if soft else "off")
+    return ok(message(f"doctor.watchdog.{'timer' if soft else 'off'}"))
 
 
 UNIT = Check(
@@ -35,6 +36,5 @@ UNIT = Check(
         source="Documentation/admin-guide/lockup-watchdogs.rst",
     ),
     order=43,
-    effect="one of 4 to 8 counters, and some µs every 10 s",
     examine=examine,
 )

@@ -9,9 +9,9 @@ import msgspec
 from tare.calibration.trials import swept
 from tare.findings.cells import answer_metric
 from tare.findings.finding import Finding, FindingUnit
+from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import scan
-from tare.results import Results
 
 
 def all_findings(

@@ -13,12 +13,12 @@ from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompare
 from tare.findings.ladder import ladders
 from tare.findings.phrasing import at_levels, listing
 from tare.findings.stability import compare_platforms
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import HIGHER
 from tare.statistics.statistic import FloatArray
 from tare.statistics.variance import FEWEST, Explained, explained
 from tare.units import counted, percent
-from tare.verdict import HIGHER
 
 _DESCRIPTION = Description(
     name="causes",

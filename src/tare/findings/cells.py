@@ -10,16 +10,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tare import metrics, plan, verdict
+from tare import metrics, plan
 from tare.experiment import Stopping
 from tare.findings import known
 from tare.findings.phrasing import listing, unit_of
+from tare.frames import Results
 from tare.metrics import RATES
-from tare.results import Results
+from tare.render import vocabulary
+from tare.render.vocabulary import Words
 from tare.statistics.intervals import Interval
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
-from tare.verdict import Words
 
 IntArray = NDArray[np.int_]
 
@@ -312,8 +313,8 @@ def answer_metric(results: Results) -> str:
 def verdict_words(basis: Basis) -> Words:
     """Return what verdicts on a metric are called: a longer time is slower."""
     if basis.metric in RATES:
-        return verdict.RATES
-    return verdict.TIMES if basis.unit == "ns" else verdict.VALUES
+        return vocabulary.RATES
+    return vocabulary.TIMES if basis.unit == "ns" else vocabulary.VALUES
 
 
 def basis_of(results: Results, metric: str | None = None) -> Basis | str:

@@ -14,8 +14,8 @@ from tare.experiment import Cell
 from tare.findings.failures import Failure, failures, reasons
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.phrasing import at_levels, listing
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.units import counted, percent
 
 #: By which others find it.

@@ -26,9 +26,9 @@ from tare.findings.judgement import (
 )
 from tare.findings.pairing import ERROR
 from tare.findings.phrasing import listing
+from tare.frames import Results
 from tare.harmless import on_one_line
 from tare.registry import Description
-from tare.results import Results
 from tare.units import chosen, counted
 
 _DESCRIPTION = Description(

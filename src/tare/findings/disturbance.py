@@ -12,7 +12,7 @@ from tare.statistics.statistic import FloatArray
 from tare.units import percent
 
 if TYPE_CHECKING:
-    from tare.results import Results
+    from tare.frames import Results
 
 #: A smaller share of the time is not worth a name.
 NOTABLE = 0.01

@@ -8,7 +8,7 @@ from tare.findings.cells import Cells
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
 from tare.findings.phrasing import listing
-from tare.results import Results
+from tare.frames import Results
 
 
 def note(results: Results) -> str | None:

@@ -11,11 +11,12 @@ from tare import units
 from tare.findings.cells import Basis, Cell, Cells, Pair
 from tare.findings.finding import Column, Estimate, Table
 from tare.findings.phrasing import at_levels, listing
+from tare.render.vocabulary import VALUES, Words
+from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, range_interval
 from tare.statistics.shift import paired_shift
 from tare.statistics.spread import SpreadComparison
-from tare.verdict import VALUES, Verdict, Words
 
 LOCATION_METHOD = (
     "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"

@@ -14,7 +14,7 @@ from tare.units import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tare.results import Results
+    from tare.frames import Results
 
 #: What is shown of standard error: lines, and characters of each. In an error that ends a command
 #: there is room for a whole traceback.

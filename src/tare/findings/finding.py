@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 if TYPE_CHECKING:
+    from tare.frames import Results
     from tare.registry import Description
-    from tare.results import Results
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Answer = Literal[

@@ -11,9 +11,9 @@ from tare.findings.cells import measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, metric_name
+from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.units import percent, quantity

@@ -11,7 +11,7 @@ from tare.findings.failures import failures, reasons
 from tare.findings.finding import Finding
 from tare.findings.phrasing import listing, metric_name
 from tare.findings.platform_cells import cost_basis
-from tare.results import Results
+from tare.frames import Results
 from tare.units import counted
 
 

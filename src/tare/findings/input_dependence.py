@@ -9,8 +9,8 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.comparison import holm
 from tare.statistics.grouping import GroupEffect, group_effect
 from tare.units import percent, quantity

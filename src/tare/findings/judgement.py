@@ -16,7 +16,16 @@ from tare.findings.evidence import without_ratio
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import spread_words
-from tare.results import Results
+from tare.frames import Results
+from tare.render.vocabulary import Words
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+)
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import pair_ratio, pairs_needed
@@ -25,7 +34,6 @@ from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
 from tare.units import change_interval, chosen, counted, duration, percent
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN, Words
 
 #: What a gate answers, and the exit code that says it.
 GateAnswer = Literal["pass", "fail", "inconclusive"]

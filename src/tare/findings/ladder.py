@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from tare.findings.cells import Cells, Pair
-from tare.results import Results
+from tare.frames import Results
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.spread import SpreadComparison, compare_spread
 

@@ -7,8 +7,8 @@ from typing import Any
 from tare.findings.cells import basis_of, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 
 _DESCRIPTION = Description(
     name="levels_by_session",

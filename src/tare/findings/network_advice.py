@@ -16,8 +16,8 @@ from tare.findings.network_spending import CAVEATS, undecided
 from tare.findings.network_spread import unknown
 from tare.findings.phrasing import listing, metric_name
 from tare.findings.telling import further
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.depletion import BOUND
 from tare.units import change_interval, counted, percent, quantity
 

@@ -12,7 +12,7 @@ from tare.errors import TareError
 from tare.experiment import NO_NETWORK
 from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.phrasing import at_levels
-from tare.results import Results
+from tare.frames import Results
 from tare.shaping.specification import Bucket, Shaping, parse
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen
@@ -50,7 +50,7 @@ class Rung:
     trials : DataFrame
         Good trials in order of time: ``trial, session, block, value``.
     use, log : DataFrame
-        Of the same trials, as in :class:`~tare.results.Results`; empty where nothing is shaped.
+        Of the same trials, as in :class:`~tare.frames.Results`; empty where nothing is shaped.
     """
 
     level: Level

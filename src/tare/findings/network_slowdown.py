@@ -20,11 +20,18 @@ from tare.findings.network_cells import (
 )
 from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import further
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+)
 from tare.statistics.comparison import Comparison, compare_family
 from tare.units import change_interval, chosen, counted
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
     name="network_slowdown",

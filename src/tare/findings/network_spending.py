@@ -17,8 +17,8 @@ from tare.findings.network_need import (
 )
 from tare.findings.network_slowdown import Slowed
 from tare.findings.phrasing import listing
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.shares import share_interval
 from tare.units import counted, percent, quantity
 

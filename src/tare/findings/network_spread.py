@@ -32,12 +32,19 @@ from tare.findings.network_cells import (
 from tare.findings.network_slowdown import nothing
 from tare.findings.phrasing import listing
 from tare.findings.telling import further, spread_kind
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+)
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.units import change_interval, counted, factor, percent
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
     name="network_spread",

@@ -11,12 +11,12 @@ from tare.findings.finding import Finding, FindingUnit, Table, settled, uncompar
 from tare.findings.phrasing import at_levels, listing
 from tare.findings.platform_cells import cost_basis
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
+from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN
 from tare.statistics.comparison import compare_family
 from tare.units import change_interval, chosen
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN
 
 _DESCRIPTION = Description(
     name="overhead",

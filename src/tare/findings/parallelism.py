@@ -13,8 +13,8 @@ from tare.findings.evidence import (
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.ladder import Ladder, Step, beyond, ladders
 from tare.findings.phrasing import at_levels, listing, metric_name
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.units import change_interval, chosen, counted, duration, factor, percent
 
 _DESCRIPTION = Description(

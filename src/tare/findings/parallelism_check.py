@@ -13,14 +13,14 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
+from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
 from tare.units import change_interval, percent
-from tare.verdict import HIGHER, LOWER
 
 _DESCRIPTION = Description(
     name="parallelism_check",

@@ -18,12 +18,12 @@ from tare.findings.telling import (
     spread_kind,
     spread_words,
 )
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.render.vocabulary import Words
 from tare.statistics.spread import compare_spreads
 from tare.statistics.stability_words import Of, word
 from tare.units import chosen, factor
-from tare.verdict import Words
 
 _DESCRIPTION = Description(
     name="pinning",

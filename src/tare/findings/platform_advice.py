@@ -16,12 +16,12 @@ from tare.findings.platform_practices import SMALL, Evidence, evidence, practice
 from tare.findings.platform_size import factor_words, refusal_words, where
 from tare.findings.platform_why import extras, sentence
 from tare.findings.telling import Compared, further, share_of
+from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import compare_family
 from tare.units import change_interval, chosen, percent
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 
 _DESCRIPTION = Description(
     name="platform_advice",

@@ -11,8 +11,8 @@ import numpy as np
 
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, answer_metric, basis_of, cells_of
 from tare.findings.phrasing import unit_of
+from tare.frames import Results
 from tare.metrics import RATES
-from tare.results import Results
 from tare.statistics.platform_size import PlatformSize, platform_size
 from tare.statistics.statistic import FloatArray
 

@@ -14,13 +14,14 @@ from tare.findings.evidence import level_columns, verdict_cells
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.phrasing import at_levels, metric_name
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.render.vocabulary import Words
+from tare.results.verdict import EQUIVALENT
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
 from tare.units import change_interval, chosen
-from tare.verdict import EQUIVALENT, Words
 
 _DESCRIPTION = Description(
     name="platform_factor",

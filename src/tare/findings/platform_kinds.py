@@ -6,8 +6,8 @@ from typing import Literal
 
 from tare.findings.cells import measured
 from tare.findings.platform_cells import given_cores, reference_of
+from tare.frames import Results
 from tare.metrics import ranked
-from tare.results import Results
 
 Kind = Literal["CN", "VM", "VMCN", "other"]
 Intensity = Literal["CPU", "I/O", "ultra I/O"]

@@ -12,11 +12,11 @@ from tare.findings.phrasing import at_levels, listing
 from tare.findings.platform_cells import FREE, Beside, over_sizes, size_name
 from tare.findings.platform_kinds import CPU_BOUND, ULTRA, Intensity, intensities, kind_of
 from tare.findings.platform_size import where
+from tare.frames import Results
 from tare.metrics import RATES
-from tare.results import Results
+from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison
 from tare.units import change_interval, chosen
-from tare.verdict import HIGHER, LOWER
 
 #: A cost below this is small: what is left of it does not decide which size to take.
 SMALL = 0.1

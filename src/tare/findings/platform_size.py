@@ -19,11 +19,11 @@ from tare.findings.platform_cells import (
     unpinned,
 )
 from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, ratio_table
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change_interval, chosen
-from tare.verdict import EQUIVALENT, HIGHER
 
 _DESCRIPTION = Description(
     name="platform_size",

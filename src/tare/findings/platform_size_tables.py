@@ -10,9 +10,16 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
 from tare.findings.phrasing import listing
 from tare.findings.platform_cells import SIZES, Beside
-from tare.results import Results
+from tare.frames import Results
+from tare.results.verdict import (
+    EQUIVALENT,
+    HIGHER,
+    HIGHER_WITHIN,
+    INCONCLUSIVE,
+    LOWER,
+    LOWER_WITHIN,
+)
 from tare.statistics.platform_size_curves import Factor
-from tare.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, LOWER_WITHIN
 
 #: How PTO and PSO came about.
 METHOD = (

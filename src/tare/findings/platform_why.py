@@ -16,9 +16,9 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, listing, metric_name, unit_of
 from tare.findings.platform_cells import cost_basis, is_time
+from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from tare.units import counted, quantity
 

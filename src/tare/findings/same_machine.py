@@ -11,8 +11,8 @@ from tare.findings.phrasing import listing
 from tare.findings.sessions import comparisons, probed
 from tare.fingerprint.activity import LIMIT
 from tare.fingerprint.sessions import Judged, Probed
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.units import chosen, counted, quantity
 
 _DESCRIPTION = Description(

@@ -8,12 +8,12 @@ from typing import Any
 
 from tare.findings.finding import Column, Finding, FindingUnit, Table
 from tare.findings.phrasing import listing
+from tare.frames import Results
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.difference import Difference
 from tare.network_fingerprint.remembered import GIVEN, Told
 from tare.network_fingerprint.telling import figure_told, name_told
 from tare.registry import Description
-from tare.results import Results
 from tare.units import change, counted, quantity
 
 _DESCRIPTION = Description(

@@ -18,9 +18,9 @@ from tare.errors import StoreError
 from tare.findings import same_network
 from tare.fingerprint.difference import Change, Rule
 from tare.fingerprint.sessions import Judged, Probed, Taken, judge
+from tare.frames import Results
 from tare.journal import Activity
 from tare.network_fingerprint.difference import Difference as NetworkDifference
-from tare.results import Results
 
 
 class Caveat(msgspec.Struct, frozen=True, kw_only=True):

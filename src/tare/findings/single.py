@@ -7,8 +7,8 @@ from tare.findings.disturbance import Disturbance, disturbance, sentence
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.known import Known, know, spread
 from tare.findings.phrasing import unit_of
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.units import counted, percent
 
 _DESCRIPTION = Description(

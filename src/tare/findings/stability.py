@@ -26,12 +26,12 @@ from tare.findings.telling import (
     spread_kind,
     spread_words,
 )
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
+from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.units import change_interval, factor, percent, significant
-from tare.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
 _DESCRIPTION = Description(
     name="stability",

@@ -9,8 +9,8 @@ import pandas as pd
 
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.phrasing import listing
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
 from tare.units import quantity

@@ -8,19 +8,11 @@ from dataclasses import dataclass
 
 from tare.findings.cells import Pair
 from tare.findings.phrasing import at_levels, listing
+from tare.render.vocabulary import SPREADS, Words
+from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison
 from tare.units import change_interval, counted, duration, factor, percent
-from tare.verdict import (
-    EQUIVALENT,
-    HIGHER,
-    HIGHER_WITHIN,
-    LOWER,
-    LOWER_WITHIN,
-    SPREADS,
-    Verdict,
-    Words,
-)
 
 Compared = Sequence[tuple[Pair, Comparison | SpreadComparison]]
 

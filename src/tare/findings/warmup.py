@@ -13,8 +13,8 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.phrasing import at_levels, listing
 from tare.findings.telling import share_of
+from tare.frames import Results
 from tare.registry import Description
-from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
 from tare.units import change, counted, percent

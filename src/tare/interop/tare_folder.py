@@ -10,13 +10,13 @@ import pandas as pd
 
 from tare import plan, plan_file, store
 from tare.errors import InputError, StoreError
+from tare.frames import Results
 from tare.interop import units
 from tare.interop.format import Format
 from tare.interop.readings import counted, readings
 from tare.interop.series import Columns, Imported, Series, Specification
 from tare.interop.text_file import label
 from tare.registry import Description
-from tare.results import Results
 
 #: Facts that say where an experiment was measured.
 _FACTS = {"cpu": "CPU model", "kernel": "kernel", "cpus": "CPUs", "memory_bytes": "memory"}

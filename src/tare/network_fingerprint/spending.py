@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tare.errors import ExperimentError, StoreError
 from tare.experiment import NO_NETWORK, Cell
+from tare.frames import Results
 from tare.network_fingerprint.rests import Spending
-from tare.results import Results
 from tare.units import chosen
 
 #: A background of more than this share of what a trial sends is worth a word.

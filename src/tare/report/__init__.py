@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tare.findings.finding import Finding
+    from tare.frames import Results
     from tare.report.page import Page
-    from tare.results import Results
 
 FORMATS = ("html", "markdown", "svg", "png")
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}

@@ -15,7 +15,7 @@ from tare.findings.failures import failures, reasons
 from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
 from tare.findings.phrasing import listing
-from tare.results import Results
+from tare.frames import Results
 from tare.units import counted, duration, percent, quantile_name, quantity
 
 _REASONS = {

@@ -9,8 +9,8 @@ from tare.findings import caveats, sessions
 from tare.findings.disturbance import disturbance, sentence
 from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
+from tare.frames import Results
 from tare.report.markdown import text
-from tare.results import Results
 from tare.units import change, chosen, quantity
 
 _SIGNS: dict[GateAnswer, str] = {

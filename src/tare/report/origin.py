@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tare import plan_file
-from tare.results import Results
+from tare.frames import Results
 
 #: Of an experiment file that the page shows.
 _MOST_CHARACTERS = 20_000

@@ -9,12 +9,12 @@ from typing import Any
 from tare.findings import caveats, sessions
 from tare.findings.finding import Finding
 from tare.findings.headline import summarize
+from tare.frames import Results
 from tare.registry import scan
 from tare.report.backing import doubts, machine_tables, stop_table
 from tare.report.charts.chart import ChartUnit
 from tare.report.origin import Origin
 from tare.report.tables import Laid, lay
-from tare.results import Results
 from tare.units import counted, duration
 
 

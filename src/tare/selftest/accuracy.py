@@ -12,7 +12,7 @@ from tare.catalogue import catalogue
 from tare.conclude import Prepared
 from tare.errors import PlatformError
 from tare.experiment import Experiment
-from tare.results import Results
+from tare.frames import Results
 from tare.selftest.document import Accuracy, Unchecked, now
 from tare.selftest.errors import errors
 from tare.selftest.lines import lines

@@ -17,8 +17,9 @@ from scipy import stats
 from tare import conclude, execute, machine
 from tare.errors import TrialError
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
+from tare.render.vocabulary import TIMES
+from tare.results.verdict import Verdict
 from tare.selftest.document import FalseAlarms, now
-from tare.verdict import TIMES, Verdict
 
 #: What is claimed of the rate of alarms, and how rare it must be before it is called wrong.
 CLAIMED, RARE = 0.05, 0.025

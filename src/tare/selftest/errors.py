@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from tare.results import Results
+from tare.frames import Results
 from tare.selftest.programs import BY_NAME, Program
 
 #: Of a stream that was captured; not a metric of the agent's.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from typing import Literal
 
 from tare.errors import ExperimentError, PlatformError
 from tare.kernel_files import KernelFiles
@@ -21,15 +22,28 @@ TOLERANCE = 1.02
 SPIN_S = 0.05
 
 
+#: Why there is nothing of the frequency to be set.
+Absence = Literal["setting", "hypervisor", "sysfs", "driver"]
+_WHY: dict[Absence, str] = {
+    "setting": "the driver of this processor has no such setting",
+    "hypervisor": "no cpufreq directory: the hypervisor controls the frequency",
+    "sysfs": "sysfs is not visible here",
+    "driver": "no cpufreq directory: there is no driver, or the firmware controls the frequency",
+}
+
+
+def absence(kernel: KernelFiles) -> Absence:
+    """Return why there is nothing of the frequency to be set."""
+    if kernel.glob(f"{FOLDER}/scaling_governor"):
+        return "setting"
+    if "hypervisor" in kernel.fields("/proc/cpuinfo").get("flags", "").split():
+        return "hypervisor"
+    return "driver" if kernel.exists("/sys/devices/system/cpu/cpu0") else "sysfs"
+
+
 def absent(kernel: KernelFiles) -> str:
     """Say why there is nothing of the frequency to be set."""
-    if kernel.glob(f"{FOLDER}/scaling_governor"):
-        return "the driver of this processor has no such setting"
-    if "hypervisor" in kernel.fields("/proc/cpuinfo").get("flags", "").split():
-        return "no cpufreq directory: the hypervisor keeps the frequency to itself"
-    if not kernel.exists("/sys/devices/system/cpu/cpu0"):
-        return "sysfs is not visible here"
-    return "no cpufreq directory: there is no driver, or the firmware keeps the frequency to itself"
+    return _WHY[absence(kernel)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,10 +11,10 @@ from scipy import stats
 
 from tare.errors import InputError
 from tare.registry import Description, Parameter
+from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.shift import Shift, has_ratio, paired_shift, unpaired_shift
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import Tick
-from tare.verdict import INCONCLUSIVE, Verdict, judge
 
 #: Standard normal quantile of the power that "detectable" means: 80 %.
 _POWER = float(stats.norm.ppf(0.8))

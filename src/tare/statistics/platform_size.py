@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tare.registry import Description, Parameter
+from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.platform_size_curves import (
     SHAPES,
     Curve,
@@ -21,7 +22,6 @@ from tare.statistics.platform_size_curves import (
     transformed,
 )
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.verdict import INCONCLUSIVE, Verdict, judge
 
 #: Sizes below which a constant cost and one that falls with size cannot be told apart.
 FEWEST_SIZES = 4

@@ -12,6 +12,7 @@ from scipy import special
 
 from tare.errors import InputError
 from tare.registry import Description, Parameter
+from tare.results.verdict import judge
 from tare.statistics.comparison import (
     Comparison,
     conclude,
@@ -23,7 +24,6 @@ from tare.statistics.shift import Shift, clock_matters, paired_shift
 from tare.statistics.signed_rank import signed_rank_interval, signed_rank_level
 from tare.statistics.statistic import FloatArray, Statistic
 from tare.statistics.ticks import Tick
-from tare.verdict import judge
 
 #: Pairs at the first look, and by how much the next looks grow.
 FIRST_LOOK = 7

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import stats
 
 from tare.registry import Description, Parameter
+from tare.results.verdict import judge
 from tare.statistics.comparison import Comparison, cliffs_delta, detectable_change
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.statistic import FloatArray, Statistic
-from tare.verdict import judge
 
 #: Sessions below which nobody knows how much sessions differ.
 FEWEST_SESSIONS = 5

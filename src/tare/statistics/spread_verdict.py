@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tare.results.verdict import INCONCLUSIVE, Verdict, judge
 from tare.statistics.comparison import detectable_change, further, further_in_family, holm
 from tare.statistics.dependence_rows import padded, unpadded_times
 from tare.statistics.exact import ranks
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_p90, percentile_bounds
 from tare.statistics.statistic import FloatArray
 from tare.statistics.ticks import Tick, ticks_of
-from tare.verdict import INCONCLUSIVE, Verdict, judge
 
 #: P-value below which a family's finer one is worked out; a larger one counts in no family.
 FINER = 0.02

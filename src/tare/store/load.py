@@ -10,8 +10,8 @@ import msgspec
 import pandas as pd
 
 from tare import plan_file
+from tare.frames import Results
 from tare.journal import SEEN
-from tare.results import Results
 from tare.store.build import connect
 
 _TRIALS = """

@@ -7,6 +7,7 @@ from typing import Any
 
 from tare.calibration.conclude import calibrations
 from tare.findings.finding import Finding
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.calibration_charts import (
     asked,
@@ -18,7 +19,6 @@ from tare.report.calibration_charts import (
     tell_sweep,
 )
 from tare.report.charts.chart import ChartUnit
-from tare.results import Results
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:

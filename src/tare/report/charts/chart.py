@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import altair
 
     from tare.findings.finding import Finding
+    from tare.frames import Results
     from tare.registry import Description
-    from tare.results import Results
 
 
 @dataclass(frozen=True)

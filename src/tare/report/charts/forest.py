@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.findings.finding import Table
+from tare.frames import Results
 from tare.report.charts.rows import of_where, where
-from tare.results import Results
+from tare.results.verdict import Verdict
 from tare.statistics.charts.forest import MOST_ROWS, Ratio, draw_ratios, ratio_axis
 from tare.units import change_interval, counted
-from tare.verdict import Verdict
 
 __all__ = ["Ratio", "draw_ratios", "ratio_axis", "ratios", "tell_ratios"]
 

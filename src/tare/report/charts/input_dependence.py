@@ -11,10 +11,10 @@ import numpy as np
 from tare.drawing import colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
 from tare.findings.finding import Finding
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import tell_left_out
-from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.units import counted, quantity, scale_for
 

@@ -12,10 +12,10 @@ from tare.drawing import SERIES, SHAPES, colour, data, label_axis, label_width, 
 from tare.findings.cells import Cell, Cells, basis_of
 from tare.findings.finding import Finding
 from tare.findings.phrasing import at_levels, metric_name
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import labelled
-from tare.results import Results
 from tare.units import quantity, scale_for
 
 #: Cells that one chart holds; the table has all.

@@ -9,10 +9,10 @@ from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung
 from tare.findings.phrasing import metric_name
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
-from tare.results import Results
 from tare.statistics.convergence import Curve, prefixes
 from tare.statistics.depletion import BOUND
 from tare.units import percent, quantity, scale_for

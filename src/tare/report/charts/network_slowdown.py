@@ -11,11 +11,11 @@ from tare.findings.network_cells import Networks
 from tare.findings.network_need import needs
 from tare.findings.network_slowdown import Slowed, slowdowns
 from tare.findings.phrasing import listing
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
-from tare.results import Results
 from tare.units import quantity
 
 _GUTTER, _HEIGHT = 64, 230

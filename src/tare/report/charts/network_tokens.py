@@ -13,10 +13,10 @@ from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_dry import droughts
 from tare.findings.phrasing import listing
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
-from tare.results import Results
 from tare.units import quantity
 
 _GUTTER, _HEIGHT = 120, 120

@@ -11,10 +11,10 @@ from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung, applies, networks_of
 from tare.findings.phrasing import metric_name
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic
-from tare.results import Results
 from tare.units import quantity, scale_for
 
 _GUTTER, _HEIGHT = 70, 230

@@ -11,11 +11,11 @@ from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.platform_cells import Beside, cost_basis, over_sizes
 from tare.findings.platform_size import where
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
 from tare.report.charts.rows import tables_of
-from tare.results import Results
 from tare.units import change, change_interval
 
 _GUTTER, _HEIGHT = 70, 260

@@ -10,6 +10,7 @@ from tare.findings.cells import Cell, cells_of
 from tare.findings.finding import Finding
 from tare.findings.phrasing import at_levels, metric_name
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import (
@@ -20,7 +21,6 @@ from tare.report.charts.platform_lines import (
     tell_emulated,
 )
 from tare.report.charts.rows import tables_of
-from tare.results import Results
 from tare.units import quantity, scale_for
 
 _GUTTER, _HEIGHT = 62, 190

@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.findings.finding import Finding, Table
 from tare.findings.phrasing import at_levels
-from tare.results import Results
+from tare.frames import Results
 
 
 def tables_of(findings: Sequence[Finding], name: str) -> tuple[Table, ...]:

@@ -11,10 +11,10 @@ from tare.drawing import MOST_PANELS, colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
 from tare.findings.finding import Finding
 from tare.findings.warmup import series
+from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
-from tare.results import Results
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WINDOW, settle, sliding_sd
 from tare.units import counted, quantity, scale_for

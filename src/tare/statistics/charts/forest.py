@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.render.vocabulary import VALUES
+from tare.results.verdict import Verdict, judge
 from tare.statistics.charts.panels import shorten
-from tare.verdict import VALUES, Verdict, judge
 
 #: Comparisons that one chart holds; the table has all.
 MOST_ROWS = 60

@@ -1,4 +1,4 @@
-"""Decisions about differences: one type, and one vocabulary for each kind of question."""
+"""Decisions about differences, as data."""
 
 from __future__ import annotations
 
@@ -68,34 +68,3 @@ def judge(low: float | None, high: float | None, margin: float, *, different: bo
     if different and high < 1:
         return LOWER_WITHIN if within else LOWER
     return EQUIVALENT if within else INCONCLUSIVE
-
-
-@dataclass(frozen=True)
-class Words:
-    """What verdicts are called where one kind of quantity is compared."""
-
-    higher: str
-    lower: str
-    equivalent: str = "equivalent"
-
-    def of(self, verdict: Verdict, margin: str | None = None) -> str:
-        """Write a verdict: "slower", "slower (within 2 %)", "equivalent", "inconclusive".
-
-        Parameters
-        ----------
-        verdict : Verdict
-        margin : str, optional
-            As it is written; None: not named.
-        """
-        if not verdict.conclusive:
-            return "inconclusive"
-        word: str = getattr(self, verdict.direction)
-        return f"{word} (within {margin})" if margin and verdict.within_margin else word
-
-
-TIMES = Words("slower", "faster")
-RATES = Words("faster", "slower")
-VALUES = Words("higher", "lower")
-#: A cost at the smallest size, relative to the largest.
-SIZES = Words("falls", "grows", "flat")
-SPREADS = Words("less stable", "more stable", "equally stable")

@@ -1,0 +1,1 @@
+"""Puts words on results: the terminal, pages and files, from data alone."""

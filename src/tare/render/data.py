@@ -1,0 +1,26 @@
+"""Results as JSON has them: messages with their text, so that nobody needs the templates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tare.render import words
+from tare.results.message import Message
+
+
+def builtins(value: Any) -> Any:
+    """Return lists, mappings and plain values; to each message its ``text`` is added."""
+    return _written(msgspec.to_builtins(value))
+
+
+def _written(value: Any) -> Any:
+    match value:
+        case {"type": "message"}:
+            return {**value, "text": words.text(msgspec.convert(value, Message))}
+        case dict():
+            return {key: _written(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_written(one) for one in value]
+    return value

@@ -1,0 +1,41 @@
+"""What decisions are called: one vocabulary for each kind of question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tare.results.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Words:
+    """What verdicts are called where one kind of quantity is compared."""
+
+    higher: str
+    lower: str
+    equivalent: str = "equivalent"
+
+    def of(self, verdict: Verdict, margin: str | None = None) -> str:
+        """Write a verdict: "slower", "slower (within 2 %)", "equivalent", "inconclusive".
+
+        Parameters
+        ----------
+        verdict : Verdict
+        margin : str, optional
+            As it is written; None: not named.
+        """
+        if not verdict.conclusive:
+            return "inconclusive"
+        word: str = getattr(self, verdict.direction)
+        return f"{word} (within {margin})" if margin and verdict.within_margin else word
+
+
+TIMES = Words("slower", "faster")
+RATES = Words("faster", "slower")
+VALUES = Words("higher", "lower")
+#: A cost at the smallest size, relative to the largest.
+SIZES = Words("falls", "grows", "flat")
+SPREADS = Words("less stable", "more stable", "equally stable")
+
+#: Of a check of the machine: its sign and its word, so that nobody depends on colour.
+CHECKS = {"fail": "✕ fail", "warn": "! warn", "ok": "✓ ok", "unknown": "? unknown"}

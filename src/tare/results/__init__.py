@@ -1,0 +1,1 @@
+"""What commands and experiments found, as data: words are put on by `tare.render`."""

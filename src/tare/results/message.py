@@ -1,0 +1,69 @@
+"""Messages: what a command found, as ids and values that any machine can render."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Amount(msgspec.Struct, frozen=True, tag="amount"):
+    """A measured value, perhaps with an interval.
+
+    Attributes
+    ----------
+    value : float or None
+        None: unknown.
+    unit : str
+        As stored: ``ns``, ``bytes``, ``bits/s``, ``share`` …, ``1`` for none.
+    low, high : float or None
+        Of its interval, in the same unit.
+    """
+
+    value: float | None
+    unit: str
+    low: float | None = None
+    high: float | None = None
+
+
+class Chosen(msgspec.Struct, frozen=True, tag="chosen"):
+    """A value that somebody chose: a margin, a limit. It has no digits of its own."""
+
+    value: float
+    unit: str = "share"
+
+
+class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
+    """A ratio to a reference, perhaps with its interval."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Duration(msgspec.Struct, frozen=True, tag="duration"):
+    """How long something lasts, or a person waits."""
+
+    seconds: float
+
+
+class Message(msgspec.Struct, frozen=True, tag="message"):
+    """A sentence, or a part of one, as data.
+
+    Attributes
+    ----------
+    id : str
+        Of its template in a ``words.toml``, with dots: ``doctor.noise.loses``.
+    args : dict
+        What the template shows; absent values are None.
+    """
+
+    id: str
+    args: dict[str, Value] = {}
+
+
+Atom = str | int | float | bool | None | Amount | Chosen | Ratio | Duration | Message
+Value = Atom | list[Atom]
+
+
+def message(id_: str, /, **args: Value) -> Message:
+    """Make a message: ``message("doctor.noise.loses", cpu=1, lost=Amount(0.02, "share"))``."""
+    return Message(id_, args)

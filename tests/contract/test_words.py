@@ -1,0 +1,99 @@
+"""What holds for every template of words, and for every message that the source makes."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from pathlib import Path
+
+import pytest
+from jinja2 import meta
+
+import tare
+from tare.render import words
+from tare.results.message import Amount, Message, message
+
+TEMPLATES = words.templates()
+#: What stands in a sentence for a value.
+VALUE = re.compile(r"{{.*?}}")
+CONDITION = re.compile(r"{%.*?%}")
+MOST_WORDS = 25
+#: Words that the field has others for.
+HABITS = re.compile(
+    r"\b(told|tells?|beside|side by side|undecided|not decided|remembers?|lingers?|whoever|"
+    r"speaks?|nobody|somebody|so that)\b",
+    re.IGNORECASE,
+)
+
+
+@functools.cache
+def made() -> list[tuple[str, ast.Call, str]]:
+    """Return each call of ``message`` in the source, with where, and its id as a pattern."""
+    found = []
+    for file in sorted(Path(tare.__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "message":
+                found.append((f"{file}:{node.lineno}", node, pattern(node.args[0])))
+    return found
+
+
+def pattern(node: ast.expr) -> str:
+    """Return a pattern of what a constant or a formatted string may be."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return re.escape(text)
+        case ast.JoinedStr(values=parts):
+            return "".join(pattern(part) for part in parts)
+        case ast.FormattedValue(value=ast.IfExp(body=first, orelse=second)):
+            return f"(?:{pattern(first)}|{pattern(second)})"
+        case ast.IfExp(body=first, orelse=second):
+            return f"(?:{pattern(first)}|{pattern(second)})"
+        case ast.FormattedValue():
+            return r"[\w.]+"
+    raise AssertionError(f"the id of a message is no text: {ast.unparse(node)}")
+
+
+def shown(id_: str) -> set[str]:
+    """Return the names that a template shows."""
+    return set(meta.find_undeclared_variables(words.environment().parse(TEMPLATES[id_])))
+
+
+def test_every_message_has_a_template_that_shows_what_it_has() -> None:
+    assert made()
+    for where, call, ids in made():
+        found = [id_ for id_ in TEMPLATES if re.fullmatch(ids, id_)]
+        assert found, f"{where}: no template for {ids}"
+        if not isinstance(call.args[0], ast.Constant) or any(k.arg is None for k in call.keywords):
+            continue
+        given = {keyword.arg for keyword in call.keywords}
+        assert shown(found[0]) == given, f"{where}: {found[0]}"
+
+
+def test_every_template_is_of_a_message() -> None:
+    patterns = re.compile("|".join({ids for _, _, ids in made()}))
+    assert [id_ for id_ in TEMPLATES if not patterns.fullmatch(id_)] == []
+
+
+@pytest.mark.parametrize("id_", TEMPLATES)
+def test_a_template_is_short_and_in_the_terms_of_the_field(id_: str) -> None:
+    text = CONDITION.sub(" ", VALUE.sub("value", TEMPLATES[id_]))
+    for sentence in re.split(r"[.;:!?](?:\s|$)", text):
+        assert len(sentence.split()) <= MOST_WORDS, sentence
+    assert not HABITS.search(text), text
+
+
+def test_values_are_written_by_their_type_and_absent_ones_not_at_all() -> None:
+    value = message(
+        "doctor.steal.value", now=Amount(0.021, "share"), since_boot=Amount(0.2, "share")
+    )
+    assert words.text(value) == "2.1 % now, 20 % of the busy time since boot"
+    absent = Message("doctor.turbo.value", {"state": None})
+    with pytest.raises(TypeError, match="has no form"):
+        words.text(absent)
+
+
+@pytest.mark.parametrize("name", ["{{ 1 + 1 }}", "{% raw %}", "<b>"])
+def test_a_value_is_no_template(name: str) -> None:
+    value = message("doctor.load.user", name=name, share=Amount(0.5, "share"))
+    assert words.text(value) == f"{name} 50 %"
