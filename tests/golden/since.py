@@ -22,8 +22,10 @@ MAPPING = tomllib.loads((HERE / "mapping.toml").read_text())
 
 
 def values(found: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Return every value that is no container, with its path."""
-    if isinstance(found, dict):
+    """Return every value that is no container, with its path; of a message, its text."""
+    if isinstance(found, dict) and found.get("type") == "message":
+        yield path, found["text"]
+    elif isinstance(found, dict):
         for key, one in found.items():
             yield from values(one, f"{path}.{key}")
     elif isinstance(found, list):

@@ -44,7 +44,7 @@ def show(report: Report, wanted: Sequence[Purpose], *, every: bool, sources: boo
         ]
         for name in full:
             _line(verdict, _title(name), text(chosen[name].value))
-            for reason in reasons(name, chosen[name], sources=sources):
+            for reason in reasons(chosen[name], sources=sources):
                 output.out.print(Padding(Text(text(reason)), (0, 0, 0, WIDTH + 2)))
         brief({name: one for name, one in chosen.items() if name not in full})
     if not every:
@@ -112,7 +112,7 @@ def holders() -> list[Message]:
     ]
 
 
-def reasons(name: str, diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
+def reasons(diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
     """Return why a check is not ok, how much it matters, and what changes it."""
     if diagnosis.why is None:
         return []
@@ -126,9 +126,8 @@ def reasons(name: str, diagnosis: Diagnosis, *, sources: bool) -> list[Message]:
             effect=diagnosis.effect,
         )
     ]
-    if sources:
-        source = diagnosis.source or scan("doctor")[name].description.source
-        found.append(message("doctor.report.source", source=source))
+    if sources and diagnosis.source:
+        found.append(message("doctor.report.source", source=diagnosis.source))
     if diagnosis.change:
         found.append(message("doctor.report.change", change=diagnosis.change))
     if diagnosis.fix:

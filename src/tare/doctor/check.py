@@ -37,4 +37,8 @@ class Check:
             return unknown(message("doctor.not_understood", error=str(error)))
         if found.verdict in ("ok", "unknown"):
             return found
-        return msgspec.structs.replace(found, effect=found.effect or self.effect)
+        return msgspec.structs.replace(
+            found,
+            effect=found.effect or self.effect,
+            source=found.source or self.description.source,
+        )

@@ -36,8 +36,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     fix: dict[str, str] = {}
     #: How large the effect usually is.
     effect: Message | None = None
-    #: Where that is known from, where not from the source of the check.
-    source: Message | None = None
+    #: Where that is known from.
+    source: str | None = None
     #: What was read, for programs.
     data: dict[str, Any] = {}
 
@@ -59,7 +59,7 @@ def fail(
     change: Message | None = None,
     fix: dict[str, str] | None = None,
     effect: Message | None = None,
-    source: Message | None = None,
+    source: str | None = None,
     **data: Any,
 ) -> Diagnosis:
     """Return what it is bad for."""

@@ -36,7 +36,7 @@ def examine(view: View) -> Diagnosis:
         change=message("doctor.governor.set") if has_performance else None,
         fix={"governor": "performance"} if has_performance else None,
         effect=message("doctor.governor.range", ratio=f"{ratio:.2g}") if ratio else None,
-        source=message("doctor.governor.range_source") if ratio else None,
+        source="cpuinfo_min_freq and cpuinfo_max_freq of this machine" if ratio else None,
         governors=found,
     )
 

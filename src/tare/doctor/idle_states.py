@@ -43,7 +43,7 @@ def examine(view: View) -> Diagnosis:
         change=message("doctor.idle_states.set"),
         fix={"idle_states": "0"},
         effect=message("doctor.idle_states.deepest", latency=takes),
-        source=message("doctor.idle_states.deepest_source"),
+        source="cpuidle/state*/latency of this machine",
         states=states,
     )
 

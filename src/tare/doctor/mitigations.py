@@ -59,7 +59,8 @@ def examine(view: View) -> Diagnosis:
             why=message("doctor.mitigations.leak"),
             change=_closing(view),
             effect=message("doctor.mitigations.leak_effect"),
-            source=message("doctor.mitigations.leak_source"),
+            source="Wikner and Razavi, RETBLEED: Arbitrary speculative code execution with return "
+            "instructions, 2022",
             **data,
         )
     if costs:

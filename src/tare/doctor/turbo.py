@@ -34,7 +34,7 @@ def examine(view: View) -> Diagnosis:
         change=message(f"doctor.turbo.{'intel' if intel else 'boost'}", file=INTEL),
         fix={"turbo": "off"},
         effect=higher,
-        source=message("doctor.turbo.range_source") if higher else None,
+        source="cpuinfo_max_freq and base_frequency of this machine" if higher else None,
         base_khz=base,
         highest_khz=most,
     )  # fmt: skip
