@@ -13,15 +13,17 @@ from tare import state
 from tare.cli import output, selftest_screen
 from tare.cli.app import app
 from tare.errors import StoreError, TareError
-from tare.selftest import chart, control, page, telling
+from tare.results.message import Amount, message
+from tare.selftest import chart, control, messages, page
 from tare.selftest.document import Accuracy, FalseAlarms, document, keep
 from tare.selftest.lines import Line
 
 GOOD = Line(
     platform="bare", workers=1, program="spin", metric="wall_ns", source="perf_cpu", unit="ns",
     n=12, processes=12, true=3e7, median=1e5, low=5e4, high=2e5, worst=3e5,
-    promised=(-6e5, 1.5e6), used=True, verdict="kept",
+    promised=(-6e5, 1.5e6), used=True, verdict="yes",
 )  # fmt: skip
+LESS = message("selftest.less", times=1, of=12, most=Amount(2e3, "ns"))
 PLATFORMS = ("bare", "docker", "unshare")
 
 
@@ -39,32 +41,32 @@ def changed(**given: Any) -> Line:
 def test_what_is_sure_is_said_without_reserve() -> None:
     exact = changed(metric="exit_code", promised=(0.0, 0.0), n=3, low=None, high=None)
     found = accuracy(GOOD, exact)
-    assert found.verdict == "as promised"
-    assert telling.answer(found).endswith("all 2 figures that it uses are as promised.")
+    assert found.verdict == "yes"
+    assert messages.answer(found) == message("selftest.yes", judged=2)
 
 
 @pytest.mark.parametrize(
-    ("found", "said"),
+    ("found", "doubt"),
     [
-        (accuracy(GOOD, changed(verdict="open")), "1 inconclusive"),
-        (accuracy(GOOD, changed(n=2, low=None, high=None)), "some by 2 trials, too few"),
-        (accuracy(GOOD, unmeasured=7), "7 of 9 measurements did not come about"),
+        (accuracy(GOOD, changed(verdict="inconclusive")), {"open": 1, "kept": 1}),
+        (accuracy(GOOD, changed(n=2, low=None, high=None)), {"few": 2, "kept": 2}),
+        (accuracy(GOOD, unmeasured=7), {"unmeasured": 7, "cells": 9}),
     ],
 )
-def test_too_little_is_not_called_all(found: Accuracy, said: str) -> None:
-    answer = telling.answer(found)
-    assert "as far as can be told" in answer
-    assert said in answer
-    assert found.verdict == "as promised as far as can be told"
+def test_too_little_is_not_called_all(found: Accuracy, doubt: dict[str, int]) -> None:
+    answer = messages.answer(found)
+    assert answer.id == "selftest.inconclusive"
+    assert answer.args | doubt == answer.args
+    assert found.verdict == "inconclusive"
 
 
-def test_the_fact_counts_what_the_answer_counts() -> None:
-    off = changed(verdict="off", median=9e6)
-    unused = changed(verdict="off", source="around", used=False)
-    found = accuracy(GOOD, off, unused, changed(verdict="told", source="host_cgroup"))
-    assert "1 of the 2 figures" in telling.answer(found)
+def test_the_fact_is_the_verdict_of_the_answer() -> None:
+    off = changed(verdict="no", median=9e6)
+    unused = changed(verdict="no", source="around", used=False)
+    found = accuracy(GOOD, off, unused, changed(verdict="none", source="host_cgroup"))
+    assert messages.answer(found) == message("selftest.no", off=1, judged=2)
     (fact,) = [f for f in document(found, None, 1).facts if f.name == "selftest_verdict"]
-    assert fact.value == "1 of 2 figures off"
+    assert fact.value == "no"
 
 
 def test_what_stands_for_nothing_does_not_replace_what_did(
@@ -101,7 +103,7 @@ def test_a_narrow_table_loses_its_intervals_and_no_names(printed: Any) -> None:
 
 
 def test_what_is_off_does_not_hide_behind_what_is_not(printed: Any) -> None:
-    low = changed(program="daemon", median=-2e3, verdict="off", why="1 of 12 times less")
+    low = changed(program="daemon", median=-2e3, verdict="no", why=LESS)
     assert "✕" in printed(accuracy(GOOD, low), 120).split("figure", 2)[2].splitlines()[1]
 
 
@@ -130,10 +132,10 @@ def test_what_would_be_ignored_is_refused_before_anything_is_measured(
     assert isinstance(done.exception, TareError)
 
 
-def test_the_own_error_is_what_one_sees_first(printed: Any) -> None:
+def test_the_answer_and_the_own_error_are_what_one_sees_first(printed: Any) -> None:
     first, second = printed(accuracy(GOOD), 120).splitlines()[:2]
-    assert first.startswith("Wall      +0.10 ± 0.10 ms")
-    assert second.startswith("tare tells the truth here")
+    assert first.startswith("tare measures correctly here")
+    assert second.startswith("Wall: +0.10 ± 0.10 ms")
 
 
 @pytest.mark.parametrize(

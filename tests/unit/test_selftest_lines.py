@@ -19,8 +19,10 @@ from tare.experiment import Cell, Experiment
 from tare.frames import Results
 from tare.placement import Machine
 from tare.plan import cells
+from tare.render.words import text
 from tare.report.backing import machine_tables
-from tare.selftest import control, page, programs, telling
+from tare.results.message import Amount, Deviation, message
+from tare.selftest import control, messages, page, programs
 from tare.selftest.bounds import bound
 from tare.selftest.document import Accuracy, Document, FalseAlarms, document, keep
 from tare.selftest.errors import WHOLE, Truth, errors, read
@@ -72,8 +74,8 @@ def test_an_error_is_what_was_measured_less_what_the_program_and_its_launch_took
     assert set(found["error"]) == {0.5 * MS}
     assert set(found["less"]) == {0.0}
     (line,) = lines(found)
-    assert (line.verdict, line.n, line.used) == ("kept", 6, True)
-    assert line.error == "+0.500 ms" or line.error.startswith("+0.5")
+    assert (line.verdict, line.n, line.used) == ("yes", 6, True)
+    assert line.error == Deviation(0.5 * MS, "ns", 0.0)
 
 
 def test_a_source_sees_what_it_can_see() -> None:
@@ -86,19 +88,19 @@ def test_a_source_sees_what_it_can_see() -> None:
 
 def test_what_is_shorter_than_the_program_saw_is_off_even_once(tmp_path: Path) -> None:
     found = errors(results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 30.9 * MS}), tmp_path)
-    assert lines(found)[0].verdict == "kept"
+    assert lines(found)[0].verdict == "yes"
     found.loc[0, "less"] = 0.2 * MS
     (line,) = lines(found)
-    assert line.verdict == "off"
-    assert "1 of 6 times less than the program itself saw" in (line.why or "")
+    assert line.verdict == "no"
+    assert line.why == message("selftest.less", times=1, of=6, most=Amount(0.2 * MS, "ns"))
 
 
 def test_a_figure_is_off_only_where_its_whole_interval_is_outside(tmp_path: Path) -> None:
     far = errors(results(tmp_path, SPIN, {("wall_ns", "perf_cpu"): 40 * MS}), tmp_path)
-    assert lines(far)[0].verdict == "off"
-    assert lines(far[far["trial"] < 4])[0].verdict == "open"
+    assert lines(far)[0].verdict == "no"
+    assert lines(far[far["trial"] < 4])[0].verdict == "inconclusive"
     scattered = far.assign(error=np.array([0.0, 0, 9, 9, 9, 9]) * MS)
-    assert lines(scattered)[0].verdict == "open"
+    assert lines(scattered)[0].verdict == "inconclusive"
 
 
 def test_what_tare_does_not_use_is_told_apart(tmp_path: Path) -> None:
@@ -106,21 +108,18 @@ def test_what_tare_does_not_use_is_told_apart(tmp_path: Path) -> None:
     accuracy = judged(errors(results(tmp_path, SPIN, both), tmp_path))
     assert accuracy.off == ()
     assert [one.source for one in accuracy.doubtful_unused] == ["around"]
-    assert (
-        telling.answer(accuracy)
-        == "tare tells the truth here: all 1 figure that it uses is as promised."
-    )
-    (said,) = telling.groups(accuracy.doubtful_unused)
-    assert "off, but not used here" in said
-    assert "when it gets a CPU again" in said
+    assert messages.answer(accuracy) == message("selftest.yes", judged=1)
+    (group,) = messages.groups(accuracy.doubtful_unused)
+    assert group.args["unused"] == message("selftest.verdict.no")
+    assert group.args["why"] == message("selftest.known.around")
 
 
 def test_what_failed_as_asked_is_exact_or_off(tmp_path: Path) -> None:
     samples = {("exit_code", "wait"): 7.0}
     good = errors(results(tmp_path, {}, samples, program="exit", status="failed"), tmp_path)
-    assert lines(good)[0].verdict == "kept"
+    assert lines(good)[0].verdict == "yes"
     bad = good.assign(error=[0.0] * 5 + [1.0])
-    assert lines(bad)[0].why == "1 of 6 times not exact"
+    assert lines(bad)[0].why == message("selftest.not_exact", times=1, of=6)
     assert errors(results(tmp_path, {}, samples, program="exit"), tmp_path).empty
 
 
@@ -185,7 +184,7 @@ def test_what_was_found_becomes_facts_of_later_sessions(
     facts = {f.name: f for f in machine.facts(topology) if f.name.startswith("selftest_")}
     assert facts["selftest_wall_error_ns"].value == pytest.approx(0.1 * MS)
     assert facts["selftest_wall_error_ns"].source == "tare selftest"
-    assert facts["selftest_verdict"].value == "as promised"
+    assert facts["selftest_verdict"].value == "yes"
     assert facts["selftest_false_alarms"].value == "2 of 40"
     assert lasting([(name, None, f.value) for name, f in facts.items()]) == {}
 
@@ -231,7 +230,7 @@ def test_the_page_tells_all_of_it(accuracy: Accuracy, tmp_path: Path) -> None:
     written = page.write(found, tmp_path / "selftest.html", "tare selftest")
     text = written[0].read_text().replace("\u00a0", " ")
     for word in (
-        "tare tells the truth here",
+        "tare measures correctly here",
         "around",
         "2 alarms in 40 comparisons",
         "consistent with 5 %",
@@ -305,6 +304,6 @@ def test_errors_are_written_with_sign_and_half_width(
 
 def test_a_line_names_figure_and_place(accuracy: Accuracy) -> None:
     line: Line = accuracy.head()["wall"]
-    assert line.named == "wall_ns from perf_cpu on bare (spin)"
+    assert text(line.named) == "wall_ns from perf_cpu on bare (spin)"
     many = msgspec.structs.replace(line, workers=4)
-    assert many.named.endswith("on bare, 4 side by side (spin)")
+    assert text(many.named).endswith("on bare, 4 workers (spin)")

@@ -8,7 +8,9 @@ from tare.cli import output
 from tare.cli.progress import Bar
 from tare.execute import Outcome
 from tare.experiment import Cell
-from tare.selftest import telling
+from tare.render.words import text
+from tare.results.message import message
+from tare.selftest import messages
 from tare.selftest.document import Accuracy, FalseAlarms
 from tare.selftest.lines import Line
 from tare.selftest.programs import BY_NAME
@@ -16,8 +18,8 @@ from tare.units import off_by
 
 #: Letters of a figure's name in a line, at least.
 _NARROW = 10
-#: Beside an error that is not as promised: its sign, so that nobody depends on colour.
-_MARKS = {"off": " ✕", "open": " ?", "told": " ·", "kept": ""}
+#: After an error that is not as specified: its sign, so that nobody depends on colour.
+_MARKS = {"no": " ✕", "inconclusive": " ?", "none": " ·", "yes": ""}
 
 
 class Progress(Bar):
@@ -31,42 +33,34 @@ class Progress(Bar):
 
 
 def show(accuracy: Accuracy) -> None:
-    """Print what stands for all, the answer, what is off and why, and the table."""
-    for name, line in accuracy.head().items():
-        output.out.print(
-            f"{telling.NAMES[name]:<9} {telling.head(line)}", style="bold", soft_wrap=True
-        )
-    output.out.print(telling.answer(accuracy), style="bold")
-    for told in telling.groups(accuracy.off):
-        _say("Off", told)
-    for told in telling.groups(accuracy.open):
-        _say("Open", told)
-    for told in telling.groups(accuracy.doubtful_unused):
-        _say("Unused", told)
-    for one in accuracy.unchecked:
-        _say("Not had", telling.unchecked(one))
-    for note in accuracy.notes:
-        _say("Note", note)
+    """Print the answer, what stands for all, what is off and why, and the table."""
+    output.out.print(text(messages.answer(accuracy)), style="bold")
+    for one in messages.head(accuracy):
+        output.out.print(text(one), soft_wrap=True)
+    labelled = (
+        ("Outside", messages.groups(accuracy.off)),
+        ("Open", messages.groups(accuracy.open)),
+        ("Unused", messages.groups(accuracy.doubtful_unused)),
+        ("Missing", map(messages.unchecked, accuracy.unchecked)),
+        ("Note", accuracy.notes),
+    )
+    for label, some in labelled:
+        for one in some:
+            _say(label, text(one))
     if accuracy.lines:
         output.out.print(_table(accuracy))
-        output.out.print(
-            "Error: measured − true, median with half of its 95 % interval where there is room; "
-            "of several programs the one that is off most.  ✕ off  ? inconclusive  · nothing "
-            "promised",
-            style="dim",
-            soft_wrap=True,
-        )
+        output.out.print(text(message("selftest.legend")), style="dim", soft_wrap=True)
 
 
 def show_alarms(found: FalseAlarms) -> None:
     """Print what came of comparing a program with itself."""
-    output.out.print(telling.alarms(found), style="bold", soft_wrap=True)
+    output.out.print(text(messages.alarms(found)), style="bold", soft_wrap=True)
     verdicts = ", ".join(f"{word} {n}" for word, n in found.verdicts.items())
     _say("Verdicts", verdicts)
 
 
-def _say(head: str, text: str) -> None:
-    output.out.print(f"{head:<9} {text}", soft_wrap=True)
+def _say(head: str, words: str) -> None:
+    output.out.print(f"{head:<9} {words}", soft_wrap=True)
 
 
 def _table(accuracy: Accuracy) -> Table:
@@ -81,7 +75,7 @@ def _laid(accuracy: Accuracy, *, intervals: bool) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("figure", overflow="fold", no_wrap=intervals, min_width=_NARROW)
     table.add_column("source", no_wrap=True)
-    table.add_column("at\nonce", justify="right")
+    table.add_column("workers", justify="right")
     for platform in accuracy.platforms:
         table.add_column(platform, justify="right", overflow="fold", no_wrap=intervals)
     table.add_column("", no_wrap=True)
@@ -107,10 +101,10 @@ def _cells(row: dict[str, list[Line]], accuracy: Accuracy, intervals: bool) -> l
         if one is None:
             cells.append("–")
             continue
-        text = off_by(one.median, one.unit, one.half, size)
+        cell = off_by(one.median, one.unit, one.half, size)
         if not intervals:
-            text = " ".join([text.split(" ", 1)[0], *text.split(" ")[3 if one.half else 1 :]])
+            cell = " ".join([cell.split(" ", 1)[0], *cell.split(" ")[3 if one.half else 1 :]])
         if one.unit != "1":
-            text, unit = text.rsplit(" ", 1)
-        cells.append(text + _MARKS[one.verdict])
+            cell, unit = cell.rsplit(" ", 1)
+        cells.append(cell + _MARKS[one.verdict])
     return [*cells, unit]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tare
 from tare import units
-from tare.results.message import Amount, Chosen, Duration, Message, Ratio
+from tare.results.message import Amount, Chosen, Deviation, Duration, Message, Ratio
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -110,6 +110,7 @@ _FORMS: dict[type, Callable[[Any], str]] = {
     Amount: _amount,
     Ratio: _ratio,
     Chosen: lambda one: units.chosen(one.value, one.unit),
+    Deviation: lambda one: units.off_by(one.value, one.unit, one.half),
     Duration: lambda one: units.duration(one.seconds),
 }
 

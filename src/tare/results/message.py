@@ -39,6 +39,14 @@ class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
     high: float | None = None
 
 
+class Deviation(msgspec.Struct, frozen=True, tag="deviation"):
+    """An error with its sign, perhaps with half of its interval, in the same unit."""
+
+    value: float
+    unit: str
+    half: float | None = None
+
+
 class Duration(msgspec.Struct, frozen=True, tag="duration"):
     """How long something lasts, or a person waits."""
 
@@ -60,7 +68,7 @@ class Message(msgspec.Struct, frozen=True, tag="message"):
     args: dict[str, Value] = {}
 
 
-Atom = str | int | float | bool | None | Amount | Chosen | Ratio | Duration | Message
+Atom = str | int | float | bool | None | Amount | Chosen | Ratio | Deviation | Duration | Message
 Value = Atom | list[Atom]
 
 

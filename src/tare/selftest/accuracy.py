@@ -13,18 +13,14 @@ from tare.conclude import Prepared
 from tare.errors import PlatformError
 from tare.experiment import Experiment
 from tare.frames import Results
+from tare.results.message import Message, message
 from tare.selftest.document import Accuracy, Unchecked, now
 from tare.selftest.errors import errors
 from tare.selftest.lines import lines
 from tare.selftest.programs import BY_NAME, PROGRAMS, worthwhile
-from tare.units import counted
 
-#: Sources that a machine may not have, and why not where that does not speak for itself.
-_MAY_BE_MISSING = {
-    "perf_cpu": "the kernel does not let tare watch the CPUs",
-    "perf_task": "the agents watch their own children only where nobody may watch the CPUs",
-    "cgroup": "no control group can be made there",
-}
+#: Sources that a machine may not have (``selftest.missing``).
+_MAY_BE_MISSING = ("perf_cpu", "perf_task", "cgroup")
 
 
 def prepare(experiment: Experiment) -> Prepared:
@@ -78,7 +74,11 @@ def measure(
         ended=ended,
         lines=lines(found),
         unchecked=tuple(_unchecked(found, prepared)),
-        notes=(*results.notes, *_failures(results), *_cut_short(ended, prepared, results)),
+        notes=(
+            *(message("selftest.note", text=note) for note in results.notes),
+            *_failures(results),
+            *_cut_short(ended, prepared, results),
+        ),
         cells=len(prepared.cells),
         unmeasured=unmeasured,
     )
@@ -91,8 +91,8 @@ def _unmeasured(found: pd.DataFrame, prepared: Prepared) -> int:
     return len(asked - have)
 
 
-def _failures(results: Results) -> list[str]:
-    """Tell of trials that did not end as was asked of them."""
+def _failures(results: Results) -> list[Message]:
+    """Return which trials did not end as expected."""
     told = []
     trials = results.trial_table
     for (name, platform), some in trials.groupby(["workload", "platform"]):
@@ -101,13 +101,17 @@ def _failures(results: Results) -> list[str]:
         if not wrong.empty:
             reasons = [r for r in wrong["reason"] if isinstance(r, str)]
             told.append(
-                f"{counted(len(wrong), 'trial')} of {name} on {platform} did not end as asked"
-                + (f": {reasons[0]}" if reasons else "")
+                message(
+                    "selftest.failed",
+                    trials=len(wrong),
+                    place=message("selftest.place", program=str(name), platform=str(platform)),
+                    reason=reasons[0] if reasons else None,
+                )
             )
     return told
 
 
-def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[str]:
+def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[Message]:
     if ended != "budget":
         return []
     # Those that are to fail are given up early, as all that keep failing.
@@ -115,10 +119,7 @@ def _cut_short(ended: str, prepared: Prepared, results: Results) -> list[str]:
     counts = results.trial_table.groupby("cell").size()
     least = min((int(counts.get(cell, 0)) for cell in wanted), default=0)
     asked = prepared.experiment.stopping.trials
-    return [
-        f"the budget ended when some programs had {least} of {asked} trials: a larger --budget "
-        "gives every one its own"
-    ]
+    return [message("selftest.cut_short", least=least, asked=asked)]
 
 
 def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
@@ -130,10 +131,11 @@ def _unchecked(found: pd.DataFrame, prepared: Prepared) -> list[Unchecked]:
     platforms = [str(p) for p in prepared.experiment.factors["platform"]]
     have = set(zip(found["platform"], found["metric"], found["source"], strict=True))
     told = []
-    for source, why in _MAY_BE_MISSING.items():
+    for source in _MAY_BE_MISSING:
         metrics = [m for m in sorted(asked) if source in {s.name for s in known[m].sources}]
         missing = {m: tuple(p for p in platforms if (p, m, source) not in have) for m in metrics}
         for where in dict.fromkeys(w for w in missing.values() if w):
             some = tuple(m for m, w in missing.items() if w == where)
+            why = message(f"selftest.missing.{source}")
             told.append(Unchecked(source=source, metrics=some, platforms=where, why=why))
     return told

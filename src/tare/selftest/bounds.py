@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tare.results.message import Message, message
 from tare.selftest.errors import OUTPUT, WHOLE
 
 _MS = 1e6
@@ -28,7 +29,7 @@ class Bound:
     ----------
     low, high : float
         Of the median error, in the unit of the metric; infinite where nothing is promised.
-    why : str
+    why : Message
         What there is between the figure and what the program can know.
     every : bool
         Whether it holds for every single one, not only for the median.
@@ -36,7 +37,7 @@ class Bound:
 
     low: float
     high: float
-    why: str
+    why: Message
     every: bool = False
 
     @property
@@ -49,13 +50,13 @@ class Bound:
         return self.low <= error <= self.high
 
 
-_NOTHING = Bound(-math.inf, math.inf, "the agent's own share is in it")
-_EXACT = Bound(0.0, 0.0, "counted, not timed", every=True)
-#: Metric to a share of the truth, what comes on top, and why.
+_NOTHING = Bound(-math.inf, math.inf, message("selftest.bound.agent"))
+_EXACT = Bound(0.0, 0.0, message("selftest.bound.counted"), every=True)
+#: Metric to a share of the truth, and what comes on top.
 _COUNTED = {
-    "memory_bytes": (0.02, _MIB, "the kernel charges pages by the batch, and some of its own"),
-    "minor_faults": (0.01, 64.0, "a child's stack, and the way out"),
-    "voluntary_switches": (0.02, 4.0, "who has its byte before it sleeps does not switch"),
+    "memory_bytes": (0.02, _MIB),
+    "minor_faults": (0.01, 64.0),
+    "voluntary_switches": (0.02, 4.0),
 }
 
 
@@ -77,10 +78,11 @@ def bound(metric: str, source: str, part: float, launch: float) -> Bound:
     if metric in ("wall_ns", "tree_wall_ns", WHOLE):
         return _time(metric, source, part, launch)
     if metric == "cpu_ns":
-        why = "a launch, and what the kernel does at the end of a process, which sees it no more"
+        why = message("selftest.bound.cpu")
         return Bound(-launch - READING_NS, launch + LEAVING_NS, why)
     if metric in _COUNTED:
-        share, least, why = _COUNTED[metric]
+        share, least = _COUNTED[metric]
+        why = message(f"selftest.bound.{metric}")
         return Bound(-share * part - least, share * part + least, why)
     assert metric == OUTPUT or source == "wait", f"nothing is promised of {metric} from {source}"
     return _EXACT
@@ -88,23 +90,16 @@ def bound(metric: str, source: str, part: float, launch: float) -> Bound:
 
 def _time(metric: str, source: str, part: float, launch: float) -> Bound:
     low, high = -launch - READING_NS, launch + LEAVING_NS
-    why = "the kernel stamps within the exec, and when the program has told and left"
+    why = message("selftest.bound.stamped")
     if source in ("around", "reaped"):
         high += WAKING_NS
-        why = "the launcher's waking up is in it"
+        why = message("selftest.bound.launcher")
     if metric == WHOLE:
         # The program tells the least of some; others' turns on the CPU only ever lengthen it.
         low, high = low - 0.5 * part, high + 2 * part
-        why = f"memory is not given back equally fast each time; {why}"
+        why = message("selftest.bound.teardown", why=why)
     return Bound(low, high, why)
 
 
-#: Why a source is off, where it is known.
-KNOWN = {
-    "around": "the launcher reads its clock when it gets a CPU again, and on a machine that has "
-    "other things to do that is late; it is used where the kernel does not stamp",
-    "reaped": "what nobody waited for is seen when the worker gets a CPU again; it is used where "
-    "the kernel does not stamp",
-    "perf_cpu": "a process that has told what it knows may still lose its CPU before it ends, on a "
-    "machine that has other things to do",
-}
+#: Sources of which it is known why they are off (``selftest.known``).
+KNOWN = ("around", "reaped", "perf_cpu")

@@ -15,8 +15,10 @@ from tare.drawing import (
     panel_width,
     styled,
 )
+from tare.render.words import text
+from tare.results.message import message
 from tare.selftest.lines import Line
-from tare.units import scale_for
+from tare.units import off_by, scale_for
 
 #: Pixels of a platform in a row, and of what parts rows.
 _MARK, _BETWEEN = 11, 8
@@ -109,7 +111,7 @@ def _row(one: Line, size: float) -> dict[str, Any]:
         "high": scaled(one.high),
         "from": scaled(one.promised[0]),
         "to": scaled(one.promised[1]),
-        "figure": one.named,
-        "error": one.error,
-        "verdict": one.verdict,
+        "figure": text(one.named),
+        "error": off_by(one.median, one.unit, one.half),
+        "verdict": text(message(f"selftest.verdict.{one.verdict}")),
     }

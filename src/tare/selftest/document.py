@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime
 import platform
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 import tare
 from tare import agent, state
 from tare.errors import StoreError
+from tare.results.message import Message
 from tare.selftest.lines import Line
 from tare.state import Fact
-from tare.units import counted
 
-VERSION = 1
+VERSION = 2
 #: Three times what is claimed: 2 alarms of 40, or none of 19.
 _NEAR = 0.15
 #: The figures that stand for all in facts: name, metric, program.
@@ -30,7 +30,7 @@ class Unchecked(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     metrics: tuple[str, ...]
     platforms: tuple[str, ...]
-    why: str
+    why: Message
 
 
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     ended: str
     lines: tuple[Line, ...]
     unchecked: tuple[Unchecked, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     #: Of so many programs in a place, by degree of parallelism, so many were never measured.
     cells: int = 0
     unmeasured: int = 0
@@ -54,17 +54,17 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def judged(self) -> tuple[Line, ...]:
         """What tare uses, and of which something is promised."""
-        return tuple(one for one in self.lines if one.used and one.verdict != "told")
+        return tuple(one for one in self.lines if one.used and one.verdict != "none")
 
     @property
     def off(self) -> tuple[Line, ...]:
         """What tare uses, and what is not as promised."""
-        return tuple(one for one in self.judged if one.verdict == "off")
+        return tuple(one for one in self.judged if one.verdict == "no")
 
     @property
     def open(self) -> tuple[Line, ...]:
         """What tare uses, and what is inconclusive."""
-        return tuple(one for one in self.judged if one.verdict == "open")
+        return tuple(one for one in self.judged if one.verdict == "inconclusive")
 
     @property
     def few(self) -> int:
@@ -73,18 +73,17 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
         return min((one.n for one in timed if one.low is None), default=0)
 
     @property
-    def verdict(self) -> str:
-        """Whether all is as promised, in few words."""
+    def verdict(self) -> Literal["yes", "no", "inconclusive"]:
+        """Whether all that is used is as specified."""
         if self.off:
-            return f"{len(self.off)} of {counted(len(self.judged), 'figure')} off"
-        if self.open or self.few or self.unmeasured or not self.judged:
-            return "as promised as far as can be told" if self.judged else "inconclusive"
-        return "as promised"
+            return "no"
+        doubtful = self.open or self.few or self.unmeasured or not self.judged
+        return "inconclusive" if doubtful else "yes"
 
     @property
     def doubtful_unused(self) -> tuple[Line, ...]:
         """What is off or inconclusive, but where something better is used."""
-        return tuple(o for o in self.lines if o.verdict in ("off", "open") and not o.used)
+        return tuple(o for o in self.lines if o.verdict in ("no", "inconclusive") and not o.used)
 
     def head(self) -> dict[str, Line]:
         """Return the lines that stand for all: of one by itself, on the first platform."""

@@ -11,17 +11,14 @@ import pandas as pd
 
 from tare.findings.phrasing import unit_of
 from tare.metrics import SOURCES, ranked
+from tare.results.message import Amount, Deviation, Message, message
 from tare.selftest.bounds import KNOWN, Bound, bound
 from tare.statistics.intervals import quantile_interval
-from tare.units import off_by, quantity
 
-#: ``told``: nothing is promised; ``open``: too few trials, or too scattered, to say.
-Verdict = Literal["kept", "off", "open", "told"]
+#: Whether a figure is as specified; ``none``: nothing is specified.
+Verdict = Literal["yes", "no", "inconclusive", "none"]
 #: A clock's step.
 _STEP_NS = 1000.0
-WORDS: dict[Verdict, str] = {
-    "kept": "as promised", "off": "off", "open": "inconclusive", "told": "nothing promised",
-}  # fmt: skip
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,12 +57,12 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     promised: tuple[float | None, float | None]
     used: bool
     verdict: Verdict
-    why: str | None = None
+    why: Message | None = None
 
     @property
-    def error(self) -> str:
-        """The median with half of its interval: "+0.07 ± 0.01 ms"."""
-        return off_by(self.median, self.unit, self.half)
+    def error(self) -> Deviation:
+        """The median with half of its interval."""
+        return Deviation(self.median, self.unit, self.half)
 
     @property
     def half(self) -> float | None:
@@ -77,13 +74,19 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def badness(self) -> tuple[int, float]:
         """By verdict, then by size, so that what is off never hides behind what is not."""
-        return ("told", "kept", "open", "off").index(self.verdict), abs(self.median)
+        return ("none", "yes", "inconclusive", "no").index(self.verdict), abs(self.median)
 
     @property
-    def named(self) -> str:
-        """The figure and where: "wall_ns from around on bare, 4 side by side (spin)"."""
-        many = f", {self.workers} side by side" if self.workers > 1 else ""
-        return f"{self.metric} from {self.source} on {self.platform}{many} ({self.program})"
+    def named(self) -> Message:
+        """The figure and where."""
+        return message(
+            "selftest.figure",
+            metric=self.metric,
+            source=self.source,
+            platform=self.platform,
+            workers=self.workers,
+            program=self.program,
+        )
 
 
 def lines(errors: pd.DataFrame) -> tuple[Line, ...]:
@@ -156,26 +159,27 @@ def _finite(value: float) -> float | None:
 
 def _judge(
     source: str, promised: Bound, by_trial: np.ndarray, every: np.ndarray, less: pd.Series[float]
-) -> tuple[Verdict, str | None]:
+) -> tuple[Verdict, Message | None]:
     """Tell whether it is what was promised; what is impossible is off even once."""
     missing = float(less.max()) if less.notna().any() else 0.0
     if missing > _STEP_NS:
         times = int((less > _STEP_NS).sum())
-        return "off", (
-            f"{times} of {len(every)} times less than the program itself saw, by up to "
-            f"{quantity(missing, 'ns')}"
+        return "no", message(
+            "selftest.less", times=times, of=len(every), most=Amount(missing, "ns")
         )
     if not promised.promises:
-        return "told", promised.why
+        return "none", promised.why
     if promised.every:
         wrong = int(sum(not promised.holds(float(e)) for e in every))
-        return ("off", f"{wrong} of {len(every)} times not exact") if wrong else ("kept", None)
+        why = message("selftest.not_exact", times=wrong, of=len(every))
+        return ("no", why) if wrong else ("yes", None)
     interval = quantile_interval(by_trial, tick=0.0)
     if promised.holds(interval.estimate):
-        return "kept", None
+        return "yes", None
     low = float(by_trial.min()) if interval.low is None else interval.low
     high = float(by_trial.max()) if interval.high is None else interval.high
-    known = KNOWN.get(source)
+    known = message(f"selftest.known.{source}") if source in KNOWN else None
     if interval.low is None or (low <= promised.high and high >= promised.low):
-        return "open", interval.refusal or known
-    return "off", known
+        refused = interval.refusal and message("selftest.refused", why=interval.refusal)
+        return "inconclusive", refused or known
+    return "no", known

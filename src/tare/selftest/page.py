@@ -8,13 +8,15 @@ from pathlib import Path
 import tare
 from tare.findings.finding import Column, Estimate, Finding, Table
 from tare.findings.phrasing import listing
+from tare.render.words import sentence, text
 from tare.report import format_of, put
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import lay
-from tare.selftest import chart, telling
+from tare.results.message import message
+from tare.selftest import chart, messages
 from tare.selftest.document import Accuracy, Document, FalseAlarms
-from tare.selftest.lines import WORDS, Line
+from tare.selftest.lines import Line
 from tare.units import counted
 
 _COLUMNS = {
@@ -47,21 +49,18 @@ def make(found: Document, command: str) -> Page:
     notes: list[str] = []
     if found.accuracy is not None:
         sections.append(_accuracy(found.accuracy))
-        headline.append(telling.answer(found.accuracy))
-        headline += [
-            f"{telling.NAMES[name]} {telling.head(line)}."
-            for name, line in found.accuracy.head().items()
-        ]
+        headline.append(text(messages.answer(found.accuracy)))
+        headline += map(sentence, messages.head(found.accuracy))
         strip += [
             ("measured", f"{found.accuracy.date} UTC"),
             ("trials", f"{found.accuracy.trials:,}"),
             ("platforms", listing(found.accuracy.platforms)),
         ]
-        notes += [telling.unchecked(one) for one in found.accuracy.unchecked]
-        notes += found.accuracy.notes
+        notes += [text(messages.unchecked(one)) for one in found.accuracy.unchecked]
+        notes += map(text, found.accuracy.notes)
     if found.false_alarms is not None:
         sections.append(_alarms(found.false_alarms))
-        headline.append(telling.alarms(found.false_alarms))
+        headline.append(text(messages.alarms(found.false_alarms)))
         strip.append(("comparisons", f"{found.false_alarms.comparisons:,}"))
     return Page(
         name="selftest",
@@ -90,14 +89,13 @@ def make(found: Document, command: str) -> Page:
 
 def _accuracy(accuracy: Accuracy) -> Section:
     doubtful = (accuracy.off, accuracy.open, accuracy.doubtful_unused)
-    sure = accuracy.verdict == "as promised"
     finding = Finding(
         name="accuracy",
         question=_ACCURACY,
-        answer=telling.answer(accuracy),
-        verdict="no" if accuracy.off else "yes" if sure else "inconclusive",
+        answer=text(messages.answer(accuracy)),
+        verdict=accuracy.verdict,
         basis="programs that know their own truth; error is measured − true",
-        caveats=tuple(told for some in doubtful for told in telling.groups(some)),
+        caveats=tuple(text(one) for some in doubtful for one in messages.groups(some)),
         estimates=tuple(map(_estimate, accuracy.lines)),
     )
     by_unit: dict[str, list[Line]] = {}
@@ -133,12 +131,8 @@ def _figure(unit: str, some: Sequence[Line], platforms: Sequence[str]) -> Figure
     shown = [one for one in some if one.promised != (0.0, 0.0)] or list(some)
     drawn, _ = chart.errors(shown, unit, platforms)
     worst = max(shown, key=lambda one: abs(one.median))
-    text = (
-        "Median error of each figure (marks) with its 95 % interval; the band is what is "
-        f"promised. The largest: {worst.named}, {worst.error}. The axis is logarithmic away from "
-        "zero."
-    )
-    return Figure(f"errors-{unit}", _TITLES.get(unit, unit), drawn.to_dict(), text)
+    caption = text(message("selftest.caption", figure=worst.named, error=worst.error))
+    return Figure(f"errors-{unit}", _TITLES.get(unit, unit), drawn.to_dict(), caption)
 
 
 def _table(unit: str, some: Iterable[Line]) -> Table:
@@ -148,7 +142,7 @@ def _table(unit: str, some: Iterable[Line]) -> Table:
         Column(key="low", title="from", unit=unit),
         Column(key="high", title="to", unit=unit),
         Column(key="worst", title="worst", unit=unit),
-        Column(key="promised", title="promised"),
+        Column(key="promised", title="specified"),
         Column(key="used", title="used"),
         Column(key="verdict", title="verdict"),
     )
@@ -156,9 +150,11 @@ def _table(unit: str, some: Iterable[Line]) -> Table:
         {
             **{key: getattr(one, key) for key in (*_COLUMNS, "median", "low", "high", "worst")},
             "workers": str(one.workers),
-            "promised": telling.promised(one).removeprefix("promised "),
+            "promised": text(messages.specified(one)),
             "used": "yes" if one.used else "no",
-            "verdict": WORDS[one.verdict] + (f": {one.why}" if one.why else ""),
+            "verdict": ": ".join(
+                map(text, filter(None, [message(f"selftest.verdict.{one.verdict}"), one.why]))
+            ),
         }
         for one in some
     )
@@ -174,7 +170,7 @@ def _alarms(found: FalseAlarms) -> Section:
     finding = Finding(
         name="false-alarms",
         question=_ALARMS,
-        answer=telling.alarms(found),
+        answer=text(messages.alarms(found)),
         verdict="no" if not found.consistent else "yes" if found.close else "inconclusive",
         basis="wall_ns of a program compared with itself by tare compare",
         estimates=(
