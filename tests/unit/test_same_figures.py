@@ -24,6 +24,8 @@ from tare.execute.past import Past
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 from tare.findings import disturbance
 from tare.metrics import ranked
+from tare.render.words import text as text_of
+from tare.results.message import Amount, Chosen, message
 from tare.units import percent
 
 MS = 1e6
@@ -232,13 +234,14 @@ def _same_trust(told: dict[str, Any], screen: str, written: str) -> None:
         words = "isturbances were not recorded"
     else:
         assert 0 <= found["share"] <= 1
-        words = f"{found['what'][1:]} took {percent(found['share'])} of the time"
+        name = text_of(message(f"disturbance.name.{found['what']}"))
+        words = f"{name[1:]} took {percent(found['share'])} of the time"
     assert words in screen
     assert words in written
     reached = [k["reached"] for k in told["summary"]["asked"]]
-    if len(reached) == 1 and reached[0] is not None and "known to" in screen:
+    if len(reached) == 1 and reached[0] is not None and "median ± " in screen:
         if told["summary"]["asked"][0]["metric"] == "wall_ns":
-            assert f"known to ±{percent(told['summary']['precision'])}" in screen
+            assert f"median ± {percent(told['summary']['precision'])}" in screen
         assert f"±{percent(reached[0])}" in written
 
 
@@ -340,7 +343,7 @@ def test_the_whole_tree_waits_for_a_cpu() -> None:
     }
     found = disturbance.worst(recorded, one, one, 2)
     assert found is not None
-    assert (found.what, found.share) == ("waiting for a CPU", 0.75)
+    assert (found.what, found.share) == ("waiting", 0.75)
     assert disturbance.worst({}, one, one, 2) is None
 
 
@@ -350,25 +353,26 @@ def test_nothing_is_said_of_what_was_not_looked_at() -> None:
     quiet = dict.fromkeys(disturbance.RECORDED, 0 * wall)
     found = disturbance.worst(quiet, wall, wall, 2)
     assert found is not None
-    assert (set(found.looked_at), found.not_looked_at) == (set(disturbance.RECORDED.values()), {})
-    assert disturbance.sentence(found) == (
-        "no disturbance above 1 % (waiting for a CPU, time stolen by the hypervisor, throttling)"
-    )
+    assert (set(found.measured), found.missing) == (set(disturbance.RECORDED.values()), {})
+    assert disturbance.said(found) == message("disturbance.little", limit=Chosen(0.01), missing=[])
     some = {("wait_ns", "schedstat"): 0 * wall, ("throttled_ns", "cgroup"): 0 * wall[:3]}
     found = disturbance.worst({**quiet, **some}, wall / 10, wall / 10, 2)
     assert found is not None
-    assert found.not_looked_at == {
-        "time stolen by the hypervisor": "trials are shorter than 100 ms",
-        "throttling": "recorded in 3 of 10 trials",
+    assert found.missing == {
+        "stolen": message("disturbance.short", least=Chosen(1e8, "ns")),
+        "throttling": message("disturbance.some", trials=3, of=10),
     }
-    assert disturbance.sentence(found) == (
-        "no disturbance above 1 % (waiting for a CPU; not looked at: time stolen by the "
-        "hypervisor, throttling)"
+    assert text_of(disturbance.said(found)) == (
+        "no disturbance above 1 % (not measured: stolen time, throttling)"
     )
     found = disturbance.worst({("wait_ns", "schedstat"): 0.1 * wall}, wall, wall, 2)
     assert found is not None
-    assert found.not_looked_at["throttling"] == "not recorded"
-    assert disturbance.sentence(found) == "waiting for a CPU took 10.0 % of the time"
+    assert found.missing["throttling"] == message("disturbance.none")
+    assert disturbance.said(found) == message(
+        "disturbance.took",
+        what=message("disturbance.name.waiting"),
+        share=Amount(pytest.approx(0.1), "share"),
+    )
 
 
 @pytest.mark.parametrize("reason", ["budget", "interrupted"])

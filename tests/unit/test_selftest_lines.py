@@ -250,7 +250,7 @@ def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
         ("selftest_wall_error_within_ns", 0.1e6, "ns"),
     ]
     for known, said in (
-        (told, "nobody has looked: tare selftest."),
+        (told, "is unknown: tare selftest"),
         ([*told, *facts], "wall +0.70 ± 0.10 ms (tare selftest, 2026-01-01 00:00)."),
     ):
         rows = [(1, None, None, name, value, unit, "uname") for name, value, unit in known]

@@ -249,7 +249,7 @@ def test_durations(seconds: float, text: str) -> None:
 def test_values_that_stand_together_have_one_unit_and_as_many_decimals() -> None:
     assert units.amounts("ns", [1.2e6, 13.4e6]) == ["1.2 ms", "13.4 ms"]
     assert units.interval("ns", 41.23e6, 39.8e6, 43e6) == "41.2 ms [39.8, 43.0]"
-    assert units.span("ns", 40.12e6, 40.31e6) == "40.12 ms – 40.31 ms"
+    assert units.span("ns", 40.12e6, 40.31e6) == "40.12 – 40.31 ms"
 
 
 def test_changes() -> None:

@@ -6,7 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,13 @@ from tare.cli.trial_json import trial_json
 from tare.experiment import Stopping
 from tare.findings import disturbance
 from tare.findings.failures import Failed, Failure, reasons, together
-from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread, spread
+from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spread
 from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
+from tare.render import data
+from tare.render.words import text
+from tare.results.message import Amount, Atom, Chosen, Message, message
 from tare.statistics.intervals import p10_and_p90
-from tare.units import chosen, counted, percent
 
 if TYPE_CHECKING:
     from tare.cli.run_table import Row
@@ -37,14 +39,8 @@ BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 RESERVE = 1.2
 #: Share of failed trials from which on the exit code says so.
 OFTEN = 0.25
-#: Source of a wall time to what is timed, for people.
-TIMED = {
-    "self": "between the program's own stamps",
-    "switch": "exec to end with teardown, stamped by the kernel",
-    "perf_cpu": "exec to end without teardown, stamped by the kernel",
-    "perf_task": "exec to end without teardown, stamped by the kernel",
-    "around": "spawn to wait, read around the command",
-}
+#: Sources of a wall time of which it is said what is timed (``run.timed``).
+TIMED = ("self", "switch", "perf_cpu", "perf_task", "around")
 
 #: Numbers of processes, by which the same warning would be another one each time.
 _PIDS = re.compile(r" \(\d+\)")
@@ -138,11 +134,14 @@ class Summary:
         )
 
     @property
-    def failures(self) -> list[str]:
-        """How many trials failed, and why; nothing where none did."""
+    def failures(self) -> Message | None:
+        """How many trials failed, and why; None where none did."""
         failed = len(self.trials) - len(self.good)
-        of = f"{failed} of {len(self.trials)} trials, left out"
-        return [f"{of}: {reasons(self.failed)}"] if failed else []
+        if not failed:
+            return None
+        return message(
+            "run.failed", failed=failed, trials=len(self.trials), reasons=reasons(self.failed)
+        )
 
     @property
     def of_levels(self) -> list[Trial]:
@@ -203,7 +202,7 @@ class Summary:
             "levels_of": self.levels_of,
             "failed": len(self.trials) - len(self.good),
             "ended": self.ended,
-            "time": None if time is None else TIMED.get(time.source, time.source),
+            "time": None if time is None else data.builtins(timed(time.source)),
         }
         if time is not None:
             told |= _statistics(time, self.values("wall_ns", time.source))
@@ -214,7 +213,7 @@ class Summary:
             "reached": self.reached, "more_trials": stop.more_trials,
         }  # fmt: skip
         found = self.disturbance
-        told["disturbance"] = None if found is None else asdict(found)
+        told["disturbance"] = None if found is None else data.builtins(found)
         return told
 
     @property
@@ -323,12 +322,11 @@ def summarize(folder: Path, ended: str) -> Summary:
 
 def show(summary: Summary, kept: Path | None, platform: str) -> None:
     """Print the first screen: time with interval, spread, n, trust, what to type next."""
-    from tare.findings.instrument import beside
+    from tare.findings.instrument import notable
 
     time = summary.known("wall_ns", 0.5)
     if time is None:
         return
-    say = output.out.print
     noted: Sequence[str] = ()
     if summary.caveats:
         # Whoever has none does not wait for what they are told with.
@@ -336,28 +334,36 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
 
         noted = notes(summary.caveats)
         for sentence in sentences(summary.caveats, summary.levels_of):
-            say(f"Caveat  {sentence}", soft_wrap=True)
-    say(f"Time    {_figure(time)}, n = {time.interval.n}")
-    say(f"        {TIMED.get(time.source, time.source)}", style="dim")
+            _say("Caveat", sentence)
+    values = summary.values("wall_ns", time.source)
+    _say("Time", _time(time, values))
     for known in summary.asked:
         # The median of the time stands above already.
         if (known.metric, known.quantile) != ("wall_ns", 0.5):
-            why = known.interval.refusal
-            say(f"{_label(known.metric):<7} {_figure(known)}" + (f": {why}" if why else ""))
-    values = summary.values("wall_ns", time.source)
-    if len(values) > 1:
-        say(f"Spread  {spread('wall_ns', values)}")
+            _say(_label(known.metric), _asked(known))
+    _say("Trust", _trust(summary, time))
+    if error := notable(summary.facts.get, time.interval.estimate):
+        _say("Error", error)
     _show_resources(summary)
-    own = beside(summary.facts.get, time.interval.estimate)
-    if own is not None:
-        say(f"Error   {own}")
-    say(_trust(summary, time))
-    for problem in _problems(summary, kept):
-        say(problem)
+    _say("Timed", timed(time.source), style="dim")
+    for label, problem in _problems(summary, kept):
+        _say(label, problem)
     for note in noted:
-        say(f"Note    {note}", soft_wrap=True)
+        _say("Note", note)
     if summary.short is None:
-        say(_next(summary, kept, platform), style="dim")
+        _say("Next", _next(summary, kept, platform), style="dim")
+
+
+def _say(label: str, said: Message | str, style: str | None = None) -> None:
+    written = said if isinstance(said, str) else text(said)
+    output.out.print(f"{label:<7} {written}", style=style, soft_wrap=True)
+
+
+def timed(source: str) -> Message:
+    """Return what a wall time from a source is the time of."""
+    if source in TIMED:
+        return message(f"run.timed.{source}")
+    return message("run.timed.other", source=source)
 
 
 def as_row(summary: Summary, name: str) -> tuple[Row, str]:
@@ -373,77 +379,111 @@ def _label(metric: str) -> str:
     return {"wall_ns": "Time", "cpu_ns": "CPU", "memory_bytes": "Memory"}.get(metric, "Asked")
 
 
-def _figure(known: Known) -> str:
-    """Return the figure, what it is, and how sure its interval is."""
+def _sure(known: Known) -> Chosen | None:
     i = known.interval
-    if i.low is None or i.high is None:
-        return f"{known}  {known.name}, no interval"
-    return f"{known}  {known.name} (95 %)"
+    return None if i.low is None or i.high is None else Chosen(i.confidence)
+
+
+def _time(time: Known, values: FloatArray) -> Message:
+    spread = None
+    if len(values) > 1:
+        several = len(values) >= FEWEST_FOR_QUANTILES
+        ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
+        spread = message(f"run.{'range' if several else 'ends'}", range=units.span("ns", *ends))
+    return message(
+        "run.time",
+        figure=str(time),
+        sure=_sure(time),
+        n=time.interval.n,
+        spread=spread,
+    )
+
+
+def _asked(known: Known) -> Message:
+    return message(
+        "run.asked",
+        figure=str(known),
+        name=known.name,
+        sure=_sure(known),
+        why=known.interval.refusal,
+    )
 
 
 def _show_resources(summary: Summary) -> None:
     from tare.cli.summary_network import told as network_told
 
-    parts = []
-    for metric, name in (("cpu_ns", "CPU"), ("memory_bytes", "memory")):
+    parts: list[Atom] = []
+    for metric in ("cpu_ns", "memory_bytes"):
         source = summary.common(metric)
         if source is not None:
             median = float(np.median(summary.values(metric, source)))
-            parts.append(f"{name} {units.amount(unit_of(metric), median)} ({source})")
+            name = message(f"run.resource_name.{metric}")
+            amount = Amount(median, unit_of(metric))
+            parts.append(message("run.resource", name=name, amount=amount, source=source))
     launch = summary.facts.get("launch_overhead_ns")
     if launch is not None:
-        parts.append(f"launch cost {units.amount('ns', float(launch))} (not in the time)")
-    output.out.print("Uses    " + ", ".join(parts))
+        parts.append(message("run.launch", amount=Amount(float(launch), "ns")))
+    _say("Uses", message("run.uses", parts=parts))
     if network := network_told(summary.good):
-        output.out.print(f"Network {network}")
+        _say("Network", network)
 
 
-def _trust(summary: Summary, time: Known) -> str:
-    """Return one sentence on trust, with the largest disturbance named."""
-    disturbed = disturbance.sentence(summary.disturbance)
+def _trust(summary: Summary, time: Known) -> Message:
+    """Return how well the median is known, and the largest disturbance."""
     reached = time.interval.half_width
-    refusals = [known.refusal for known in summary.asked if known.refusal]
+    refusals: list[Atom] = [known.refusal for known in summary.asked if known.refusal]
     if refusals:
-        return f"Trust   {'; '.join(refusals)}; {disturbed}."
-    if reached is None:
-        return f"Trust   no interval of the median: {time.interval.refusal}; {disturbed}."
-    return f"Trust   the median is known to ±{percent(reached)}; {disturbed}."
+        precision = message("run.refused", refusals=refusals)
+    elif reached is None:
+        precision = message("run.no_interval", why=time.interval.refusal)
+    else:
+        precision = message("run.precision", share=Amount(reached, "share"))
+    return message(
+        "run.trust", precision=precision, disturbed=disturbance.said(summary.disturbance)
+    )
 
 
-def _problems(summary: Summary, kept: Path | None) -> list[str]:
-    told = []
-    told += [f"Failed  {failed}" for failed in summary.failures]
+def _problems(summary: Summary, kept: Path | None) -> list[tuple[str, Message]]:
+    found: list[tuple[str, Message]] = []
+    if failures := summary.failures:
+        found.append(("Failed", failures))
     if summary.by_hand:
-        asked = summary.stopping.trials
-        n = len(summary.good)
-        after = counted(n, "trial") if asked is None else f"{n:,} of {counted(asked, 'trial')}"
-        more = "" if kept is None else "; --resume goes on"
-        told.append(f"Note    stopped by hand after {after}{more}")
-    told += [f"Note    {warning}" for warning in summary.warnings]
-    stop = summary.stop
-    if summary.is_only_dependent:
-        assert stop is not None
-        told.append(f"Note    {stop.refusal}; the interval is adjusted for it")
-    elif stop and stop.refusal and stop.reason not in ("target", "fixed"):
-        told.append(f"Note    target not reached: {stop.refusal}")
-    elif (
-        stop
-        and stop.reason != "fixed"
-        and stop.target
-        and summary.reached
-        and summary.reached > stop.target
-        and stop.more_trials
-    ):
-        more = "" if stop.more_seconds is None else f", {output.seconds(stop.more_seconds)}"
-        told.append(
-            f"Note    target not reached: ±{percent(summary.reached)} instead of "
-            f"±{chosen(stop.target)}; "
-            f"about {counted(stop.more_trials, 'more trial')}{more}"
+        stopped = message(
+            "run.by_hand",
+            asked=summary.stopping.trials,
+            n=len(summary.good),
+            kept=kept is not None,
         )
-    return told
+        found.append(("Note", stopped))
+    found += [("Note", message("run.warning", text=warning)) for warning in summary.warnings]
+    if missed := _missed(summary):
+        found.append(("Note", missed))
+    return found
 
 
-def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
+def _missed(summary: Summary) -> Message | None:
+    """Return why the target was not reached; None: it was, or there was none."""
+    stop = summary.stop
+    if stop is None:
+        return None
+    if summary.is_only_dependent:
+        return message("run.dependent", refusal=stop.refusal)
+    if stop.refusal and stop.reason not in ("target", "fixed"):
+        return message("run.refusal", refusal=stop.refusal)
+    if stop.reason == "fixed" or not (stop.target and summary.reached and stop.more_trials):
+        return None
+    if summary.reached <= stop.target:
+        return None
+    return message(
+        "run.missed",
+        reached=Amount(summary.reached, "share"),
+        target=Chosen(stop.target),
+        more=stop.more_trials,
+        time=None if stop.more_seconds is None else output.seconds(stop.more_seconds),
+    )
+
+
+def _longer(stop: journal.Stop, reached: float | None, n: int) -> Message | None:
     """Return the budget that reaches the target; where none does, what the longest brings."""
     if not (n and stop.more_trials and stop.more_seconds and reached and stop.target):
         return None
@@ -455,14 +495,20 @@ def _longer(stop: journal.Stop, reached: float | None, n: int) -> str | None:
     needed_s = RESERVE * each_s * (n + stop.more_trials)
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), None)
     if budget_s is not None:
-        brings = f"±{chosen(stop.target)}"
+        brings = message("run.brings.precision", share=Chosen(stop.target))
     else:
         budget_s = BUDGETS_S[-1]
-        brings = f"about ±{percent(reached * math.sqrt(n * each_s / budget_s))}"
-    return f"tare run --budget '{output.seconds(budget_s)}' -- …   ({brings})"
+        share = reached * math.sqrt(n * each_s / budget_s)
+        brings = message("run.brings.about", share=Amount(share, "share"))
+    return _budget(budget_s, brings)
 
 
-def _first_interval(summary: Summary) -> str | None:
+def _budget(budget_s: float, brings: Message) -> Message:
+    command = f"tare run --budget '{output.seconds(budget_s)}' -- …"
+    return message("run.next", command=command, brings=brings)
+
+
+def _first_interval(summary: Summary) -> Message | None:
     """Return the budget that brings an interval, where too few trials fitted the last one."""
     good = summary.good
     if not good or len(good) >= FEWEST_FOR_QUANTILES:
@@ -470,19 +516,21 @@ def _first_interval(summary: Summary) -> str | None:
     each_s = float(np.mean([trial.duration_ns for trial in good])) / 1e9
     needed_s = RESERVE * each_s * FEWEST_FOR_QUANTILES
     budget_s = next((some for some in BUDGETS_S if some >= needed_s), needed_s)
-    return f"tare run --budget '{output.seconds(budget_s)}' -- …   (an interval)"
+    return _budget(budget_s, message("run.brings.interval"))
 
 
-def _next(summary: Summary, kept: Path | None, platform: str) -> str:
+def _next(summary: Summary, kept: Path | None, platform: str) -> Message:
     if kept is not None:
-        return f"Next    tare experiment report {kept}"
+        return message("run.next", command=f"tare experiment report {kept}", brings=None)
     stop = summary.stop
     if stop and stop.refusal and not summary.is_only_dependent:
-        return "Next    tare doctor   (what disturbs this machine?)"
+        return message("run.next", command="tare doctor", brings=message("run.brings.disturbs"))
     if stop and stop.reason == "budget":
         longer = _longer(stop, summary.reached, len(summary.good)) or _first_interval(summary)
         if longer is not None:
-            return f"Next    {longer}"
+            return longer
     if platform == "bare":
-        return "Next    tare run --platform unshare -- …   (what does a container cost it?)"
-    return "Next    tare experiment new   (compare platforms side by side)"
+        overhead = message("run.brings.overhead")
+        return message("run.next", command="tare run --platform unshare -- …", brings=overhead)
+    platforms = message("run.brings.platforms")
+    return message("run.next", command="tare experiment new", brings=platforms)

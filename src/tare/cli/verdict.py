@@ -11,12 +11,14 @@ from tare import units
 from tare.cli import output
 from tare.cli import summary_network as network
 from tare.findings import sessions
-from tare.findings.disturbance import disturbance, sentence
+from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import failures
 from tare.findings.judgement import GATE_CODES, Difference, worst
 from tare.findings.known import FEWEST_FOR_QUANTILES
 from tare.frames import Results
+from tare.render import data
 from tare.render.vocabulary import SPREADS
+from tare.render.words import text
 from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
 
@@ -58,7 +60,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
 
 def trust(results: Results, found: Sequence[Difference]) -> str:
     """Tell what disturbed the trials, and what protects the comparison from it."""
-    disturbed = sentence(disturbance(results))
+    disturbed = text(said(disturbance(results)))
     if not all(d.paired for d in found):
         return f"{disturbed}; the baseline was measured at other times."
     return f"{disturbed}; a coin flip drew the order in each pair."
@@ -108,9 +110,9 @@ def picture(d: Difference, width: int = _WIDTH) -> list[str]:
     texts = [(none, "0")]
     if right - none > len(x) + 2:
         texts += [(left, f"−{x}"), (right, f"+{x}")]
-    for place, text in texts:
-        begin = max(0, place - len(text) // 2)
-        labels[begin : begin + len(text)] = text
+    for place, label in texts:
+        begin = max(0, place - len(label) // 2)
+        labels[begin : begin + len(label)] = label
     bar = [" "] * width
     low, mark_at, high = at(math.log(c.low)), at(math.log(c.ratio)), at(math.log(c.high))
     bar[low : high + 1] = ["━"] * (high + 1 - low)
@@ -145,7 +147,7 @@ def as_json(
         "seed": results.experiment.seed,
         "caveats": sessions.caveats(results),
         "levels_of": results.levels_of,
-        "disturbance": None if disturbed is None else asdict(disturbed),
+        "disturbance": None if disturbed is None else data.builtins(disturbed),
         "network": network.as_json(results),
         "failed": int((trials["status"] == "failed").sum()),
         "failures": [asdict(one) for one in failures(results)],

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
-from tare.units import percent
 
 if TYPE_CHECKING:
     from tare.frames import Results
 
 #: A smaller share of the time is not worth a name.
 NOTABLE = 0.01
-_WAITING = "waiting for a CPU"
-#: Metric and source to what they count.
+_WAITING = "waiting"
+#: Metric and source to what they count (``disturbance.name``).
 RECORDED = {
     ("wait_ns", "schedstat"): _WAITING,
-    ("steal_ns", "stat"): "time stolen by the hypervisor",
+    ("steal_ns", "stat"): "stolen",
     ("throttled_ns", "cgroup"): "throttling",
 }
 #: Of all threads of a command's tree: what they ran, and what they could have run besides.
@@ -40,18 +40,19 @@ class Disturbance:
     Attributes
     ----------
     what : str
+        Of ``disturbance.name``.
     share : float
         Of the time that is measured; of stolen time, of what all CPUs had.
-    looked_at : dict
-        Everything that was looked at, with its share: the largest is the one above.
-    not_looked_at : dict
-        What was not, or not in all trials, and why.
+    measured : dict
+        Everything that was measured, with its share: the largest is the one above.
+    missing : dict
+        What was not measured, or not in all trials, and why.
     """
 
     what: str
     share: float
-    looked_at: dict[str, float]
-    not_looked_at: dict[str, str]
+    measured: dict[str, float]
+    missing: dict[str, Message]
 
 
 def worst(
@@ -72,13 +73,16 @@ def worst(
         Of the machine.
     """
     shares: dict[str, float] = {}
-    missing: dict[str, str] = {}
+    missing: dict[str, Message] = {}
     for (metric, source), what in RECORDED.items():
         values = recorded.get((metric, source), np.array([]))
         time = duration_ns * cpus if metric in _OF_MACHINE else wall_ns
         why = _why_not(values, wall_ns)
         if metric in _OF_MACHINE and len(time) and float(np.median(duration_ns)) < _SHORTEST_NS:
-            values, why = np.array([]), f"trials are shorter than {_SHORTEST_NS / 1e6:g} ms"
+            values, why = (
+                np.array([]),
+                message("disturbance.short", least=Chosen(_SHORTEST_NS, "ns")),
+            )
         if len(values) and len(time) and time.mean() > 0:
             shares[what] = float(values.mean() / time.mean())
         if why is not None:
@@ -95,26 +99,27 @@ def worst(
     return Disturbance(what, shares[what], shares, missing)
 
 
-def _why_not(values: FloatArray, wall_ns: FloatArray) -> str | None:
-    """Say why something is not known of all trials; None: it is."""
+def _why_not(values: FloatArray, wall_ns: FloatArray) -> Message | None:
+    """Return why something is not known of all trials; None: it is."""
     if not len(values):
-        return "not recorded"
+        return message("disturbance.none")
     if len(values) < len(wall_ns):
-        return f"recorded in {len(values)} of {len(wall_ns)} trials"
+        return message("disturbance.some", trials=len(values), of=len(wall_ns))
     return None
 
 
-def sentence(found: Disturbance | None) -> str:
-    """Say how much it was, without a full stop; of little, what was looked at in all trials."""
+def said(found: Disturbance | None) -> Message:
+    """Return how much it was; of little, what was not measured."""
     if found is None:
-        return "disturbances were not recorded"
+        return message("disturbance.unrecorded")
     if found.share > NOTABLE:
-        return f"{found.what} took {percent(found.share)} of the time"
-    known = [what for what in found.looked_at if what not in found.not_looked_at]
-    told = [", ".join(known)] if known else []
-    if found.not_looked_at:
-        told.append(f"not looked at: {', '.join(found.not_looked_at)}")
-    return f"no disturbance above 1 % ({'; '.join(told)})"
+        what = message(f"disturbance.name.{found.what}")
+        return message("disturbance.took", what=what, share=Amount(found.share, "share"))
+    return message(
+        "disturbance.little",
+        limit=Chosen(NOTABLE),
+        missing=[message(f"disturbance.name.{what}") for what in found.missing],
+    )
 
 
 def disturbance(results: Results, metric: str = "wall_ns") -> Disturbance | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tare.findings.cells import answer_metric
-from tare.findings.disturbance import Disturbance, disturbance, sentence
+from tare.findings.disturbance import Disturbance, disturbance, said
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
 from tare.findings.known import Known, know, spread
 from tare.findings.phrasing import unit_of
 from tare.frames import Results
 from tare.registry import Description
+from tare.render import words
+from tare.results.message import message
 from tare.units import counted, percent
 
 _DESCRIPTION = Description(
@@ -30,7 +32,7 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=f"What is the {first.name}?",
-        answer=f"{_sentence(first)} {_spread(first, results)} {_capital(sentence(disturbed))}.",
+        answer=f"{_sentence(first)} {_spread(first, results)} {words.sentence(said(disturbed))}",
         verdict="inconclusive" if first.interval.low is None else "told",
         summary=_sentence(first),
         basis=f"{first.metric} ({first.source})",
@@ -115,18 +117,18 @@ def _disturbances(found: Disturbance) -> Table:
         columns=(
             Column(key="what", title="what"),
             Column(key="share", title="share of the time", unit="1"),
-            Column(key="not_looked_at", title="not looked at"),
+            Column(key="missing", title="not measured"),
         ),
         rows=tuple(
             {
-                "what": what,
-                "share": found.looked_at.get(what),
-                "not_looked_at": found.not_looked_at.get(what),
+                "what": words.text(message(f"disturbance.name.{what}")),
+                "share": found.measured.get(what),
+                "missing": words.text(found.missing[what]) if what in found.missing else None,
             }
-            for what in {**found.looked_at, **found.not_looked_at}
+            for what in {**found.measured, **found.missing}
         ),
-        note="Of stolen time: of what all CPUs had. Caches, memory bandwidth and clock rates are "
-        "not looked at.",
+        note="Stolen time: share of the time of all CPUs. Caches, memory bandwidth and clock rates "
+        "are not measured.",
     )
 
 

@@ -16,6 +16,8 @@ from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
 from tare.findings.phrasing import listing
 from tare.frames import Results
+from tare.render import words
+from tare.results.message import message
 from tare.units import counted, duration, percent, quantile_name, quantity
 
 _REASONS = {
@@ -152,8 +154,8 @@ def doubts(results: Results) -> tuple[str, ...]:
     told += _captured(trials)
     faults = results.faults
     warnings = faults[faults["kind"] == "warning"]
-    for message, n in warnings["message"].value_counts().head(20).items():
-        told.append(f"{message} ({counted(int(n), 'time')})")
+    for warning, n in warnings["message"].value_counts().head(20).items():
+        told.append(f"{warning} ({counted(int(n), 'time')})")
     return tuple(told)
 
 
@@ -239,9 +241,9 @@ def _spoken(name: str) -> str:
 
 
 def _instrument(results: Results) -> str:
-    """Tell how far off tare itself is on this machine, as `tare selftest` found."""
+    """Return the measurement error of tare itself, as `tare selftest` found."""
     found = own_error(results.fact)
-    return found or "How far off tare itself is here, nobody has looked: tare selftest."
+    return words.text(found or message("instrument.unknown"))
 
 
 def _changed(results: Results) -> str | None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import tare
 from tare.findings import caveats, sessions
-from tare.findings.disturbance import disturbance, sentence
+from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.frames import Results
+from tare.render import words
 from tare.report.markdown import text
 from tare.units import change, chosen, quantity
 
@@ -84,7 +85,7 @@ def _details(found: Sequence[Difference], results: Results, gate: float | None) 
     confidence = chosen(found[0].comparison.confidence)
     yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"
     yield f"equivalent: within {chosen(found[0].margin)}"
-    yield sentence(disturbance(results))
+    yield words.text(said(disturbance(results)))
     for fact in ("cpu", "cpus", "kernel", "system"):
         if results.fact(fact) is not None:
             yield f"{fact}: {_words(str(results.fact(fact)))}"

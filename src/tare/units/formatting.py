@@ -112,10 +112,11 @@ def interval(unit: str, estimate: float, low: float, high: float) -> str:
 
 
 def span(unit: str, low: float, high: float) -> str:
-    """Write two ends in one unit, apart from each other: ``40.12 ms – 40.31 ms``."""
+    """Write two ends in one unit, apart from each other: ``40.12 – 40.31 ms``."""
     scale, name = scale_for([low], unit)
     places = places_of_width([(high - low) / scale]) if high > low else places_of([low / scale])
-    return " – ".join(f"{fixed(end / scale, places)} {name}".rstrip() for end in (low, high))
+    ends = " – ".join(fixed(end / scale, places) for end in (low, high))
+    return f"{ends} {name}".rstrip()
 
 
 def quantity(value: float | None, unit: str, digits: int = 3) -> str:
