@@ -17,6 +17,8 @@ from tare.baseline import agreement
 from tare.errors import StoreError
 from tare.experiment import Experiment, NetworkSpec, WindowSpec
 from tare.fingerprint.difference import Rule
+from tare.render.words import text
+from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 
@@ -179,8 +181,8 @@ def test_before_a_session_the_facts_of_platforms_are_not_asked_for() -> None:
 def test_a_new_session_is_told_with_what_it_rests_on() -> None:
     d = baseline.compare(BASE, stored(session(1.2), workload="new"), 0.02, 0.01)
     assert d.comparison.verdict == HIGHER
-    assert d.sentence.startswith("new is slower than the baseline: +")
-    assert "6 sessions of the baseline, 20 new trials" in d.counted
+    assert text(d.answer).startswith("new is slower than the baseline: +")
+    assert d.counted == message("difference.sessions", sessions=6, trials=20)
     assert d.basis.source == "perf_cpu"
     assert d.gate(0.03) == "fail"
 
@@ -190,8 +192,8 @@ def test_with_few_sessions_the_gate_is_undecided_and_says_what_to_do() -> None:
     d = baseline.compare(few, stored(session(2.0)), 0.02, 0.01)
     assert d.gate(0.03) == "inconclusive"
     assert d.further is not None
-    assert "4 sessions" in d.further
-    assert "measure both versions interleaved" in d.further
+    assert d.further.id == "difference.remedy.few_sessions"
+    assert d.further.args["sessions"] == 4
 
 
 def test_a_source_must_be_common() -> None:

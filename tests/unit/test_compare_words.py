@@ -23,8 +23,10 @@ from tare.experiment import Cell, Stopping
 from tare.findings.cells import Basis
 from tare.findings.difference import find
 from tare.findings.judgement import Difference, differences, worst
+from tare.render.words import text
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
+from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
@@ -67,7 +69,7 @@ def difference(c: Comparison, **changes: Any) -> Difference:
         "basis": Basis("wall_ns", "perf_cpu"),
         "margin": 0.02,
         "method": "a method",
-        "counted": "20 pairs, after 3 looks",
+        "counted": message("difference.pairs", pairs=20, analyses=3),
         "level_values": (values, values),
         "medians": (quantile_interval(values), quantile_interval(values)),
     }
@@ -93,14 +95,14 @@ OPEN = difference(comparison(0.97, 1.06))
         (
             comparison(0.97, 1.06),
             "wall_ns",
-            "inconclusive whether new is slower or faster than old",
+            "inconclusive: new vs. old",
         ),
         (comparison(1.03, 1.05, HIGHER), "memory_bytes", "new is higher than old"),
         (comparison(None, None), "wall_ns", "(no interval)"),
     ],
 )
 def test_every_verdict_has_its_sentence(c: Comparison, unit: str, words: str) -> None:
-    assert words in difference(c, basis=Basis(unit, "x")).sentence
+    assert words in text(difference(c, basis=Basis(unit, "x")).answer)
 
 
 @pytest.mark.parametrize(
@@ -159,8 +161,7 @@ def test_a_picture_of_a_wide_interval_keeps_to_its_width() -> None:
 
 def test_medians_that_tell_something_else_are_told() -> None:
     apart = difference(comparison(0.99, 1.01, EQUIVALENT, median_ratio=1.4))
-    assert apart.medians_apart is not None
-    assert "+40 %" in apart.medians_apart
+    assert apart.medians_apart == message("difference.medians", ratio="+40 %")
     assert SAME.medians_apart is None
 
 
@@ -277,7 +278,7 @@ def test_junit_has_a_case_a_comparison_and_counts_them() -> None:
     assert "by more than 2 %" in (failure.get("message") or "")
     assert skipped is not None
     assert "100 more pairs" in (skipped.get("message") or "")
-    assert all(case.get("name") == "new beside old" for case in suite.iter("testcase"))
+    assert all(case.get("name") == "new vs. old" for case in suite.iter("testcase"))
 
 
 def test_junit_without_a_gate_fails_nothing() -> None:

@@ -11,10 +11,10 @@ from tare.errors import StoreError
 from tare.findings.cells import Basis
 from tare.findings.judgement import Difference
 from tare.metrics import ranked, tick
+from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
 from tare.statistics.statistic import FloatArray
-from tare.units import counted, percent
 
 #: Trials below which a median has no interval.
 FEWEST_TRIALS = 6
@@ -64,8 +64,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
         basis=Basis(stored.metric, source),
         margin=margin,
         method="Student's prediction interval of one more session's log-median",
-        counted=f"{counted(len(sessions), 'session')} of the baseline, "
-        f"{counted(len(values), 'new trial')}",
+        counted=message("difference.sessions", sessions=len(sessions), trials=len(values)),
         level_values=(before, values),
         medians=(quantile_interval(before, tick=of), quantile_interval(values, tick=of)),
         paired=False,
@@ -73,16 +72,18 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     )
 
 
-def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) -> str:
-    interleaved = "measure both versions interleaved: tare compare './old' './new'"
+def _remedy(sessions: Sequence[FloatArray], values: FloatArray, *, known: bool) -> Message:
+    interleave = message("difference.remedy.interleave")
     if len(sessions) < FEWEST_SESSIONS:
-        return (
-            f"the baseline has {counted(len(sessions), 'session')}, and how much sessions differ "
-            f"is known from {FEWEST_SESSIONS} on; {interleaved}"
+        return message(
+            "difference.remedy.few_sessions",
+            sessions=len(sessions),
+            least=FEWEST_SESSIONS,
+            interleave=interleave,
         )
     if not known:
-        return (
-            f"{counted(len(values), 'trial')} are too few to know a median; add -n {FEWEST_TRIALS}"
-        )
+        return message("difference.remedy.few_trials", trials=len(values), least=FEWEST_TRIALS)
     sd = float(np.std(np.log([np.median(s) for s in sessions]), ddof=1))
-    return f"sessions of the baseline differ by {percent(sd)} (SD), so {interleaved}"
+    return message(
+        "difference.remedy.sessions_differ", sd=Amount(sd, "share"), interleave=interleave
+    )

@@ -289,15 +289,25 @@ def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Se
 
 def _further(found: Sequence[Difference]) -> list[str]:
     """Say what would settle what is inconclusive; of many, how many they are."""
-    from tare.units import counted, duration
+    from tare.render.words import text
+    from tare.results.message import Duration, message
 
-    open_ones = [d for d in found if d.further]
+    open_ones = [(d, d.further) for d in found if d.further]
     if len(open_ones) <= MOST_TOLD:
-        return [f"{d.second}: {d.further}" for d in open_ones]
-    more = max((d.comparison.more_pairs or 0 for d in open_ones), default=0)
+        return [
+            text(message("compare.open", second=d.second, further=further))
+            for d, further in open_ones
+        ]
+    more = max((d.comparison.more_pairs or 0 for d, _ in open_ones), default=0)
     seconds = more * sum(d.seconds for d in found)
-    each = f": about {counted(more, 'more trial')} of each, {duration(seconds)}" if more else ""
-    return [f"{len(open_ones)} of {len(found)} comparisons are inconclusive{each}"]
+    several = message(
+        "compare.several_open",
+        open=len(open_ones),
+        comparisons=len(found),
+        more=more,
+        time=Duration(seconds),
+    )
+    return [text(several)]
 
 
 def _line(lines: Sequence[Line], found: Sequence[Difference]) -> list[str]:

@@ -18,7 +18,9 @@ from tare.findings.known import FEWEST_FOR_QUANTILES
 from tare.frames import Results
 from tare.render import data
 from tare.render.vocabulary import SPREADS
-from tare.render.words import text
+from tare.render.words import sentence, text
+from tare.results.message import Chosen, Message, message
+from tare.statistics.intervals import Interval
 from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
 
@@ -30,57 +32,63 @@ _WIDTH, _INDENT = 61, 9
 
 def show(found: Sequence[Difference], results: Results, gate: float | None = None) -> None:
     """Print every verdict with its evidence."""
-    say = output.out.print
     for d in found:
-        c, (first, second) = d.comparison, d.medians
-        undecided = not c.verdict.conclusive
+        c = d.comparison
         further = d.further if gate is None or d.gate(gate) == "inconclusive" else None
-        sentence = d.sentence[:1].upper() + d.sentence[1:] if undecided else d.sentence
-        say(f"Verdict  {sentence}.")
-        sure = f"{chosen(c.confidence)} over all looks" if d.looks else chosen(c.confidence)
-        say(f"         {sure}; {d.counted}.", style="dim")
+        # What begins with a command's name stays as the command is written.
+        _say("Verdict", text(d.answer) if c.verdict.conclusive else sentence(d.answer))
+        rests = message(
+            "compare.rests",
+            confidence=Chosen(c.confidence),
+            sequential=bool(d.looks),
+            counted=d.counted,
+        )
+        _say("", text(rests), style="dim")
         if further:
-            say(f"         {further[:1].upper()}{further[1:]}.")
+            _say("", sentence(further))
         for line in picture(d):
-            say(line, no_wrap=True, crop=False)
+            output.out.print(line, no_wrap=True, crop=False)
         name = max(len(d.first), len(d.second))
-        for label, one in ((d.first, first), (d.second, second)):
-            say(f"Median   {label:<{name}}  {_interval(one.estimate, one.low, one.high, d)}")
+        for label, known in zip((d.first, d.second), d.medians, strict=True):
+            _say("Median", f"{label:<{name}}  {_interval(known, d)}")
         if c.n >= FEWEST_FOR_QUANTILES:
-            say(f"Effect   Cliff's delta {_signed(c.cliffs_delta)}: {_delta(d)}.")
-            say(f"Spread   {d.steadiness}.")
+            _say("Effect", text(_effect(d)))
+            _say("Spread", text(d.steadiness))
         if d.medians_apart:
-            say(f"Modes    {d.medians_apart}.")
+            _say("Modes", text(d.medians_apart))
         if d.means_apart:
-            say(f"Mean     {d.means_apart}.")
+            _say("Mean", text(d.means_apart))
     for line in network.lines(results):
-        say(line)
-    say(f"Trust    {trust(results, found)}")
+        output.out.print(line)
+    _say("Trust", trust(results, found))
+
+
+def _say(label: str, said: str, style: str | None = None) -> None:
+    output.out.print(f"{label:<8} {said}", style=style, soft_wrap=True)
 
 
 def trust(results: Results, found: Sequence[Difference]) -> str:
-    """Tell what disturbed the trials, and what protects the comparison from it."""
-    disturbed = text(said(disturbance(results)))
-    if not all(d.paired for d in found):
-        return f"{disturbed}; the baseline was measured at other times."
-    return f"{disturbed}; a coin flip drew the order in each pair."
+    """Return what disturbed the trials, and what protects the comparison from it."""
+    disturbed = said(disturbance(results))
+    return text(message("compare.trust", disturbed=disturbed, paired=all(d.paired for d in found)))
 
 
-def _interval(value: float, low: float | None, high: float | None, d: Difference) -> str:
-    if low is None or high is None:
-        return f"{units.amount(d.basis.unit, value)}  (no interval)"
-    return units.interval(d.basis.unit, value, low, high)
+def _interval(known: Interval, d: Difference) -> str:
+    if known.low is None or known.high is None:
+        return f"{units.amount(d.basis.unit, known.estimate)}  (no interval)"
+    return units.interval(d.basis.unit, known.estimate, known.low, known.high)
 
 
-def _signed(value: float) -> str:
-    return f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
-
-
-def _delta(d: Difference) -> str:
-    """Tell Cliff's delta as a chance: of two values taken at random, which is the larger."""
-    chance = (1 + d.comparison.cliffs_delta) / 2
-    word = "larger" if d.basis.unit != "ns" else "slower"
-    return f"taken at random, a value of {d.second} is the {word} one in {100 * chance:.0f} %"
+def _effect(d: Difference) -> Message:
+    """Return Cliff's delta, also as a chance: of two random values, which is the larger."""
+    delta = d.comparison.cliffs_delta
+    return message(
+        "compare.effect",
+        delta=f"{round(delta, 2) + 0.0:+.2f}".replace("-", "−"),
+        second=d.second,
+        time=d.basis.unit == "ns",
+        chance=f"{100 * (1 + delta) / 2:.0f}",
+    )
 
 
 def picture(d: Difference, width: int = _WIDTH) -> list[str]:
@@ -125,9 +133,14 @@ def gate_line(found: Sequence[Difference], gate: float) -> str:
     answers = [d.gate(gate) for d in found]
     answer = worst(answers)
     d = found[answers.index(answer)]
-    word = {"pass": "passes", "fail": "fails", "inconclusive": "is inconclusive"}[answer]
-    count = f" (the worst of {len(found)})" if len(found) > 1 else ""
-    return f"Gate     {chosen(gate)} {word}: {d.gate_sentence(gate)}, {d.counted}{count}."
+    answered = message(
+        "compare.gate",
+        margin=Chosen(gate),
+        word=message(f"compare.gate_word.{answer}"),
+        answer=d.gate_answer(gate),
+        of=len(found),
+    )
+    return f"Gate     {text(answered)}"
 
 
 def as_json(
@@ -166,7 +179,7 @@ def _comparison_json(d: Difference, gate: float | None) -> dict[str, Any]:
         "b": d.second,
         "verdict": d.words.of(c.verdict),
         "within_margin": c.verdict.within_margin,
-        "sentence": f"{d.sentence}.",
+        "answer": data.builtins(d.answer),
         "gate": None if gate is None else d.gate(gate),
         "gate_on": d.gate_on,
         "gate_ratio_ci": list(d.gated_bounds),

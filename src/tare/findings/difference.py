@@ -29,6 +29,7 @@ from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.harmless import on_one_line
 from tare.registry import Description
+from tare.render.words import sentence, text
 from tare.units import chosen, counted
 
 _DESCRIPTION = Description(
@@ -88,9 +89,9 @@ def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
 
 
 def _sentence(d: Difference, gate: float | None) -> str:
-    told = d.sentence if gate is None else d.gate_sentence(gate)
+    told = text(d.answer if gate is None else d.gate_answer(gate))
     waiting = gate is None or d.gate(gate) == "inconclusive"
-    further = f"; {d.further}" if d.further and waiting else ""
+    further = f"; {text(d.further)}" if d.further and waiting else ""
     # What begins with a command's name stays as the command is written.
     named = gate is None and d.comparison.verdict.conclusive
     begin = told[:1] if named else told[:1].upper()
@@ -98,8 +99,10 @@ def _sentence(d: Difference, gate: float | None) -> str:
 
 
 def _told(d: Difference, gate: float | None) -> str:
-    more = f" {d.medians_apart}." if d.medians_apart else ""
-    return f"{_sentence(d, gate)} It rests on {d.counted}. The spread: {d.steadiness}.{more}"
+    more = f" {sentence(d.medians_apart)}" if d.medians_apart else ""
+    return (
+        f"{_sentence(d, gate)} It rests on {text(d.counted)}. Spread: {text(d.steadiness)}.{more}"
+    )
 
 
 def _estimate(d: Difference) -> Estimate:
@@ -136,7 +139,7 @@ def _table(found: Sequence[Difference]) -> Table:
     )
     margin = chosen(found[0].margin)
     return Table(
-        title=f"Beside {found[0].first}, {found[0].basis}",
+        title=f"vs. {found[0].first}, {found[0].basis}",
         columns=columns,
         rows=tuple(_row(d) for d in found),
         note=f"{found[0].method[:1].upper()}{found[0].method[1:]}, each at "

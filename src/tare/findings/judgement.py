@@ -15,17 +15,9 @@ from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, verdict_w
 from tare.findings.evidence import without_ratio
 from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import at_levels, listing
-from tare.findings.telling import spread_words
 from tare.frames import Results
-from tare.render.vocabulary import Words
-from tare.results.verdict import (
-    EQUIVALENT,
-    HIGHER,
-    HIGHER_WITHIN,
-    INCONCLUSIVE,
-    LOWER,
-    LOWER_WITHIN,
-)
+from tare.render.vocabulary import SPREADS, Words
+from tare.results.message import Chosen, Duration, Message, Ratio, message
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
 from tare.statistics.pair_ratios import pair_ratio, pairs_needed
@@ -33,7 +25,7 @@ from tare.statistics.sequential import Look, Sequential, compare_sequentially
 from tare.statistics.shift import Shift
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, chosen, counted, duration, percent
+from tare.units import change_interval, factor, percent
 
 #: What a gate answers, and the exit code that says it.
 GateAnswer = Literal["pass", "fail", "inconclusive"]
@@ -70,7 +62,7 @@ class Difference:
         Relative difference of practical importance.
     method : str
         How the interval came about.
-    counted : str
+    counted : Message
         What it rests on: "24 pairs".
     """
 
@@ -88,7 +80,7 @@ class Difference:
     basis: Basis
     margin: float
     method: str
-    counted: str
+    counted: Message
     #: Values of both that levels are taken from, and what is known of their medians.
     level_values: tuple[FloatArray, FloatArray]
     medians: tuple[Interval, Interval]
@@ -99,7 +91,12 @@ class Difference:
     means: Shift | None = None
     paired: bool = True
     #: What would decide it, where it is not more pairs.
-    remedy: str | None = None
+    remedy: Message | None = None
+
+    @property
+    def estimate(self) -> Ratio:
+        """The ratio with its interval."""
+        return Ratio(self.comparison.ratio, self.comparison.low, self.comparison.high)
 
     @property
     def ratio(self) -> str:
@@ -113,23 +110,33 @@ class Difference:
         return verdict_words(self.basis)
 
     @property
-    def sentence(self) -> str:
-        """The verdict with its evidence in one sentence, without a full stop."""
-        a, b, x = self.first, self.second, chosen(self.margin)
-        more, less = self.words.higher, self.words.lower
-        told = {
-            HIGHER: f"{b} is {more} than {a}",
-            LOWER: f"{b} is {less} than {a}",
-            HIGHER_WITHIN: f"{b} is {more} than {a} (within {x})",
-            LOWER_WITHIN: f"{b} is {less} than {a} (within {x})",
-            EQUIVALENT: f"{b} is equivalent to {a} (within {x})",
-            INCONCLUSIVE: f"inconclusive whether {b} is {more} or {less} than {a}",
-        }[self.comparison.verdict]
-        return f"{told}: {self.ratio}"
+    def answer(self) -> Message:
+        """The verdict with its evidence."""
+        verdict = self.comparison.verdict
+        if verdict.differs:
+            return message(
+                "difference.differs",
+                second=self.second,
+                first=self.first,
+                verdict=self.words.of(verdict),
+                margin=Chosen(self.margin) if verdict.within_margin else None,
+                ratio=self.estimate,
+            )
+        if verdict.conclusive:
+            return message(
+                "difference.equivalent",
+                second=self.second,
+                first=self.first,
+                margin=Chosen(self.margin),
+                ratio=self.estimate,
+            )
+        return message(
+            "difference.inconclusive", second=self.second, first=self.first, ratio=self.estimate
+        )
 
     @property
-    def further(self) -> str | None:
-        """What would decide it, where it is inconclusive."""
+    def further(self) -> Message | None:
+        """What would settle it, where it is inconclusive."""
         if self.gated is not None:
             return self.remedy
         if self.comparison.verdict.conclusive:
@@ -138,38 +145,44 @@ class Difference:
             return self.remedy
         more = self.comparison.more_pairs
         if more is None:
-            return "too few pairs to say how many more would decide"
-        time = f", {duration(more * self.seconds)}" if self.seconds else ""
-        return f"about {counted(more, 'more pair')} would decide{time}"
+            return message("difference.few")
+        return message("difference.more", pairs=more, time=_time(more * self.seconds))
 
     @property
-    def medians_apart(self) -> str | None:
-        """The ratio of the medians where it tells something else, as between separated modes."""
+    def medians_apart(self) -> Message | None:
+        """The ratio of the medians where it differs, as between separated modes."""
         c = self.comparison
         if c.low is None or c.high is None or c.low <= c.median_ratio <= c.high:
             return None
         if abs(math.log(c.median_ratio / c.ratio)) < math.log1p(self.margin) / 2:
             return None
-        return (
-            f"The ratio of the medians is {percent(c.median_ratio - 1, sign=True)}: the values "
-            "have separated modes or a skew that the typical pair does not show"
-        )
+        return message("difference.medians", ratio=percent(c.median_ratio - 1, sign=True))
 
-    def gate_sentence(self, x: float) -> str:
-        """Answer a gate with its evidence in one sentence, without a full stop."""
-        a, b, more = self.first, self.second, self.words.higher
-        told = {
-            "pass": f"{b} is not {more} than {a} by {chosen(x)} or more",
-            "fail": f"{b} is {more} than {a} by more than {chosen(x)}",
-            "inconclusive": f"inconclusive whether {b} is {more} than {a} by {chosen(x)}",
-        }[self.gate(x)]
+    def gate_answer(self, x: float) -> Message:
+        """Answer a gate with its evidence."""
         if self.gated is None:
-            return f"by the pseudomedian of pairs, {told}: {self.ratio}"
-        where = "in the mean" if self.gate_on == "mean" else f"at {self.gate_on}"
-        if self.gated.low is None:
-            needs = pairs_needed(quantile_of(self.gate_on))
-            return f"{where}, {told}: {needs} pairs are needed"
-        return f"{where}, {told}: {_change(self.gated)}"
+            where = message("difference.gate.median")
+            ratio: Message | Ratio = self.estimate
+        else:
+            where = (
+                message("difference.gate.mean")
+                if self.gate_on == "mean"
+                else message("difference.gate.quantile", quantile=self.gate_on)
+            )
+            ratio = (
+                message("difference.gate.needed", pairs=pairs_needed(quantile_of(self.gate_on)))
+                if self.gated.low is None
+                else _ratio(self.gated)
+            )
+        return message(
+            f"difference.gate.{self.gate(x)}",
+            where=where,
+            second=self.second,
+            more=self.words.higher,
+            first=self.first,
+            margin=Chosen(x),
+            ratio=ratio,
+        )
 
     def gate(self, x: float) -> GateAnswer:
         """Answer a gate: safely below 1 + x, safely above, or neither."""
@@ -189,38 +202,38 @@ class Difference:
         return low, high
 
     @property
-    def means_apart(self) -> str | None:
-        """The ratio of the means where it safely says more than the typical pair does."""
+    def means_apart(self) -> Message | None:
+        """The ratio of the means where it is safely larger than that of the typical pair."""
         c, means = self.comparison, self.means
         if self.gated is not None or means is None or means.low is None or c.high is None:
             return None
         if math.exp(means.low) <= max(c.high, 1 + self.margin):
             return None
-        return (
-            f"The mean of {self.second} differs more: {_change(means)}, since some values are much "
-            "larger (a gate sees that with --gate-on mean)"
-        )
+        return message("difference.means", second=self.second, ratio=_ratio(means))
 
     @property
-    def steadiness(self) -> str:
-        """The spread of both compared, in a few words."""
+    def steadiness(self) -> Message:
+        """The spreads of both compared."""
         s = self.spread
         if s is None:
-            return "not compared, since sessions differ in it as well"
+            return message("difference.sessions_differ")
         if s.low is None:
-            return (
-                f"which is more stable is inconclusive: a spread needs at least "
-                f"{FEWEST_FOR_RANGE} pairs"
-            )
-        ratio = change_interval(s.ratio or 1, s.low, s.high)
-        words = spread_words(s.margin)
-        word = words.get(s.verdict, f"whether it is {words[EQUIVALENT]} is inconclusive")
-        return f"{word}: p10–p90 range {ratio}"
+            return message("difference.few_for_spread", pairs=FEWEST_FOR_RANGE)
+        return message(
+            "difference.spread",
+            word=SPREADS.of(s.verdict),
+            margin=None if s.verdict.differs and not s.verdict.within_margin else factor(s.margin),
+            ratio=Ratio(s.ratio or 1, s.low, s.high),
+        )
 
 
-def _change(shift: Shift) -> str:
+def _ratio(shift: Shift) -> Ratio:
     low, high = (None if x is None else math.exp(x) for x in (shift.low, shift.high))
-    return change_interval(math.exp(shift.middle), low, high)
+    return Ratio(math.exp(shift.middle), low, high)
+
+
+def _time(seconds: float) -> Duration | None:
+    return Duration(seconds) if seconds else None
 
 
 @lru_cache(maxsize=4)
@@ -285,10 +298,10 @@ def _difference(
     if looked:
         found = _sequential(results, first, second, level, basis.tick)
         comparison, looks = found.comparison, found.looks
-        how = f"after {counted(len(looks), 'look')}" if looks else "before the first look"
+        rests = message("difference.pairs", pairs=comparison.n, analyses=len(looks))
     else:
         comparison, looks = compare(first, second, asked.margin, level, tick=basis.tick), ()
-        how = "fixed beforehand"
+        rests = message("difference.fixed", pairs=comparison.n)
     if pair.levels_of is not None:
         apart = compare(first[pair.level_rows], second[pair.level_rows], asked.margin, level)
         comparison = replace(
@@ -318,7 +331,7 @@ def _difference(
         basis=basis,
         margin=asked.margin,
         method=_SEQUENTIAL if looked else _FIXED,
-        counted=f"{counted(comparison.n, 'pair')}, {how}",
+        counted=rests,
         level_values=(of_first.trial_values, of_second.trial_values),
         medians=(of_first.median, of_second.median),
         gate_on=asked.stopping.gate_on,
@@ -330,8 +343,8 @@ def _difference(
     )
 
 
-def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> str | None:
-    """Tell what would decide a gate on the mean or on a quantile."""
+def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> Message | None:
+    """Return what would settle a gate on the mean or on a quantile."""
     if stopping.gate is None:
         return None
     more = pairs_needed(quantile_of(stopping.gate_on)) - n
@@ -339,8 +352,7 @@ def _more_for_gate(shift: Shift, n: int, seconds: float, stopping: Stopping) -> 
         more = further(n, (shift.high - shift.low) / 2, stopping.gate) or 0
     if more <= 0:
         return None
-    time = f", {duration(more * seconds)}" if seconds else ""
-    return f"about {counted(more, 'more pair')} would answer the gate{time}"
+    return message("difference.more_for_gate", pairs=more, time=_time(more * seconds))
 
 
 def _cell(results: Results, basis: Basis, levels: Mapping[str, str]) -> Cell:

@@ -96,8 +96,6 @@ def _amount(amount: Amount) -> str:
 
 
 def _ratio(ratio: Ratio) -> str:
-    if ratio.low is None:
-        return units.change(ratio.value)
     return units.change_interval(ratio.value, ratio.low, ratio.high)
 
 

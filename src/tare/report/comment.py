@@ -10,8 +10,9 @@ from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.frames import Results
-from tare.render import words
+from tare.render.words import text as written
 from tare.report.markdown import text
+from tare.results.message import Message
 from tare.units import change, chosen, quantity
 
 _SIGNS: dict[GateAnswer, str] = {
@@ -39,11 +40,11 @@ def render(found: Sequence[Difference], results: Results, gate: float | None) ->
 
 def _parts(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[str]:
     if gate is None:
-        yield f"### {' '.join(_words(d.sentence) + '.' for d in found)}\n"
+        yield f"### {' '.join(_words(d.answer) + '.' for d in found)}\n"
     else:
         answers = [d.gate(gate) for d in found]
         d = found[answers.index(worst(answers))]
-        yield f"### Gate {chosen(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_sentence(gate))}\n"
+        yield f"### Gate {chosen(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_answer(gate))}\n"
     for weak in caveats.sentences(sessions.caveats(results), results.levels_of):
         yield f"> {_words(weak)}\n"
     for failed in by_level(results):
@@ -77,21 +78,22 @@ def _row(d: Difference) -> str:
 def _details(found: Sequence[Difference], results: Results, gate: float | None) -> Iterator[str]:
     for d in found:
         c = d.comparison
-        yield f"{_words(d.second)}: {_words(d.counted)}; Cliff's delta {c.cliffs_delta:+.2f}; " + (
-            f"ratio of medians {change(c.median_ratio)}; {_words(d.steadiness)}"
+        yield (
+            f"{_words(d.second)}: {_words(d.counted)}; Cliff's delta {c.cliffs_delta:+.2f}; "
+            + (f"ratio of medians {change(c.median_ratio)}; {_words(d.steadiness)}")
         )
         if d.further and (gate is None or d.gate(gate) == "inconclusive"):
-            yield f"{_words(d.further)}"
+            yield _words(d.further)
     confidence = chosen(found[0].comparison.confidence)
     yield f"{text(str(found[0].basis))}; {text(found[0].method)}, {confidence}"
     yield f"equivalent: within {chosen(found[0].margin)}"
-    yield words.text(said(disturbance(results)))
+    yield written(said(disturbance(results)))
     for fact in ("cpu", "cpus", "kernel", "system"):
         if results.fact(fact) is not None:
             yield f"{fact}: {_words(str(results.fact(fact)))}"
     yield f"tare {tare.__version__}, seed {results.experiment.seed}"
 
 
-def _words(words: str) -> str:
+def _words(words: str | Message) -> str:
     """Escape what people typed; nobody is to be notified by the name of a command."""
-    return text(words).replace("@", "@\u2060")
+    return text(words if isinstance(words, str) else written(words)).replace("@", "@\u2060")

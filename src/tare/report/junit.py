@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
 from tare.findings.judgement import Difference
+from tare.render.words import text
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -64,17 +65,17 @@ def _case(suite: Xml.Element, d: Difference, gate: float | None) -> Xml.Element:
         suite,
         "testcase",
         classname=_text(f"tare.compare.{d.basis.metric}"),
-        name=_text(f"{d.second} beside {d.first}"),
+        name=_text(f"{d.second} vs. {d.first}"),
         time=_seconds(_time(d)),
     )
-    told = _text(f"{d.sentence}; {d.counted}.")
+    told = _text(f"{text(d.answer)}; {text(d.counted)}.")
     answer = None if gate is None else d.gate(gate)
     undecided = not d.comparison.verdict.conclusive if answer is None else answer == "inconclusive"
     if answer == "fail" and gate is not None:
-        head = _text(d.gate_sentence(gate))
+        head = _text(text(d.gate_answer(gate)))
         Xml.SubElement(case, "failure", type=d.words.higher, message=head).text = told
     elif undecided:
-        why = _text(f"inconclusive: {d.ratio}" + (f"; {d.further}" if d.further else ""))
+        why = _text("; ".join(["inconclusive", d.ratio, *([text(d.further)] if d.further else [])]))
         Xml.SubElement(case, "skipped", message=why)
     Xml.SubElement(case, "system-out").text = told
     return case

@@ -32,7 +32,7 @@ class Chosen(msgspec.Struct, frozen=True, tag="chosen"):
 
 
 class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
-    """A ratio to a reference, perhaps with its interval."""
+    """An estimated ratio to a reference; without an interval, it is said that there is none."""
 
     value: float
     low: float | None = None

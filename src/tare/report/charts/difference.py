@@ -14,6 +14,7 @@ from tare.findings.judgement import Difference, differences
 from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import text
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
 from tare.units import chosen, counted
@@ -163,16 +164,16 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
         if len(known) > 1:
             first, last = known[0], known[-1]
             told.append(
-                f"{d.second} beside {d.first}: ±{_half(first.low, first.high)} after "
+                f"{d.second} vs. {d.first}: ±{_half(first.low, first.high)} after "
                 f"{counted(first.n, 'pair')}, {d.ratio} after {last.n}"
             )
         else:
-            told.append(f"{d.second} beside {d.first}: {d.ratio}, {d.counted}")
+            told.append(f"{d.second} vs. {d.first}: {d.ratio}, {text(d.counted)}")
     gate = results.experiment.stopping.gate
     line = "" if gate is None else f"; the dashed line above is the gate at {chosen(gate)}"
     return (
-        f"{listing(told, 'and')}. Above: the interval of every look beside the band that counts "
-        f"as the same, within {chosen(found[0].margin)}{line}. Below: the ratio of every "
+        f"{listing(told, 'and')}. Above: the interval at each interim analysis, and the band that "
+        f"counts as equivalent, within {chosen(found[0].margin)}{line}. Below: the ratio of every "
         "pair, with "
         "the typical one dashed; what lies far outside is drawn at the edge."
     )
