@@ -78,7 +78,7 @@ def test_the_screen_and_the_page_say_what_comes_next(tmp_path: Path) -> None:
     said = tare("-n", "1", "--workers", "1", "--platform", "bare", "--report", str(report)).stdout
     for word in ("Wall", "CPU", "Memory", "Report"):
         assert f"\n{word}" in f"\n{said}"
-    assert "Does tare tell the truth here?" in report.read_text()
+    assert "Does tare measure correctly here?" in report.read_text()
 
 
 def test_a_program_is_compared_with_itself() -> None:

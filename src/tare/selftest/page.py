@@ -25,7 +25,7 @@ _COLUMNS = {
 }  # fmt: skip
 #: With which the page is asked for.
 OPTION = "--report selftest.html"
-_ACCURACY = "Does tare tell the truth here?"
+_ACCURACY = "Does tare measure correctly here?"
 _ALARMS = "Are false alarms as rare here as tare claims?"
 _TITLES = {"ns": "Times", "bytes": "Memory and output", "1": "Counts"}
 

@@ -86,7 +86,7 @@ def experiment(
     """Return the question whether tare measures of each program what it says of itself."""
     return Experiment(
         name="selftest",
-        question="Does tare tell the truth here?",
+        question="Does tare measure correctly here?",
         workloads=tuple(_workload(program) for program in PROGRAMS),
         factors={"platform": tuple(platforms), "workers": tuple(workers)},
         platforms={"docker": {"image": image}} if image else {},
