@@ -165,6 +165,7 @@ def _runs(audit: Audit) -> Finding:
     )
     return Finding(
         name="repetitions",
+        closed=False,
         question="How many runs are enough?",
         answer=answer,
         verdict="told",
@@ -217,6 +218,7 @@ def _assumptions(audit: Audit) -> Finding:
     )
     return Finding(
         name="assumptions",
+        closed=False,
         question="What do the values look like, and in which order did they come?",
         answer=answer,
         verdict="told",

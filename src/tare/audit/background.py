@@ -26,6 +26,7 @@ def variance_finding(v: VarianceAudit) -> Finding:
         caveats.append(f"Left out, as it has one level or too many: {listing(d.left_out)}.")
     return Finding(
         name=f"variance of {v.metric}",
+        closed=False,
         question=f"What explains the variance of {v.metric}?",
         answer=words.variance_told(v),
         verdict="told",

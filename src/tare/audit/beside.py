@@ -42,6 +42,7 @@ def _difference(audit: Audit) -> Finding:
         )
     return Finding(
         name="difference",
+        closed=False,
         question=f"What differs by {' and '.join(audit.question.columns.compare)}?",
         answer=words.comparisons_told(some),
         verdict="told",
@@ -129,6 +130,7 @@ def _spreads(audit: Audit) -> Table:
 def _stability(some: Sequence[ComparisonAudit]) -> Finding:
     return Finding(
         name="as_stability_would_say",
+        closed=False,
         question="What would STABILITY say?",
         answer=words.stability_told(some) or "",
         verdict="told",

@@ -19,6 +19,7 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
     """Answer what each platform costs, size by size."""
     return Finding(
         name="overhead",
+        closed=False,
         question="What does each platform cost, size by size?",
         answer=" ".join(words.sentences(found)),
         verdict="told",

@@ -37,16 +37,18 @@ def find(results: Results) -> Finding | None:
     isolated = [
         (p, base) for p in platforms for base in platforms if p in (f"{base}/isolate", _alone(base))
     ]
-    wanted: list[tuple[str, Of, list[tuple[str, str]]]] = [
-        ("Mean of each platform beside another", "mean", pairs),
-        ("SD of each platform beside another", "sd", pairs),
-        ("SD with isolate beside that without", "sd", isolated),
+    wanted: list[tuple[str, str, Of, list[tuple[str, str]]]] = [
+        ("Mean", "Mean of each platform vs. another", "mean", pairs),
+        ("SD", "SD of each platform vs. another", "sd", pairs),
+        ("SD", "SD with isolate vs. without", "sd", isolated),
     ]
-    tables = [_table(title, of, some, cells) for title, of, some in wanted if some]
-    tables = [t for t in tables if t.rows]
-    told = [f"{t.title.split(' ', 1)[0]}: {_counts(t)}" for t in tables[:2]]
+    made = [(name, _table(title, of, some, cells)) for name, title, of, some in wanted if some]
+    made = [(name, table) for name, table in made if table.rows]
+    tables = [table for _, table in made]
+    told = [f"{name}: {_counts(table)}" for name, table in made[:2]]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=f"Over pooled iterations, as STABILITY compared them. {'. '.join(told)}.",
         verdict="told",

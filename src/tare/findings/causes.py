@@ -62,6 +62,7 @@ def find(results: Results) -> Finding | None:
     known = [(c, e) for c, _, e in told if e is not None]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=_answer(known, len(told), cells),
         verdict="told" if known else "inconclusive",
@@ -86,6 +87,7 @@ def _none(cells: Cells, basis: Basis) -> Finding:
         )
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="inconclusive" if few < FEWEST else "told",

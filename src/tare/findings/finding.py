@@ -30,8 +30,6 @@ _BADGES: dict[Answer, tuple[str, str]] = {
     "DOUBT": ("?", "DOUBT"),
     "REJECT": ("✕", "REJECT"),
 }
-#: Words that begin a question which "yes" or "no" does not answer.
-_OPEN = ("How", "What", "Which", "Why")
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +48,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     title: str
+    #: By which charts find it, where a finding has several.
+    id: str | None = None
     columns: tuple[Column, ...]
     rows: tuple[dict[str, Any], ...]
     note: str | None = None
@@ -79,6 +79,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     question: str
+    #: Whether "yes" or "no" answers it.
+    closed: bool = True
     #: One to three sentences, complete in themselves.
     answer: str
     verdict: Answer
@@ -100,8 +102,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> Answer:
         """The verdict as an answer to the question: an open one is not answered by yes or no."""
-        closed = self.question.split(" ", 1)[0] not in _OPEN
-        return self.verdict if closed or self.verdict not in ("yes", "no") else "told"
+        return self.verdict if self.closed or self.verdict not in ("yes", "no") else "told"
 
     @property
     def sign(self) -> str:

@@ -39,6 +39,7 @@ def find(results: Results) -> Finding | None:
     varied = results.varied or ["workload"]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join(_sentence(m, r, results, varied) for m, r in rows.items() if r),
         verdict="told",
@@ -141,6 +142,7 @@ def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
         Column(key="relative_sd", title="SD / time", unit="1"),
     )
     return Table(
+        id=metric,
         title=f"Error of {metric}: source minus self",
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),

@@ -41,6 +41,7 @@ def find(results: Results) -> Finding | None:
             ))  # fmt: skip
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=f"Levels elsewhere in this report are those of session {results.levels_of}. They "
         "are not compared across sessions: what differs may be the machine.",

@@ -58,6 +58,7 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, nothing(networks))
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join(str(line) for line in lines),
         advice=tuple(str(line) for line in lines),

@@ -123,6 +123,7 @@ def find(results: Results) -> Finding | None:
     missing = too_few(some)
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, [answer, _alone(some, networks), missing])),
         verdict=settled(s.comparison.verdict.conclusive for s in some),

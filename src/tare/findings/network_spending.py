@@ -49,6 +49,7 @@ def find(results: Results) -> Finding | None:
         )
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join(sentence(need, networks) for need in found),
         verdict=settled(part for need in found for part in _decided(need, networks)),

@@ -36,6 +36,7 @@ def find(results: Results) -> Finding | None:
     dry = [d for d in found if d.any]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join([*(sentence(d) for d in dry), *_never(found)]),
         # Who ran dry in few trials says little of others; whether it takes time may be open.

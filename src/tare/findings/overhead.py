@@ -53,6 +53,7 @@ def find(results: Results) -> Finding | None:
     summary = [_summary(compared, margin, rate=basis.metric in RATES), apart]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join(filter(None, said)),
         verdict=settled(c.verdict.conclusive for _, c in compared),

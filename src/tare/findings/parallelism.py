@@ -51,6 +51,7 @@ def find(results: Results) -> Finding | None:
             summary += f" By {metric_name(wall.basis.metric)}, {more[0].lower()}{more[1:]}"
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict=_verdict(found, by_wall),

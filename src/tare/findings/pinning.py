@@ -74,6 +74,7 @@ def find(results: Results) -> Finding | None:
         ),
         tables=(
             _table(
+                "spreads",
                 "Spread with pinning beside that without",
                 "p10–p90 ranges",
                 spreads,
@@ -81,6 +82,7 @@ def find(results: Results) -> Finding | None:
                 spread_kind(margin),
             ),
             _table(
+                "values",
                 "Values with pinning beside those without",
                 "values",
                 locations,
@@ -99,9 +101,10 @@ def _pinned(level: str) -> str:
 
 
 def _table(
-    title: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]
+    id_: str, title: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]
 ) -> Table:
     return Table(
+        id=id_,
         title=f"{title}, {cells.basis}",
         columns=comparison_columns(cells.varied, f"ratio of {what}"),
         rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),

@@ -65,6 +65,7 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, apart or "No platform has cells that the reference has.")
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join(str(line) for line in lines),
         advice=tuple(str(line) for line in lines),
@@ -225,13 +226,14 @@ def _from_size(one: Beside, known: Evidence) -> Line:
 
 def _pinning(known: Evidence) -> Iterable[Line]:
     """Say which platforms to pin, and which not to bother with."""
-    pin, idle, hurt, undecided = [], [], [], []
+    names, pin, idle, hurt, undecided = [], [], [], [], []
     for name in dict.fromkeys(p.levels["platform"] for p, _ in known.pinned):
         some = [(p, c) for p, c in known.pinned if p.levels["platform"] == name]
         verdicts = {c.verdict for _, c in some}
         if LOWER in verdicts:
             pair, c = min(some, key=lambda pc: pc[1].ratio)
             ratio = change_interval(c.ratio, c.low, c.high)
+            names.append(name)
             pin.append(f"{name} {ratio} at {_at({**pair.levels, 'pinning': FREE})}")
         elif HIGHER in verdicts:
             _, c = max(some, key=lambda pc: pc[1].ratio)
@@ -250,7 +252,6 @@ def _pinning(known: Evidence) -> Iterable[Line]:
     if undecided:
         told.append(f"{'inconclusive ' if told else ''}for {listing(undecided)}")
     if told:
-        names = [text.split(" ", 1)[0] for text in pin]
         advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"
         if not pin and undecided:
             advice = "Whether to pin is inconclusive"

@@ -69,6 +69,7 @@ def find(results: Results) -> Finding | None:
         )
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=_answer(found, results, basis),
         verdict=settled(_state(some) != "inconclusive" for some in _groups(found).values()),

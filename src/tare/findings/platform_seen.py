@@ -39,6 +39,7 @@ def find(results: Results) -> Finding | None:
     keys = [k for k in ("platform", "pinning", "size") if any(r.get(k) is not None for r in rows)]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=_answer(rows),
         verdict="told",

@@ -49,6 +49,7 @@ def find(results: Results) -> Finding | None:
     told = [one for one in some if one.found.refusal is None]
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join([*_answer(some, told, basis, results), *filter(None, [apart])]),
         verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),

@@ -115,6 +115,7 @@ def find(results: Results) -> Finding | None:
     sentences = tell(some, results)
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join([f"By {metric_name(basis.metric)}.", *sentences]),
         verdict="told" if any(one.time.sure for one in some) else "inconclusive",

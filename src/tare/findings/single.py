@@ -31,6 +31,7 @@ def find(results: Results) -> Finding | None:
     first, disturbed = found[0], disturbance(results)
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=f"What is the {first.name}?",
         answer=f"{_sentence(first)} {_spread(first, results)} {words.sentence(said(disturbed))}",
         verdict="inconclusive" if first.interval.low is None else "told",

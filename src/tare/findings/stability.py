@@ -276,6 +276,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         )
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=f"How much do values vary on {platform}?",
         answer=answer,
         verdict="told" if ordered else "inconclusive",

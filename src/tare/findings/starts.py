@@ -44,6 +44,7 @@ def find(results: Results) -> Finding | None:
     anew = results.experiment.fresh == "trial"
     return Finding(
         name=_DESCRIPTION.name,
+        closed=False,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="told",

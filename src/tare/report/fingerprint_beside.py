@@ -34,6 +34,7 @@ def section(fingerprint: Fingerprint) -> Section | None:
         text += f" Of {counted(silent, 'more figure')} it tells nothing."
     finding = Finding(
         name="specification",
+        closed=False,
         question="How far is it from its specification?",
         answer=text,
         verdict="told",

@@ -133,6 +133,7 @@ def _costs(found: Weights) -> Section:
         shown = [("", name) for name in names]
     finding = Finding(
         name="costs",
+        closed=False,
         question="What does each layer cost per primitive?",
         answer=f"Each figure as a multiple of that on {first.platform}: above one it is dearer, "
         "whether it takes longer or brings less. ▲ surely dearer by more than matters, ▽ surely "
@@ -193,6 +194,7 @@ def _starting(found: Weights) -> Section:
     titles = ("first start", "later starts [95 %]", "tear-down [95 %]")
     finding = Finding(
         name="starting",
+        closed=False,
         question="How long does it take to start and to end?",
         answer="From asking for an instance to the agent's hello, and from closing it to its end. "
         "The first start may have had to load what the later ones found in memory.",
@@ -233,6 +235,7 @@ def _holding(found: Weights) -> Section:
     )  # fmt: skip
     finding = Finding(
         name="holding",
+        closed=False,
         question="What does it take of the host, and do its clocks agree?",
         answer="Around the agent is what the layers started for the instance, not the engines that "
         "are there without it; where the host does not see the agent, it is in it.",

@@ -34,7 +34,11 @@ def section(some: Sequence[Measured]) -> Section | None:
     return Section(
         anchor="shape",
         finding=Finding(
-            name="shape", question="What shapes it?", answer=" ".join(answers), verdict="told"
+            name="shape",
+            closed=False,
+            question="What shapes it?",
+            answer=" ".join(answers),
+            verdict="told",
         ),
         figures=tuple(figures),
         tables=(),

@@ -104,7 +104,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
             worst = next(row for row in table.rows if row["source"] == source)
             share = worst["relative_sd"]
             told.append(
-                f"{source} ({table.title.split(':')[0]}): {quantity(worst['mean'], 'ns')} ± "
+                f"{source} (error of {table.id}): {quantity(worst['mean'], 'ns')} ± "
                 f"{quantity(worst['sd'], 'ns')}"
                 + (f", {percent(share)} of the time," if share is not None else "")
                 + f" {of_where(where(worst, table, results))} (n = {worst['n']})"

@@ -16,7 +16,7 @@ from tare.report.charts.rows import tables_of
 def _table(findings: Sequence[Finding]) -> Table | None:
     """Return the table of values, not that of spreads."""
     tables = tables_of(findings, "pinning")
-    return next((t for t in tables if t.title.startswith("Values with pinning")), None)
+    return next((t for t in tables if t.id == "values"), None)
 
 
 def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:
