@@ -167,7 +167,7 @@ def test_only_bare_is_told_as_such_and_what_was_left_out_beside_it() -> None:
     note = "docker was left out: the engine does not answer."
     results = make(platforms=("bare",), notes=[note])
     found = ask("stability", results)
-    assert found.verdict == "told"
+    assert found.verdict == "none"
     assert found.question == "How much do values vary on bare?"
     assert found.answer.startswith("The p10–p90 range is ")
     assert "n = 40" in found.answer

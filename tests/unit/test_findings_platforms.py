@@ -262,7 +262,7 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
     known = {e.name: e.value for e in found.estimates}
     assert known["extra time"] == pytest.approx(50 * MS, rel=0.05)
     assert known["more throttled time"] == 80 * MS
-    assert found.verdict == "told"
+    assert found.verdict == "none"
     assert (
         "in the same trials, throttled time grows by 80.00 ms [80.00, 80.00] and CPU time by 49"
         in (found.answer)

@@ -168,7 +168,7 @@ def _runs(audit: Audit) -> Finding:
         closed=False,
         question="How many runs are enough?",
         answer=answer,
-        verdict="told",
+        verdict="none",
         tables=(_runs_table(audit, target),),
         caveats=tuple(caveats),
     )
@@ -221,7 +221,7 @@ def _assumptions(audit: Audit) -> Finding:
         closed=False,
         question="What do the values look like, and in which order did they come?",
         answer=answer,
-        verdict="told",
+        verdict="none",
         caveats=caveats,
         tables=(
             Table(

@@ -29,7 +29,7 @@ def variance_finding(v: VarianceAudit) -> Finding:
         closed=False,
         question=f"What explains the variance of {v.metric}?",
         answer=words.variance_told(v),
-        verdict="told",
+        verdict="none",
         caveats=tuple(caveats),
         tables=(_shares(d),),
     )

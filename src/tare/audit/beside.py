@@ -45,7 +45,7 @@ def _difference(audit: Audit) -> Finding:
         closed=False,
         question=f"What differs by {' and '.join(audit.question.columns.compare)}?",
         answer=words.comparisons_told(some),
-        verdict="told",
+        verdict="none",
         caveats=tuple(caveats),
         tables=(_ratios(audit), _spreads(audit)),
     )
@@ -133,7 +133,7 @@ def _stability(some: Sequence[ComparisonAudit]) -> Finding:
         closed=False,
         question="What would STABILITY say?",
         answer=words.stability_told(some) or "",
-        verdict="told",
+        verdict="none",
         caveats=(
             "All values are pooled as if each were a trial, which makes these intervals too "
             "narrow where several come from one. “same” only means that one interval contains "

@@ -22,7 +22,7 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
         closed=False,
         question="What does each platform cost, size by size?",
         answer=" ".join(words.sentences(found)),
-        verdict="told",
+        verdict="none",
         caveats=tuple(words.caveats(found)),
         tables=tuple(
             t for t in (_costs(audit, found), _models(audit, found), _effects(audit, found)) if t

@@ -51,7 +51,7 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=f"Over pooled iterations, as STABILITY compared them. {'. '.join(told)}.",
-        verdict="told",
+        verdict="none",
         basis=str(basis),
         tables=tuple(tables),
         caveats=(

@@ -65,7 +65,7 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=_answer(known, len(told), cells),
-        verdict="told" if known else "inconclusive",
+        verdict="none" if known else "inconclusive",
         summary=_summary(known, cells),
         basis=str(basis),
         tables=(_table(told, cells),),
@@ -90,7 +90,7 @@ def _none(cells: Cells, basis: Basis) -> Finding:
         closed=False,
         question=_DESCRIPTION.question,
         answer=answer,
-        verdict="inconclusive" if few < FEWEST else "told",
+        verdict="inconclusive" if few < FEWEST else "none",
         basis=str(basis),
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: How sure the answer is; the report colours by it, and always with the word beside it.
 Answer = Literal[
-    "yes", "no", "inconclusive", "partly", "told", "nothing to compare", "TRUST", "DOUBT", "REJECT"
+    "yes", "no", "inconclusive", "partly", "none", "nothing to compare", "TRUST", "DOUBT", "REJECT"
 ]  # fmt: skip
 
 
@@ -24,7 +24,6 @@ _BADGES: dict[Answer, tuple[str, str]] = {
     "no": ("✕", "no"),
     "inconclusive": ("?", "inconclusive"),
     "partly": ("?", "partly"),
-    "told": ("●", "measured"),
     "nothing to compare": ("–", "nothing to compare"),
     "TRUST": ("✓", "TRUST"),
     "DOUBT": ("?", "DOUBT"),
@@ -102,17 +101,17 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> Answer:
         """The verdict as an answer to the question: an open one is not answered by yes or no."""
-        return self.verdict if self.closed or self.verdict not in ("yes", "no") else "told"
+        return self.verdict if self.closed or self.verdict not in ("yes", "no") else "none"
 
     @property
     def sign(self) -> str:
-        """The sign of the verdict that is shown."""
-        return _BADGES[self.shown][0]
+        """The sign of the verdict that is shown; empty for what only measures something."""
+        return _BADGES.get(self.shown, ("", ""))[0]
 
     @property
     def word(self) -> str:
         """The word of the verdict that is shown: the same on the page and in the terminal."""
-        return _BADGES[self.shown][1]
+        return _BADGES.get(self.shown, ("", ""))[1]
 
 
 @dataclass(frozen=True)
@@ -154,7 +153,7 @@ def settled(parts: Iterable[bool]) -> Answer:
     """
     known = list(parts)
     if all(known):
-        return "told"
+        return "none"
     return "partly" if any(known) else "inconclusive"
 
 

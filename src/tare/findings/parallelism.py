@@ -99,7 +99,7 @@ def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
     answered = settled(
         ladder.ends is None or ladder.ends.state == "disturbed" for ladder in (*found, *by_wall)
     )
-    if answered != "told":
+    if answered != "none":
         return answered
     return "no" if any(ladder.ends for ladder in found) else "yes"
 

@@ -118,7 +118,7 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=" ".join([f"By {metric_name(basis.metric)}.", *sentences]),
-        verdict="told" if any(one.time.sure for one in some) else "inconclusive",
+        verdict="none" if any(one.time.sure for one in some) else "inconclusive",
         summary=None,
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),

@@ -87,7 +87,7 @@ def find(results: Results) -> Finding | None:
         return None
     answer = _answer(sessions, pairs, changed)
     undecided = any(pair[2].verdict == "inconclusive" for pair in pairs)
-    verdict = "no" if changed else "inconclusive" if undecided else "yes" if pairs else "told"
+    verdict = "no" if changed else "inconclusive" if undecided else "yes" if pairs else "none"
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,

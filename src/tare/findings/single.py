@@ -34,7 +34,7 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=f"What is the {first.name}?",
         answer=f"{_sentence(first)} {_spread(first, results)} {words.sentence(said(disturbed))}",
-        verdict="inconclusive" if first.interval.low is None else "told",
+        verdict="inconclusive" if first.interval.low is None else "none",
         summary=_sentence(first),
         basis=f"{first.metric} ({first.source})",
         estimates=tuple(_estimate(one) for one in found),

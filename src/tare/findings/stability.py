@@ -279,7 +279,7 @@ def _one_platform(cells: Cells, basis: Basis, table: Table) -> Finding:
         closed=False,
         question=f"How much do values vary on {platform}?",
         answer=answer,
-        verdict="told" if ordered else "inconclusive",
+        verdict="none" if ordered else "inconclusive",
         # Of the network's levels, and of a single cell, there is more to say elsewhere.
         summary=None if "network" in cells.factors or len(cells.all) == 1 else answer,
         basis=str(basis),

@@ -47,7 +47,7 @@ def find(results: Results) -> Finding | None:
         closed=False,
         question=_DESCRIPTION.question,
         answer=answer,
-        verdict="told",
+        verdict="none",
         summary=f"To start one more takes {listing(map(_short, by_time))}." if anew else None,
         estimates=tuple(_estimate(row) for row in told),
         tables=(_table(rows),),

@@ -187,7 +187,7 @@ def _section(
     figures: Sequence[Figure],
     some: Sequence[Laid],
 ) -> Section:
-    finding = Finding(name=anchor, question=question, answer=answer or "", verdict="told")
+    finding = Finding(name=anchor, question=question, answer=answer or "", verdict="none")
     return Section(anchor, finding, tuple(figures), tuple(some))
 
 

@@ -37,7 +37,7 @@ def section(fingerprint: Fingerprint) -> Section | None:
         closed=False,
         question="How far is it from its specification?",
         answer=text,
-        verdict="told",
+        verdict="none",
         basis="why each differs, where that can be known, stands in the tables below",
     )
     return Section("specification", finding, figures, ())

@@ -138,7 +138,7 @@ def _costs(found: Weights) -> Section:
         answer=f"Each figure as a multiple of that on {first.platform}: above one it is dearer, "
         "whether it takes longer or brings less. ▲ surely dearer by more than matters, ▽ surely "
         "cheaper, = the same, ? inconclusive; in brackets: emulated, no cost.",
-        verdict="told",
+        verdict="none",
         basis="rounds of all platforms in one random order; Hodges–Lehmann ratio with its 95 % "
         "interval, Holm over all figures and platforms",
     )
@@ -198,7 +198,7 @@ def _starting(found: Weights) -> Section:
         question="How long does it take to start and to end?",
         answer="From asking for an instance to the agent's hello, and from closing it to its end. "
         "The first start may have had to load what the later ones found in memory.",
-        verdict="told",
+        verdict="none",
         basis="medians; later starts in random order over platforms",
     )
     heads = (Head("platform", "", numeric=False), *(Head(t, "", numeric=True) for t in titles))
@@ -239,7 +239,7 @@ def _holding(found: Weights) -> Section:
         question="What does it take of the host, and do its clocks agree?",
         answer="Around the agent is what the layers started for the instance, not the engines that "
         "are there without it; where the host does not see the agent, it is in it.",
-        verdict="told",
+        verdict="none",
         basis="proportional memory (PSS) of the processes after the rounds; CPU time over the "
         "rounds; the quickest of many exchanges with the agent",
     )

@@ -31,7 +31,7 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
         yield f"> {text(caveat)}\n"
     for sentence in page.missing:
         yield f"**{text(sentence)}**\n"
-    badge = f"**{page.lead.finding.word}** – " if page.lead else ""
+    badge = f"**{page.lead.finding.word}** – " if page.lead and page.lead.finding.word else ""
     yield f"{badge}{text(page.headline[0])}\n"
     for sentence in page.failed:
         yield f"{text(sentence)}\n"
@@ -49,7 +49,7 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
 def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
     finding = section.finding
     yield f"## {text(finding.question)}\n"
-    badge = f"**{finding.word}** – " if badges else ""
+    badge = f"**{finding.word}** – " if badges and finding.word else ""
     yield f"{badge}{text(finding.answer)}\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"

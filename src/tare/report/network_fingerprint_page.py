@@ -109,7 +109,7 @@ def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
 def _section(
     anchor: str, question: str, answer: str, figures: list[Chart], tables: list[Laid]
 ) -> Section:
-    finding = Finding(name=anchor, question=question, answer=answer, verdict="told")
+    finding = Finding(name=anchor, question=question, answer=answer, verdict="none")
     return Section(anchor, finding, tuple(figures), tuple(tables))
 
 

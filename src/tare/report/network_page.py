@@ -137,7 +137,7 @@ def _section(
     ]
     return Section(
         anchor=anchor,
-        finding=Finding(name=anchor, question=question, answer=answer, verdict="told"),
+        finding=Finding(name=anchor, question=question, answer=answer, verdict="none"),
         figures=tuple(figure for figure in figures if figure is not None),
         tables=tuple(laid),
     )

@@ -38,7 +38,7 @@ def section(some: Sequence[Measured]) -> Section | None:
             closed=False,
             question="What shapes it?",
             answer=" ".join(answers),
-            verdict="told",
+            verdict="none",
         ),
         figures=tuple(figures),
         tables=(),
