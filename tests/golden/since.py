@@ -37,6 +37,8 @@ def values(found: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def mapped(value: Any) -> Any:
     """Put an earlier value into today's words; what is a sentence is no value."""
+    if isinstance(value, float):
+        return f"{value:.9g}"  # the last digits are those of the machine
     if not isinstance(value, str):
         return value
     value = re.sub(r" \(within [^)]*\)$", "", value)
