@@ -97,3 +97,53 @@ def test_values_are_written_by_their_type_and_absent_ones_not_at_all() -> None:
 def test_a_value_is_no_template(name: str) -> None:
     value = message("doctor.load.user", name=name, share=Amount(0.5, "share"))
     assert words.text(value) == f"{name} 50 %"
+
+
+#: What holds a sentence, and what would read one back.
+SENTENCES = {
+    "title", "question", "answer", "summary", "advice", "why", "note", "caveats", "sentence",
+}  # fmt: skip
+READERS = {
+    "startswith", "endswith", "split", "rsplit", "partition", "rpartition", "removeprefix",
+    "removesuffix", "find", "index",
+}  # fmt: skip
+
+
+def reading(node: ast.AST) -> bool:
+    """Tell whether a piece of code takes a sentence apart, or looks for words in one."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=held), attr=reader)):
+            return held in SENTENCES and reader in READERS
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id=writer)), attr=reader)):
+            return writer in ("text", "sentence") and reader in READERS
+        case ast.Compare(
+            left=ast.Constant(value=str()),
+            ops=[ast.In() | ast.NotIn()],
+            comparators=[ast.Attribute(attr=held)],
+        ):
+            return held in SENTENCES
+    return False
+
+
+def test_no_code_reads_a_sentence() -> None:
+    found = [
+        f"{file}:{getattr(node, 'lineno', 0)}"
+        for file in sorted(Path(tare.__file__).parent.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if reading(node)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reads"),
+    [
+        ("table.title.startswith('SD')", True),
+        ("'not decided' in one.advice", True),
+        ("text(found).split(' ')", True),
+        ("path.name.startswith('a')", False),
+        ("'a' in names", False),
+    ],
+)
+def test_who_reads_a_sentence_is_seen(code: str, reads: bool) -> None:
+    assert any(map(reading, ast.walk(ast.parse(code)))) == reads
