@@ -18,6 +18,8 @@ from tare.cli.help import GROUPS, explanation, head, is_example, paragraphs, sum
 from tare.cli.renamed import GONE, RENAMED
 
 ROOT = typer.main.get_command(app)
+#: Options of the agent, and of docker, that commands of tare had once.
+FOREIGN = {"--longest", "--bytes", "--total-bytes", "--memory"}
 SOURCE = Path(tare.__file__).parent
 
 
@@ -100,7 +102,8 @@ def test_an_example_can_be_pasted(name: str) -> None:
     for example in examples:
         tare, *words = shlex.split(example)
         found, rest = resolve(words)
-        assert tare == "tare" and found is command
+        assert tare == "tare"
+        assert found is command
         own = rest[: rest.index("--")] if "--" in rest else rest
         typed = {word.partition("=")[0] for word in own if word.startswith("-") and word != "-"}
         assert typed <= options_of(command)
@@ -133,18 +136,17 @@ def test_what_is_gone_is_gone_and_what_replaces_it_exists(command: str, option: 
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Return every string of the source, with where it stands; what is filled in is X."""
+    """Return every string of the source, with where it stands; what is filled in is …."""
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text())
         inner = {id(v) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for v in n.values}
         for node in ast.walk(tree):
             place = f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.JoinedStr):
-                parts = [str(v.value) if isinstance(v, ast.Constant) else "X" for v in node.values]
+                parts = [str(v.value) if isinstance(v, ast.Constant) else "…" for v in node.values]
                 yield place, "".join(parts)
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                if id(node) not in inner:
-                    yield place, node.value
+            elif isinstance(getattr(node, "value", None), str) and id(node) not in inner:
+                yield place, node.value
 
 
 def check(text: str) -> None:
@@ -156,7 +158,7 @@ def check(text: str) -> None:
             # A sentence that has tare in it.
             assert not any(word.startswith("--") for word in words[:2]) or words[0] == "--version"
             continue
-        typed = {re.sub(r"[=,.:)\]'\"].*", "", w.strip("(['\"")) for w in rest if "--" in w[:4]}
+        typed = {re.sub(r"[=,.:)…\]'\"].*", "", w.strip("(['\"")) for w in rest if "--" in w[:4]}
         # A sentence may go on, with an option of something else.
         assert typed - {"--"} <= options_of(command), f"{found[0]!r} has {typed}"
 
@@ -172,8 +174,7 @@ def test_a_command_in_a_hint_exists(place: str, text: str) -> None:
 def test_no_text_names_an_option_that_is_gone() -> None:
     there = set().union(*(options_of(command) for command in LEAF.values()))
     gone = {option for _, option in (*RENAMED, *GONE)} - there
-    # The agent's own, which the front passes on.
-    gone -= {"--longest", "--bytes", "--total-bytes"}
+    gone -= FOREIGN
     names = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(gone)))
     stale = [f"{p}: {t}" for p, t in texts() if names.search(t) and "renamed.py" not in p]
     assert not stale

@@ -173,10 +173,11 @@ def head(option: Any) -> str:
     return names if option.is_flag else f"{names} {option.metavar}"
 
 
-def explanation(option: Any) -> str:
-    """Return what an option means, with its default."""
-    default = option.default
-    told = str(option.help or "")
-    if option.is_flag or default in (None, (), [], "") or callable(default):
+def explanation(parameter: Any) -> str:
+    """Return what an option or argument means, with its default."""
+    default = parameter.default
+    told = str(parameter.help or "")
+    is_flag = getattr(parameter, "is_flag", False)
+    if is_flag or default in (None, (), [], "") or callable(default):
         return told
     return f"{told} [default: {default}]"

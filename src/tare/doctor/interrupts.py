@@ -25,7 +25,7 @@ def examine(view: View) -> Diagnosis:
     if view.before is None or view.after is None or not view.after.interrupts:
         if not view.kernel.lines("/proc/interrupts"):
             return hidden()
-        return hidden("not counted (--fast)")
+        return hidden("not counted (--quick)")
     rates, devices = _rates(view)
     if not rates:
         return good(f"devices need none just now{daemon}", irqbalance=running)

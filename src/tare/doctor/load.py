@@ -73,7 +73,7 @@ def _by_average(view: View, averages: list[str]) -> Diagnosis:
             "speed",
             "parallel",
             why="others want the CPUs as well",
-            change="tare doctor   (without --fast it says who)",
+            change="tare doctor   (without --quick it names them)",
             load_average=average,
         )
     return good(told, load_average=average)

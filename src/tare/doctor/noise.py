@@ -22,7 +22,7 @@ TICKS = (100, 250, 300, 1000)
 def examine(view: View) -> Diagnosis:
     """Tell the CPU that lost most, and what comes regularly."""
     if view.noise is None:
-        return hidden("not measured (--fast)")
+        return hidden("not measured (--quick)")
     if not view.noise.cpus:
         return hidden(view.noise.why or "it could not be measured")
     worst = max(view.noise.cpus, key=lambda cpu: cpu.lost)

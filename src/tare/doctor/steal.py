@@ -36,7 +36,7 @@ def examine(view: View) -> Diagnosis:
             "times",
             "parallel",
             why="it can come back at any moment: compare it before and after measuring",
-            change=None if view.after else "tare doctor   (without --fast it counts it now)",
+            change=None if view.after else "tare doctor   (without --quick it counts it now)",
             since_boot=since_boot,
             now=now,
         )

@@ -33,7 +33,7 @@ def examine(view: View) -> Diagnosis:
             told,
             "speed",
             why="long measurements can meet it again",
-            change="compare the counters before and after: tare doctor --fast --json -",
+            change="compare the counters before and after: tare doctor --quick --json -",
             since_boot=count,
             now=now,
         )
