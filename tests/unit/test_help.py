@@ -110,6 +110,11 @@ def test_an_example_can_be_pasted(name: str) -> None:
         command.make_context(name, rest, resilient_parsing=False)
 
 
+def test_groups_have_no_option_that_no_command_has() -> None:
+    shown = {p.name for command in LEAF.values() for p in command.params if not p.hidden}
+    assert {name for names in GROUPS.values() for name in names} <= shown
+
+
 def test_commands_are_as_thin_as_they_should_be() -> None:
     most = {"compare": 24, "run": 22, "calibrate": 16, "net measure": 14}
     for name, count in most.items():

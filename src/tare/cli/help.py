@@ -25,7 +25,7 @@ GROUPS = {
     ),
     "How many": (
         "trials", "precision", "confidence", "budget", "duration", "timeout", "quick", "full",
-        "step", "quotas", "threads", "period", "windows", "interval", "pings", "comparisons",
+        "step", "quotas", "threads", "period", "windows", "interval", "comparisons",
         "noise_window", "max_bytes", "max_duration", "max_streams", "max_total_bytes",
         "max_memory", "max_file_size", "seed",
     ),
@@ -35,9 +35,8 @@ GROUPS = {
         "key", "new_key", "line_rate", "host_cores", "check",
     ),
     "Output": (
-        "out", "resume", "capture", "fingerprint", "network_fingerprint", "store", "save", "file",
+        "out", "resume", "capture", "fingerprint", "store", "save", "file",
         "charts", "log", "report", "markdown", "junit", "json", "ndjson", "all", "sources",
-        "version", "install_completion", "show_completion",
     ),
 }  # fmt: skip
 #: Where the help of a command ends: what it has besides.

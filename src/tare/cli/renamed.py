@@ -46,7 +46,7 @@ RENAMED = {
 GONE = {
     ("calibrate", "--preset"): "tare calibrate --by memory",
     ("calibrate", "--size"): "tare calibrate --kernel linpack:size=2000",
-    ("compare", "--instances"): 'instances = "shared", in a file for tare experiment run',
+    ("compare", "--instances"): 'tare experiment new   (instances = "shared" in it)',
     ("export", "--format"): "tare export DIR --file samples.parquet   (or .csv, .json)",
     ("fingerprint", "--quick"): "leave it out: it is the default",
     ("net emulate", "--replay"): "tare net emulate replay:DIR   (or replay:FILE.csv)",
@@ -55,8 +55,8 @@ GONE = {
     ("net fingerprint", "--out"): "--json FILE   (keeps the fingerprint)",
     ("net fingerprint", "-o"): "--json FILE   (keeps the fingerprint)",
     ("net fingerprint", "--no-bucket"): "--quick   (searches for no bucket, and takes ten seconds)",
-    ("run", "--anytime"): "anytime = true, in a file for tare experiment run",
-    ("run", "--instances"): 'instances = "shared", in a file for tare experiment run',
+    ("run", "--anytime"): "tare experiment new   (anytime = true in it)",
+    ("run", "--instances"): 'tare experiment new   (instances = "shared" in it)',
 }
 
 
