@@ -154,21 +154,32 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield place, node.value
 
 
+def lines_of_documents() -> Iterator[tuple[str, str]]:
+    """Return every line of what is written for people, with where it stands."""
+    root = Path(__file__).parents[2]
+    for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            yield f"{path.name}:{number}", line
+
+
 def check(text: str) -> None:
     """Find that every command in a text exists, with its options."""
     for found in re.finditer(r"(?<![\w.-])tare ((?:[a-z]+ )*[^`;|\n]*)", text):
-        words = re.split(r" -- |   \(", found[1])[0].split()
+        # After two dashes or three blanks follows something else.
+        words = re.sub(r"\"[^\"]*\"|'[^']*'", "…", re.split(r" -- |   ", found[1])[0]).split()
         command, rest = resolve(words)
         if command is ROOT:
             # A sentence that has tare in it.
-            assert not any(word.startswith("--") for word in words[:2]) or words[0] == "--version"
+            assert not any(word.startswith("--") for word in words[:3]), found[0]
             continue
         typed = {re.sub(r"[=,.:)…\]'\"].*", "", w.strip("(['\"")) for w in rest if "--" in w[:4]}
         # A sentence may go on, with an option of something else.
         assert typed - {"--"} <= options_of(command), f"{found[0]!r} has {typed}"
 
 
-SAID = [one for one in texts() if re.search(r"\btare [a-z]+ .*--", one[1])]
+SAID = [
+    one for one in (*texts(), *lines_of_documents()) if re.search(r"\btare [a-z]+ .*--", one[1])
+]
 
 
 @pytest.mark.parametrize(("place", "text"), SAID, ids=[place for place, _ in SAID])
