@@ -64,7 +64,7 @@ def sweep(
         list[str] | None,
         typer.Option(
             metavar="NAME=VALUE…",
-            help="Sweep under each of these: governor=powersave,performance turbo=on,off",
+            help="Sweep under each, such as turbo=on,off.",
         ),
     ] = None,
     step: Annotated[

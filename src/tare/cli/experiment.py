@@ -32,9 +32,9 @@ SkipMissing = Annotated[
 
 @app.command()
 def new(
-    file: Annotated[
-        Path, typer.Argument(help="File to write. [default: experiment.toml]", metavar="[FILE]")
-    ] = Path("experiment.toml"),
+    file: Annotated[Path, typer.Argument(help="File to write.", metavar="[FILE]")] = Path(
+        "experiment.toml"
+    ),
     json: options.Json = None,
 ) -> None:
     """Write an experiment file to start from.

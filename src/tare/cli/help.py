@@ -54,17 +54,16 @@ def help_of_command(ctx: Any, command: Any, others: Iterable[Any] = ()) -> str:
         Commands that are typed after this one's name.
     """
     options = [p for p in command.params if p.param_type_name == "option"]
-    arguments = [
-        (str(p.metavar), p.help) for p in command.params if p.param_type_name == "argument"
-    ]
-    sections = {"Arguments": [(head, text) for head, text in arguments if text]}
-    sections |= {heading: _rows(options, names) for heading, names in GROUPS.items()}
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    about = [(str(p.metavar), explanation(p)) for p in arguments if p.help]
+    sections = {heading: _rows(options, names) for heading, names in GROUPS.items()}
     sections["Commands"] = [(str(other.name), summary(other)) for other in others]
     width = _width()
     parts = [
         usage(ctx, command),
         "",
         *_paragraphs(command.help, width),
+        *_sections({"Arguments": about}, width),
         *_sections(sections, width),
     ]
     more = ", ".join(names_of(option)[-1] for option in options if option.hidden)

@@ -38,24 +38,24 @@ Seed = Annotated[
 
 # Where.
 Platform = Annotated[
-    str, typer.Option("--platform", "-p", metavar="STACK", help="Stack of layers, outside-in.")
+    str, typer.Option("--platform", "-p", metavar="STACK", help="Stack of layers, outermost first.")
 ]
 Platforms = Annotated[
     list[str] | None,
     typer.Option(
         "--platform", "-p", metavar="STACK",
-        help="Stack of layers, outside-in; repeatable. [default: bare]",
+        help="Stack of layers; repeatable. [default: bare]",
     ),
 ]  # fmt: skip
 Image = Annotated[str | None, typer.Option(metavar="NAME", help="Image for a docker layer.")]
 Size = Annotated[str, typer.Option(metavar="SIZE", help="Cores and memory, such as 2c8g.")]
 Workers = Annotated[int, typer.Option(metavar="N", min=1, help="Concurrent instances.")]
 Pinning = Annotated[
-    str, typer.Option(metavar="HOW", help="none, spread, compact, pinned, or 0-1,3.")
+    str, typer.Option(metavar="HOW", help="none, spread, compact, pinned; or 0-1,3.")
 ]
 Network = Annotated[
     str | None,
-    typer.Option(metavar="SPEC", help="Emulated network: none, rate 200Mbit, bucket:c5.xlarge …"),
+    typer.Option(metavar="SPEC", help="Emulated network: none, rate 200Mbit, bucket:c5.large …"),
 ]
 Hosts = Annotated[
     int,

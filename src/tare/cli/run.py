@@ -37,7 +37,7 @@ def run(
     command: Annotated[
         list[str],
         typer.Argument(
-            help="Words of a command, after --; or several commands, each in quotes.",
+            help="Words of a command after --, or commands in quotes.",
             metavar="-- COMMAND… | 'COMMAND'…",
         ),
     ],
