@@ -1,6 +1,6 @@
 """How long does a quick fingerprint take, beside lmbench's programs for the same figures?
 
-    .venv/bin/python benchmarks/fingerprint_time.py [--lmbench DIR] [--enough 5000] [--whole]
+    .venv/bin/python benchmarks/fingerprint_time.py [--lmbench DIR] [--enough 5000] [--full]
 
 DIR holds lmbench's programs, built by you. Without ``--enough`` each of them decides how long a
 measurement must be, as lmbench's own script has it; 5000 microseconds make lmbench as short as it
@@ -50,27 +50,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--lmbench", type=Path, help="folder of lmbench's programs")
     parser.add_argument("--enough", type=int, help="shortest measurement, microseconds")
-    parser.add_argument("--whole", action="store_true", help="the whole fingerprint, too")
+    parser.add_argument("--full", action="store_true", help="the whole fingerprint, too")
     options = parser.parse_args()
     print(f"load average at the beginning: {os.getloadavg()[0]:.1f}", flush=True)
-    for effort in ("--quick", "--whole") if options.whole else ("--quick",):
+    for effort in ((), ("--full",)) if options.full else ((),):
         fingerprint(effort)
     if options.lmbench is not None:
         lmbench(options.lmbench, options.enough)
 
 
-def fingerprint(effort: str) -> None:
+def fingerprint(effort: tuple[str, ...]) -> None:
     """Print what the whole command takes, and what it brings."""
     began = time.monotonic()
     done = subprocess.run(
-        [*TARE, effort, "--json", "-"], capture_output=True, text=True, check=True
+        [*TARE, *effort, "--json", "-"], capture_output=True, text=True, check=True
     )
     took = time.monotonic() - began
     found = json.loads(done.stdout)
     rounds = [one["n"] for one in found["metrics"].values()]
     without = sorted(name for name, one in found["metrics"].items() if one["ci"] is None)
     points = sum(len(curve["points"]) for curve in found["curves"].values())
-    print(f"tare fingerprint {effort}: {took:.1f} s")
+    print(f"tare fingerprint {' '.join(effort)}: {took:.1f} s")
     print(f"  {len(rounds)} figures of {min(rounds)} to {max(rounds)} rounds, {points} points")
     print(f"  without an interval: {', '.join(without) or 'none'}")
     for problem in found["problems"]:

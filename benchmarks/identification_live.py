@@ -113,7 +113,7 @@ def search(one: Asked, seconds: int, keep: Path | None) -> dict[str, Any] | None
     with tempfile.TemporaryDirectory() as folder:
         key, told = Path(folder) / "key", Path(folder) / "told.json"
         peering.make_key(key)
-        words = ["--key", str(key), "--identify", "--for", f"{seconds}s", "--json", str(told)]
+        words = ["--key", str(key), "--identify", "--duration", f"{seconds}s", "--json", str(told)]
         if keep is not None:
             words += ["--out", str(keep)]
         errors = SEARCHES[one.shaper](one, words, key)

@@ -51,8 +51,8 @@ def _fingerprint(bucket: tuple[float, ...], seconds: str) -> NetworkFingerprint 
         done = subprocess.run(
             [
                 *TARE, "net", "emulate", "--no-check", f"bucket {words}", "--serve", serve, "--",
-                *TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--brief",
-                "--for", f"{seconds}s", "--no-remember", "--json", str(out),
+                *TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--quick",
+                "--duration", f"{seconds}s", "--no-store", "--json", str(out),
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip

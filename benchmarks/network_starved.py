@@ -104,7 +104,7 @@ def _fingerprint(folder: Path, end: str, seconds: str) -> NetworkFingerprint:
         server.stdout.readline()
         subprocess.run(
             [*_in("a"), *(FIRST if end == "receiver" else ()), *TARE, "net", "fingerprint", THERE,
-             "--key", str(key), "--brief", "--for", seconds, "--no-remember", "--json", str(out)],
+             "--key", str(key), "--quick", "--duration", seconds, "--no-store", "--json", str(out)],
             capture_output=True, check=True,
         )  # fmt: skip
     finally:

@@ -14,7 +14,6 @@ import argparse
 import inspect
 import re
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ import typer
 from tare import registry
 from tare.catalogue import catalogue
 from tare.cli.app import app
+from tare.cli.help import explanation, head, is_example, paragraphs
 from tare.experiment import Experiment, SizeSpec, Stopping, WindowSpec, WorkloadSpec
 from tare.experiment_file import keys
 from tare.experiment_file.kinds import of
@@ -111,31 +111,21 @@ def commands(command: Any, path: str) -> Iterator[str]:
             yield from commands(below, path if standard else f"{path} {name}")
         return
     yield f"### `{path}`"
-    for part in (command.help or "").split("\n\n"):
-        yield f"```\n{textwrap.dedent(part)}\n```" if part.startswith("    ") else one_line(part)
+    for part in paragraphs(command.help):
+        yield f"```\n{part}\n```" if is_example(part) else one_line(part)
     rows = [
-        [f"`{written(parameter)}`", one_line(getattr(parameter, "help", "")), default(parameter)]
+        [f"`{one_line(written(parameter))}`", one_line(explanation(parameter))]
         for parameter in command.params
         if parameter.name != "help"
     ]
     if rows:
-        yield table(["", "", "default"], rows)
+        yield table(["", ""], rows)
 
 
 def written(parameter: Any) -> str:
     """Return a parameter as it is typed."""
-    if parameter.param_type_name == "argument":
-        return str(parameter.metavar or parameter.name)
-    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
-    if getattr(parameter, "is_flag", False):
-        return names
-    return f"{names} {parameter.metavar or (parameter.name or '').upper()}"
-
-
-def default(parameter: Any) -> str:
-    """Return a parameter's default, where it says more than "not given"."""
-    value = parameter.default
-    return "" if value is None or value is False or callable(value) else f"`{value}`"
+    is_argument = parameter.param_type_name == "argument"
+    return str(parameter.metavar) if is_argument else head(parameter)
 
 
 def key_table(of_table: Sequence[Key], struct: type[msgspec.Struct]) -> str:

@@ -118,7 +118,7 @@ class _Trying:
             return plan.LeftOut(
                 levels=(*levels, ("workers", str(cell.workers))),
                 why="its instances share no memory in which workers could meet",
-                fix='instances = "shared" (--instances shared), so that they stand in one',
+                fix='instances = "shared", so that they stand in one',
             )
         held = _held(self._experiment, cell)
         if held == platforms.NOT_HELD or (found := self._holds(cell.platform, held)).works:

@@ -62,8 +62,8 @@ COMMANDS = (
     Command(
         "experiment-report-network", "experiment report network --json r.json", ("network.tar.xz",)
     ),
-    Command("export-findings", "export demo --table findings --format csv -o -", ("demo.tar.xz",)),
-    Command("export-trials", "export demo --table trials --format csv -o t.csv", ("demo.tar.xz",)),
+    Command("export-findings", "export demo --table findings", ("demo.tar.xz",)),
+    Command("export-trials", "export demo --table trials --file t.csv", ("demo.tar.xz",)),
     # audit
     Command("audit-table",
         "audit exp_float.csv --value cpu_s --group workload,workers --compare platform "
@@ -80,7 +80,7 @@ COMMANDS = (
     )),
     Command("audit-tare", "audit run.json", ("run.json",)),
     # machine
-    Command("doctor", "doctor --all --json d.json --quiet-window 1s"),
+    Command("doctor", "doctor --all --json d.json --noise-window 1s"),
     Command("fingerprint", "fingerprint --seed 3 --budget 20s --json f.json --report f.html call "
             "syscall clock process"),
     Command("fingerprint-several", "fingerprint --seed 3 --budget 20s -p bare -p unshare call "
@@ -101,7 +101,7 @@ COMMANDS = (
         "network/tbf-100-10-5MB.csv.gz",
     )),
     Command("net-identify-cloud",
-        "net identify series.csv --time second --series instance,region,epoch",
+        "net identify series.csv --time second --group instance,region,epoch",
         ("c5_token_bucket/series.csv",),
     ),
     Command("net-fingerprint-diff", "net fingerprint diff n1.json n2.json --json d.json", (
@@ -110,7 +110,7 @@ COMMANDS = (
     Command("net-plan", "net plan n1.json small.toml --spend 2Gbit --json p.json", (
         "n1.json", "small.toml",
     )),
-    Command("net-report", "net report measured -o page.html", ("measured.tar.xz",)),
+    Command("net-report", "net report measured --report page.html", ("measured.tar.xz",)),
     # what there is
     Command("describe-findings", "describe findings"),
     Command("describe-kernels", "describe kernels --json d.json"),

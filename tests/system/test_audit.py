@@ -250,7 +250,7 @@ def test_a_reader_that_leaves_changes_no_verdict(words: tuple[str, ...], tmp_pat
     file = tmp_path / "a.csv"
     file.write_text(f"run,t_s\n{rows}")
     page = tmp_path / "a.html"
-    asked = [*TARE, "audit", str(file), "--value", "t_s", "--trial", "run", "--out", str(page)]
+    asked = [*TARE, "audit", str(file), "--value", "t_s", "--trial", "run", "--report", str(page)]
     started = subprocess.Popen([*asked, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert started.stdout is not None
     started.stdout.close()

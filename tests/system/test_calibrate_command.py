@@ -31,7 +31,7 @@ TICK_S = 0.01
 QUOTAS = (0.2, 0.4, 0.6, 0.8)
 TINY = (
     "--quotas", "0.2,0.4,0.6,0.8", "--period", "10 ms", "--periods", "4", "--windows", "3",
-    "--threads", "1", "--size", "200",
+    "--threads", "1", "--kernel", "linpack:size=200",
 )  # fmt: skip
 TINY_COMMAND = (*TINY[:-2], "--", "sh", "-c", "i=0; while [ $i -lt 500 ]; do i=$((i+1)); done")
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
@@ -230,7 +230,7 @@ def test_without_docker_it_says_so(tmp_path: Path) -> None:
         (("--kernel", "linpak"), 11),
         (("--settings", "governr=a"), 11),
         (("--by", "vcpus", "--platform", "docker"), 11),
-        (("--size", "49999", "--threads", "1000"), 11),
+        (("--kernel", "linpack:size=49999", "--threads", "1000"), 11),
         (("--resume",), 11),
         (("--resume", "--out", "nowhere"), 14),
         (("--windows", "0"), 11),

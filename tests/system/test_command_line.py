@@ -107,10 +107,10 @@ def test_an_experiment_goes_from_file_to_report(question: Path, tmp_path: Path) 
     done = tare("experiment", "run", str(question), "--out", str(out))
     assert str(out / "report.html") in done.stdout.replace("\n", "")
     assert (out / "report.html").stat().st_size > 10_000
-    exported = tare("export", str(out), "--format", "csv", "--table", "trials").stdout
+    exported = tare("export", str(out), "--table", "trials").stdout
     assert exported.count("\n") >= 6 * 4
-    assert "kernel_cpu_ns" in tare("export", str(out), "--format", "csv").stdout
-    assert tare("experiment", "report", str(out), "--format", "markdown").stdout
+    assert "kernel_cpu_ns" in tare("export", str(out)).stdout
+    assert tare("experiment", "report", str(out), "--report", str(out / "report.md")).stdout
     # The report prints the answer that the run printed.
     assert tare("experiment", "report", str(out)).stdout == done.stdout
 

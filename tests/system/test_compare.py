@@ -38,7 +38,7 @@ def told(*words: str, check: int = 0) -> dict[str, Any]:
 
 
 def exported_trials(folder: Path) -> list[dict[str, Any]]:
-    done = tare("export", str(folder), "--format", "json", "--table", "trials")
+    done = tare("export", str(folder), "--json", "-", "--table", "trials")
     found: list[dict[str, Any]] = json.loads(done.stdout)
     return found
 
@@ -131,9 +131,7 @@ def test_the_order_in_pairs_is_drawn_anew_each_time(tmp_path: Path) -> None:
     for number in range(2):
         out = tmp_path / str(number)
         compare("true", "true", "-n", "20", "--no-fingerprint", "--out", str(out))
-        trials = json.loads(
-            tare("export", str(out), "--format", "json", "--table", "trials").stdout
-        )
+        trials = json.loads(tare("export", str(out), "--json", "-", "--table", "trials").stdout)
         orders.append([t["workload"] for t in trials])
     assert orders[0] != orders[1]
 

@@ -88,7 +88,7 @@ def sysctl_swappiness() -> str:
 
 
 def test_it_tells_what_it_sees_and_whether_anything_is_bad() -> None:
-    done = tare("doctor", "--fast", "--json", "-", check=None)
+    done = tare("doctor", "--quick", "--json", "-", check=None)
     told: dict[str, Any] = json.loads(done.stdout)
     assert done.returncode == (1 if told["unfit"] else 0)
     assert set(told["checks"]) == set(registry.scan("doctor"))
@@ -101,7 +101,7 @@ def test_it_listens_to_noise_and_names_who_makes_the_load() -> None:
     argv = [sys.executable, "-c", "while True: pass"]
     with subprocess.Popen(argv) as busy:
         try:
-            done = tare("doctor", "--quiet-window", "1 s", "--json", "-", check=1)
+            done = tare("doctor", "--noise-window", "1 s", "--json", "-", check=1)
         finally:
             busy.kill()
     told = json.loads(done.stdout)["checks"]
@@ -113,7 +113,7 @@ def test_it_listens_to_noise_and_names_who_makes_the_load() -> None:
 
 def test_a_terminal_without_signs_gets_the_words() -> None:
     done = subprocess.run(
-        [*TARE, "doctor", "--fast", "--all"], capture_output=True, text=True, timeout=60,
+        [*TARE, "doctor", "--quick", "--all"], capture_output=True, text=True, timeout=60,
         check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
@@ -121,7 +121,7 @@ def test_a_terminal_without_signs_gets_the_words() -> None:
 
 
 def test_a_purpose_restricts_what_is_judged() -> None:
-    done = tare("doctor", "--fast", "--purpose", "accounting", check=None)
+    done = tare("doctor", "--quick", "--purpose", "accounting", check=None)
     assert "wall times" not in done.stdout
     assert tare("doctor", "--purpose", "sports", check=11).stderr
 
@@ -129,13 +129,13 @@ def test_a_purpose_restricts_what_is_judged() -> None:
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["--for", "1h"], 11),
+        (["--duration", "1h"], 11),
         (["--", "true"], 11),
         (["--fix", "nonsense"], 11),
         (["--fix", "swappiness=no"], 11),
-        (["--fix", "swappiness=1", "--for", "soon"], 10),
-        (["--fix", "swappiness=1", "--for", "1h", "--", "true"], 11),
-        (["--quiet-window", "0"], 10),
+        (["--fix", "swappiness=1", "--duration", "soon"], 10),
+        (["--fix", "swappiness=1", "--duration", "1h", "--", "true"], 11),
+        (["--noise-window", "0"], 10),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -175,7 +175,7 @@ def test_a_command_runs_under_the_settings_and_tells_its_exit_code(
 
 @needs_root
 def test_it_ends_when_the_time_is_over(untouched: dict[str, str | None]) -> None:
-    done = tare("doctor", "--fix", "swappiness=59", "--for", "100ms")
+    done = tare("doctor", "--fix", "swappiness=59", "--duration", "100ms")
     assert "Holding swappiness" in done.stderr
     assert "Put back" in done.stdout
 
@@ -207,12 +207,12 @@ def test_a_signal_ends_the_lease(ending: signal.Signals, untouched: dict[str, st
 def test_cleanup_puts_back_what_a_killed_one_left(untouched: dict[str, str | None]) -> None:
     with held("--fix", "swappiness=59,autogroup=on") as process:
         refused = tare("doctor", "--fix", "swappiness=58", "--", "true", check=12)
-        told = " ".join(tare("doctor", "--fast", check=None).stdout.split())
+        told = " ".join(tare("doctor", "--quick", check=None).stdout.split())
         assert f"tare (process {process.pid}) holds " in told
         assert str(process.pid) in refused.stderr
         process.kill()
     assert sysctl_swappiness() == "59"
-    told = " ".join(tare("doctor", "--fast", check=None).stdout.split())
+    told = " ".join(tare("doctor", "--quick", check=None).stdout.split())
     assert "A killed tare left autogroup and swappiness changed: " in told
     done = tare("cleanup")
     assert "change of swappiness" in done.stdout

@@ -82,9 +82,9 @@ def test_what_there_is_no_probe_for_is_named_with_what_there_is() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--quick", "--whole"), 11, "--whole"),
+        (("--whole",), 10, "--full"),
         (("--budget", "5"), 10, "--budget"),
-        (("--memory", "much"), 10, "--memory"),
+        (("--max-memory", "much"), 10, "--max-memory"),
         (("--directory", "/nowhere/at/all"), 11, "mkdir -p /nowhere/at/all"),
         (("--peer", "192.0.2.7:7"), 11, "--key"),
         (("-p", "nowhere"), 11, "nowhere"),

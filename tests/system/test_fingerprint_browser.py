@@ -26,7 +26,7 @@ def pages(tmp_path_factory):
 
     def write(name: str, **asked: object) -> Path:
         made = fingerprints.make(**asked)
-        command = "tare fingerprint --quick"
+        command = "tare fingerprint --full"
         return fingerprint_page.write(made, fingerprints.probes(), folder / name, command)[0]
 
     return {"small": write("small.html"), "large": write("large.html", cpus=128),

@@ -29,8 +29,8 @@ def _fingerprint(folder: Path) -> Path:
     command = [
         *_TARE, "net", "emulate", "--no-check", _BUCKET,
         "--serve", serve,
-        "--", *_TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--brief", "--for", "8s",
-        "--no-remember", "--json", str(out),
+        "--", *_TARE, "net", "fingerprint", "{host2}", "--key", str(key), "--quick",
+        "--duration", "8s", "--no-store", "--json", str(out),
         "--report", str(folder / "network.html"),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

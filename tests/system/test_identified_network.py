@@ -66,8 +66,8 @@ def _search(key: Path, told: Path, link: tuple[str, ...]) -> dict[str, Any]:
     try:
         time.sleep(2)
         done = subprocess.run(
-            [*link, *_TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify", "--for",
-             "40s", "--json", str(told)],
+            [*link, *_TARE, "net", "measure", "10.95.0.2", "--key", str(key), "--identify",
+             "--duration", "40s", "--json", str(told)],
             capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
     finally:

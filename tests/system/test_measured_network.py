@@ -74,8 +74,9 @@ def wait_for_intervals(path: Path, n: int) -> None:
 def test_a_pattern_in_both_directions(tmp_path: Path, key: Path) -> None:
     with serving(key) as (address, _):
         process = measure(
-            address, "--key", key, "--for", "2s", "--pattern", "0.4-0.2", "--interval", "100ms",
-            "--direction", "both", "--streams", "2", "--out", tmp_path / "m", "--ndjson", "-",
+            address, "--key", key, "--duration", "2s", "--pattern", "0.4-0.2",
+            "--interval", "100ms", "--direction", "both", "--streams", "2",
+            "--out", tmp_path / "m", "--ndjson", "-",
         )  # fmt: skip
         out, err = process.communicate()
     assert process.returncode == 0, err
@@ -102,7 +103,7 @@ def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path
         port = free.getsockname()[1]
     with serving(key, port) as (address, _):
         process = measure(
-            address, "--key", key, "--for", "6s", "--interval", "100ms", "--out", out,
+            address, "--key", key, "--duration", "6s", "--interval", "100ms", "--out", out,
         )  # fmt: skip
         wait_for_intervals(out, 8)
     with serving(key, port):
@@ -128,7 +129,9 @@ def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path
 def test_an_end_that_is_lost_for_good_is_no_success(tmp_path: Path, key: Path) -> None:
     out = tmp_path / "m"
     with serving(key) as (address, _):
-        process = measure(address, "--key", key, "--for", "3s", "--interval", "100ms", "--out", out)
+        process = measure(
+            address, "--key", key, "--duration", "3s", "--interval", "100ms", "--out", out
+        )
         wait_for_intervals(out, 5)
     _, err = process.communicate()
     assert process.returncode == 18, err
@@ -139,7 +142,17 @@ def test_an_end_that_is_lost_for_good_is_no_success(tmp_path: Path, key: Path) -
 
 def test_several_clients_of_one_server(tmp_path: Path, key: Path) -> None:
     with serving(
-        key, 0, TARE, "net", "serve", "--longest", "1h", "--streams", "8", "--bytes", "10TB"
+        key,
+        0,
+        TARE,
+        "net",
+        "serve",
+        "--max-duration",
+        "1h",
+        "--max-streams",
+        "8",
+        "--max-bytes",
+        "10TB",
     ) as (address, _):
         secret = peering.read_key(key)
         with (
@@ -156,7 +169,7 @@ def test_another_key_is_told(tmp_path: Path, key: Path) -> None:
     other = tmp_path / "other.key"
     peering.make_key(other)
     with serving(key) as (address, _):
-        process = measure(address, "--key", other, "--for", "1s", "--out", tmp_path / "m")
+        process = measure(address, "--key", other, "--duration", "1s", "--out", tmp_path / "m")
         _, err = process.communicate()
     assert process.returncode == 13, err
     assert "key" in err

@@ -91,7 +91,7 @@ def small_disk(measured: Path, *, extra_kib: int) -> str:
 def test_a_disk_that_is_full_while_concluding(
     measured: Path, tmp_path: Path, extra_kib: int
 ) -> None:
-    report = tare("experiment", "report", "disk/short", "--out", "page.html")
+    report = tare("experiment", "report", "disk/short", "--report", "page.html")
     store = "disk/short/store.duckdb"
     script = (
         small_disk(measured, extra_kib=extra_kib)
@@ -163,7 +163,7 @@ def test_a_disk_that_is_full_while_measuring_and_what_was_measured_is_gone_on_wi
         code=$?
         mount -o remount,size=60m disk
         {run} --resume >/dev/null || exit 98
-        {tare("export", "disk/short", "--table", "trials", "--format", "json")}
+        {tare("export", "disk/short", "--table", "trials", "--json", "-")}
         exit $code
     """
     done = shell(script, tmp_path)
@@ -181,7 +181,7 @@ def test_a_folder_to_read_only_is_concluded_from_elsewhere(measured: Path, tmp_p
     mounted = small_disk(measured, extra_kib=9000) + "mount -o remount,ro disk\n"
     shell(mounted + report, tmp_path).told(code=UNWRITABLE)
     (tmp_path / "page.html").unlink(missing_ok=True)
-    elsewhere = shell(f"{mounted}{report} --out page.html", tmp_path)
+    elsewhere = shell(f"{mounted}{report} --report page.html", tmp_path)
     assert elsewhere.code == 0, elsewhere.errors
     assert (tmp_path / "page.html").stat().st_size > 0
     for words in (["--out", "disk/new"], ["--out", "disk/short", "--resume"]):

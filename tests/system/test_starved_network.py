@@ -89,7 +89,7 @@ def test_the_network_is_not_blamed_for_a_machine_without_cpu(tmp_path: Path) -> 
     with _link(), _serving(key), _load():
         done = subprocess.run(
             [*_in("a"), *_TARE, "net", "measure", _THERE, "--key", str(key), "--identify",
-             "--for", "8s", "--out", str(out), "--json", "-"],
+             "--duration", "8s", "--out", str(out), "--json", "-"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr

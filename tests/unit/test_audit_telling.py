@@ -180,7 +180,7 @@ def test_the_page_answers_in_reading_order_and_escapes_names(found: Audit, tmp_p
 
 def test_a_page_takes_a_command_that_is_no_text(found: Audit, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
-    audit_page.write(found, target, "tare audit --out u\udcff.html")
+    audit_page.write(found, target, "tare audit --report u\udcff.html")
     assert "u\\udcff.html" in target.read_text()
 
 

@@ -72,9 +72,7 @@ def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
         (Options(by="vcpus", platform="docker"), "--platform is docker"),
         (Options(by="disk"), "there is no 'disk' to sweep"),
         (Options(by="cpuset", step="0.1"), "--step says nothing with --by cpuset"),
-        (Options(by="quota", preset="lambda"), "--preset says nothing with --by quota"),
         (Options(by="memory", quotas="1"), "--quotas says nothing"),
-        (Options(preset="azure"), "there is no 'azure'"),
         (Options(quotas="0.1,1", step="0.1"), "--quotas and --step exclude"),
         (Options(quotas="0.1,1", start="0.1"), "--quotas and --from exclude"),
         (Options(quotas="0.5,1,2"), "3 steps of quota tell no straight line"),
@@ -89,10 +87,10 @@ def test_virtual_cpus_are_those_of_a_machine_of_that_size() -> None:
         (Options(kernel="linpak"), "no kernel 'linpak'"),
         (Options(kernel="linpack:most=1"), "has no 'most'"),
         (Options(kernel="qsort", one_lu=True), "--one-lu is LINPACK's"),
-        (Options(command=("true",), size=10), "--size is about a kernel"),
+        (Options(command=("true",), kernel="qsort"), "--kernel is about a kernel"),
         (Options(command=("true",), kernel="linpack"), "--kernel is about a kernel"),
-        (Options(size=20000), "this machine, in what is available, has 4,096 MiB"),
-        (Options(by="memory", size=5000), "the least size, 128 MB, has 128 MiB"),
+        (Options(kernel="linpack:size=20000"), "this machine, in what is available, has 4,096 MiB"),
+        (Options(by="memory", kernel="linpack:size=5000"), "the least size, 128 MB, has 128 MiB"),
     ],
 )
 def test_what_makes_no_sweep_is_refused(options: Options, message: str) -> None:

@@ -44,4 +44,4 @@ def test_programs_read_the_same(folder: Path) -> None:
 
 
 def test_it_is_another_command_and_no_word_of_a_sweep() -> None:
-    assert "Remove the calibrations" in forget("--help")
+    assert "Usage: tare calibrate forget" in forget("--help")

@@ -73,7 +73,7 @@ def test_what_wants_root_is_to_be_typed_as_it_was(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("asked", "seconds", "told"),
-    [(None, 3600.0, "for 60 min (--for)"), ("90 s", 90.0, "for 90 s (--for)")],
+    [(None, 3600.0, "for 60 min (--duration)"), ("90 s", 90.0, "for 90 s (--duration)")],
 )
 def test_settings_are_not_held_for_ever(
     asked: str | None,
@@ -93,7 +93,7 @@ def test_settings_are_not_held_for_ever(
     slept: list[float] = []
     monkeypatch.setattr(fix, "held_settings", hold)
     monkeypatch.setattr(fix.time, "sleep", slept.append)
-    assert fix.hold("swappiness=59", [], hold_for=asked, as_root=False, json=None) == 0
+    assert fix.hold("swappiness=59", [], duration=asked, as_root=False, json=None) == 0
     assert (slept, put_back) == ([seconds], ["swappiness"])
     said = " ".join(capsys.readouterr().err.split())
     assert told in said

@@ -52,7 +52,7 @@ def test_a_report_elsewhere_leaves_the_folder_as_it_is(folder: Path, tmp_path: P
     report(str(folder))
     before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     page = tmp_path / "page.html"
-    assert f"Report: {page}" in report(str(folder), "--out", str(page))
+    assert f"Report: {page}" in report(str(folder), "--report", str(page))
     assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
 
 

@@ -25,7 +25,7 @@ def test_the_example_of_a_file_is_one(tmp_path: Path) -> None:
     assert set(found.curves) == {"memory.latency"}
 
 
-@pytest.mark.parametrize("option", re.findall(r"`(--[a-z]+)", PAGE.read_text()))
+@pytest.mark.parametrize("option", re.findall(r"`(--[a-z-]+)", PAGE.read_text()))
 def test_options_that_are_spoken_of_exist(option: str) -> None:
     from typer.main import get_command
 

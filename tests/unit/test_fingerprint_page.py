@@ -19,7 +19,7 @@ from tare.report.machine_charts import heat_map, place
 
 def page(**asked):
     return fingerprint_page.make(
-        fingerprints.make(**asked), fingerprints.probes(), "tare fingerprint --quick"
+        fingerprints.make(**asked), fingerprints.probes(), "tare fingerprint --full"
     )
 
 

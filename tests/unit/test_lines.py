@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from tare.cli.app import app
-from tare.cli.lines import GROUPS, Around, Line, _joined, scanned, typed
+from tare.cli.lines import Around, Line, _joined, scanned, typed
 from tare.cli.summary import Trial
 from tare.errors import ExperimentError
 from tare.interop.hyperfine_export import document
@@ -153,21 +148,6 @@ def test_wrong_lines_are_refused() -> None:
         lines("f 1", around=Around(ignore_failure="x"))
     with pytest.raises(ExperimentError, match="1000 are the most"):
         lines("f {a} {b}", a=",".join(map(str, range(40))), b=",".join(map(str, range(40))))
-
-
-@pytest.mark.parametrize("command", ["run", "compare"])
-def test_help_fits_a_terminal_and_has_every_option(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    done = CliRunner().invoke(app, [command, "--help"])
-    assert done.exit_code == 0
-    assert max(map(len, done.output.splitlines())) <= 80
-    assert all(f"\n{heading}:\n" in done.output for heading in GROUPS)
-    function = getattr(import_module(f"tare.cli.{command}"), command)
-    heads = re.findall(r"^  (?:-\w, )?(?:--[\w-]+, )?--([\w-]+)", done.output, re.MULTILINE)
-    given = {name.replace("_", "-") for name in inspect.signature(function).parameters}
-    assert {head.removeprefix("no-") for head in heads} == given - {"command", "commands"}
 
 
 def test_hyperfines_own_format(tmp_path: Path) -> None:

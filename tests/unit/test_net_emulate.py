@@ -71,8 +71,8 @@ def test_servers_are_where_the_command_is_not() -> None:
         (_options("none", host=("rate 3Gbit",)), "from 1"),
         (_options("none", on="3"), "no host"),
         (_options("none", on="first"), "no host"),
-        (_options("none", lasts="soon"), "--for 'soon'"),
-        (_options("none", lasts="0s"), "--for '0s'"),
+        (_options("none", lasts="soon"), "--duration 'soon'"),
+        (_options("none", lasts="0s"), "--duration '0s'"),
         (_options("none", interface="eth0", hosts=3), "leave out|--hosts"),
         (_options("none", interface="eth0", serve=("true",)), "--serve"),
         (_options("none", serve=("a | b",)), "needs a shell"),
@@ -104,7 +104,7 @@ def test_what_is_behind_two_dashes_is_the_command(monkeypatch: pytest.MonkeyPatc
         ("net emulate distribution:A --clouds own.toml -- true", "distribution 1%=100Mbit"),
         ("net fingerprint 192.0.2.1 --out network.json", "--json FILE"),
         ("net fingerprint 192.0.2.1 -o network.json", "--json FILE"),
-        ("net fingerprint 192.0.2.1 --no-bucket", "--brief"),
+        ("net fingerprint 192.0.2.1 --no-bucket", "--quick"),
     ],
 )
 def test_an_option_that_is_gone_says_what_to_type(

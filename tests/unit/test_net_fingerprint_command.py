@@ -202,8 +202,8 @@ def test_trials_in_a_network_of_their_own_are_not_counted_on_an_interface(
     [
         ({"key": None}, "--key"),
         ({"direction": "up"}, "neither out nor in"),
-        ({"lasts": "soon"}, "--for 'soon'"),
-        ({"most": "0Gbit"}, "nothing may be sent"),
+        ({"duration": "soon"}, "--duration 'soon'"),
+        ({"max_bytes": "0Gbit"}, "nothing may be sent"),
     ],
 )
 def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint: str) -> None:
@@ -212,8 +212,8 @@ def test_options_that_cannot_be(tmp_path: Path, more: dict[str, Any], complaint:
     key = tmp_path / "lab.key"
     peering.make_key(key)
     asked: dict[str, Any] = {
-        "key": key, "brief": False, "search": True, "lasts": None, "most": None, "streams": 1,
-        "direction": "out", "congestion": "cubic",
+        "key": key, "quick": False, "search": True, "duration": None, "max_bytes": None,
+        "streams": 1, "direction": "out", "congestion": "cubic",
     }  # fmt: skip
     with pytest.raises(ExperimentError, match=complaint):
         net_fingerprint._wanted("192.0.2.1", **{**asked, **more})

@@ -16,7 +16,7 @@ from tare.errors import InputError
 from tare.shaping.carried import Phase, carried
 
 DATA = Path(__file__).parents[1] / "data" / "c5_token_bucket"
-WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--series", "instance,region,epoch"]
+WORDS = ["--time", "second", "--value", "bandwidth_gbps", "--group", "instance,region,epoch"]
 
 
 def called(*words: str) -> str:

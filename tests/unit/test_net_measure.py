@@ -68,7 +68,7 @@ def test_a_measurement_is_kept_and_told(
 ) -> None:
     out, live = tmp_path / "m", tmp_path / "live.ndjson"
     answer = tare(
-        "measure", "192.0.2.1", "--key", key, "--for", "1min", "--out", out, "--ndjson", live,
+        "measure", "192.0.2.1", "--key", key, "--duration", "1min", "--out", out, "--ndjson", live,
         "--json", tmp_path / "end.json",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
@@ -96,7 +96,7 @@ def test_a_crash_is_gone_on_from(tmp_path: Path, key: Path, scripts: list[Script
     # The agent ends in the middle; the next one does not come to anything at all.
     scripts += [ScriptedEnds(over=(5, "killed")), ScriptedEnds(over=(0, "nobody listens"))]
     error = refused(
-        "measure", "192.0.2.1", "--key", key, "--for", "100s", "--interval", "10s",
+        "measure", "192.0.2.1", "--key", key, "--duration", "100s", "--interval", "10s",
         "--out", tmp_path / "m",
     )  # fmt: skip
     assert isinstance(error, AgentError)
@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_everything(
 
     scripts.append(Interrupted())
     error = refused(
-        "measure", "192.0.2.1", "--key", key, "--for", "100s", "--interval", "10s",
+        "measure", "192.0.2.1", "--key", key, "--duration", "100s", "--interval", "10s",
         "--out", tmp_path / "m",
     )  # fmt: skip
     assert isinstance(error, InterruptError)
@@ -147,10 +147,10 @@ def test_whoever_is_not_reached_leaves_no_folder(
     [
         ((), "HOST"),
         (("192.0.2.1",), "--key"),
-        (("192.0.2.1", "--for", "3 weeks"), "--for '3 weeks'"),
-        (("192.0.2.1", "--for", "-1s"), "--for '-1s'"),
-        (("192.0.2.1", "--for", "900000w"), "above"),
-        (("192.0.2.1", "--for", "2w"), "--out"),
+        (("192.0.2.1", "--duration", "3 weeks"), "--duration '3 weeks'"),
+        (("192.0.2.1", "--duration", "-1s"), "--duration '-1s'"),
+        (("192.0.2.1", "--duration", "900000w"), "above"),
+        (("192.0.2.1", "--duration", "2w"), "--out"),
         (("192.0.2.1", "--interval", "1ms"), "below"),
         (("192.0.2.1", "--pattern", "fast"), "neither"),
         (("192.0.2.1", "--pattern", "0-30"), "neither"),
@@ -170,9 +170,9 @@ def test_what_is_not_possible_is_said(words: Sequence[str], complaint: str) -> N
 
 
 def test_resume_takes_nothing_else(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
-    tare("measure", "192.0.2.1", "--key", key, "--for", "10s", "--out", tmp_path / "m")
-    error = refused("measure", "--out", tmp_path / "m", "--resume", "--for", "2h")
-    assert "--for" in error.message
+    tare("measure", "192.0.2.1", "--key", key, "--duration", "10s", "--out", tmp_path / "m")
+    error = refused("measure", "--out", tmp_path / "m", "--resume", "--duration", "2h")
+    assert "--duration" in error.message
 
 
 def options(**changes: Any) -> asking.Options:
@@ -206,7 +206,7 @@ def test_orders_of_patterns() -> None:
 def test_a_lost_end_is_told(tmp_path: Path, key: Path, scripts: list[ScriptedEnds]) -> None:
     scripts.append(ScriptedEnds(lost=((30, 50),)))
     answer = tare(
-        "measure", "192.0.2.1", "--key", key, "--for", "80s", "--interval", "10s",
+        "measure", "192.0.2.1", "--key", key, "--duration", "80s", "--interval", "10s",
         "--ndjson", tmp_path / "live",
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
@@ -276,9 +276,9 @@ def test_what_is_missing_or_impossible_on_the_command_line_is_usage(tmp_path: Pa
     for words in (
         ["measure"],
         ["measure", "192.0.2.1"],
-        ["measure", "192.0.2.1", "--key", str(key), "--for", "soon"],
+        ["measure", "192.0.2.1", "--key", str(key), "--duration", "soon"],
         ["measure", "--identify", "192.0.2.1"],
-        ["measure", "--identify", "192.0.2.1", "--key", str(key), "--most", "much"],
+        ["measure", "--identify", "192.0.2.1", "--key", str(key), "--max-bytes", "much"],
         ["fingerprint", "192.0.2.1"],
         ["serve", "--bind", "127.0.0.1"],
         ["serve", "--key", str(key)],

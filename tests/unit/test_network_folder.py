@@ -282,11 +282,11 @@ def test_ends_yield_a_phase_and_skip(tmp_path: Path) -> None:
         (OtherKey(end="192.0.2.1:8273"), "--key"),
         (PortClosed(end="[2001:db8::1]:8273"), "tare net serve --bind 2001:db8::1 "),
         (EndSilent(end="192.0.2.1:8273"), "ping 192.0.2.1"),
-        (EndFull(), "--streams"),
-        (BeyondLimit(limit="time", allowed=12 * 10**9, asked=30 * 10**9), "--longest 30s"),
-        (BeyondLimit(limit="bytes", allowed=10**6, asked=10**9), "--bytes 1GB"),
-        (BeyondLimit(limit="bytes", allowed=10**6), "--bytes MORE"),
-        (BeyondLimit(limit="total_bytes", allowed=10**6), "--total-bytes MORE"),
+        (EndFull(), "--max-streams"),
+        (BeyondLimit(limit="time", allowed=12 * 10**9, asked=30 * 10**9), "--max-duration 30s"),
+        (BeyondLimit(limit="bytes", allowed=10**6, asked=10**9), "--max-bytes 1GB"),
+        (BeyondLimit(limit="bytes", allowed=10**6), "--max-bytes MORE"),
+        (BeyondLimit(limit="total_bytes", allowed=10**6), "--max-total-bytes MORE"),
         (MeasureFailed(message="gone"), None),
     ],
 )
@@ -302,7 +302,7 @@ def test_fewer_streams_are_what_a_refusal_of_streams_asks_for() -> None:
     assert describe(refused) == (
         "the other end allows 2 data streams at once, this measurement takes 4"
     )
-    assert advise(refused) == "--streams 2, or on the other host: tare net serve --streams 4 …"
+    assert advise(refused) == "--streams 2, or on the other host: tare net serve --max-streams 4 …"
 
 
 def test_garbage_of_an_agent_is_an_error() -> None:

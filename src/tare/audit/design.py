@@ -152,7 +152,7 @@ def _size(series: Sequence[SeriesAudit], columns: Sequence[str], sizing: Sizing)
         if sizing.size and odd is not None:
             raise InputError(
                 f"{column!r} has a level that is no number of cores: {odd!r}",
-                "--size names a column of cores, such as .5, 2, 2c8g, or 4xlarge",
+                "--cores names a column of cores, such as .5, 2, 2c8g, or 4xlarge",
             )
         if odd is None and (sizing.size or (_plain(column) in SIZES and len(levels) > 1)):
             return column

@@ -58,7 +58,7 @@ class Asked:
     fingerprint: bool = False
 
 
-def kernel(text: str, size: int | None, kernels: Mapping[str, Description]) -> WorkloadSpec:
+def kernel(text: str, kernels: Mapping[str, Description]) -> WorkloadSpec:
     """Return the workload of a kernel that is written as ``NAME[:parameter=value,…]``.
 
     Raises
@@ -82,10 +82,6 @@ def kernel(text: str, size: int | None, kernels: Mapping[str, Description]) -> W
                 f"--kernel {name}:size={SIZE}",
             )
         given[key] = int(value)
-    if size is not None:
-        if given.get("size", size) != size:
-            raise ExperimentError("--size and --kernel ask for two sizes", "leave one of them out")
-        given["size"] = size
     chosen = parameters.checked(f"the kernel {name}", kernels[name], given)
     # One execution after another is counted, so that none needs to be repeated.
     return WorkloadSpec(name=name, kernel=name, parameters=chosen, repetitions=1)
@@ -228,7 +224,7 @@ def check_memory(workload: WorkloadSpec, threads: int, room_bytes: int, where: s
     raise ExperimentError(
         f"matrices of {size} × {size} numbers take {each * size**2 / steps.MIB:,.0f} MiB for "
         f"{threads} thread{'s' * (threads > 1)}; {where} has {room_bytes / steps.MIB:,.0f} MiB",
-        f"--size {fits}   (the largest that fits)"
+        f"--kernel {LINPACK}:size={fits}   (the largest that fits)"
         if fits >= 10
         else "less --threads, or more memory",
     )

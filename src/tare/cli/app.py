@@ -31,6 +31,7 @@ from tare.cli import (
     selftest,
     terminated,
 )
+from tare.cli.commands import Commands
 from tare.cli.failed import Failure
 from tare.cli.lines import LineCommand
 from tare.errors import InterruptError, TareError
@@ -47,27 +48,31 @@ CRASH = 70
 #: What a shell tells of a program whose reader has gone.
 READER_GONE = 141
 
-app = typer.Typer(
+app = Commands(
     name="tare",
-    cls=failed.Group,
-    help="Know what your platform weighs before you trust what your benchmark reads.",
+    help="""Measure performance in controlled experiments.
+
+        tare run -- sleep 0.1
+        tare compare 'sleep 0.1' 'sleep 0.103'
+    """,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=LineCommand)(run.run)
-app.command(cls=LineCommand)(compare.compare)
-app.add_typer(experiment.app, name="experiment")
-app.command()(audit.audit)
-app.add_typer(fingerprint.app, name="fingerprint")
-app.add_typer(calibrate.app, name="calibrate")
-app.add_typer(net.app, name="net")
-app.command()(export.export)
-app.command()(doctor.doctor)
-app.command()(selftest.selftest)
-app.command()(cleanup.cleanup)
-app.command()(describe.describe)
+_MEASURE, _MACHINE, _RESULTS = "Measure", "Machine", "Results"
+app.command(cls=LineCommand, rich_help_panel=_MEASURE)(run.run)
+app.command(cls=LineCommand, rich_help_panel=_MEASURE)(compare.compare)
+app.add_typer(experiment.app, name="experiment", rich_help_panel=_MEASURE)
+app.add_typer(net.app, name="net", rich_help_panel=_MEASURE)
+app.command(rich_help_panel=_MACHINE)(doctor.doctor)
+app.add_typer(fingerprint.app, name="fingerprint", rich_help_panel=_MACHINE)
+app.add_typer(calibrate.app, name="calibrate", rich_help_panel=_MACHINE)
+app.command(rich_help_panel=_MACHINE)(selftest.selftest)
+app.command(rich_help_panel=_MACHINE)(describe.describe)
+app.command(rich_help_panel=_MACHINE)(cleanup.cleanup)
+app.command(rich_help_panel=_RESULTS)(audit.audit)
+app.command(rich_help_panel=_RESULTS)(export.export)
 
 
 def _version(wanted: bool) -> None:

@@ -12,102 +12,78 @@ from typing import Annotated
 import typer
 
 from tare import units
-from tare.cli import output, quantities
+from tare.cli import options, output, quantities
 from tare.cli.audit_progress import Progress
 from tare.errors import InputError
 
 
 def audit(
     files: Annotated[
-        list[Path] | None, typer.Argument(help="Files of results.", metavar="FILE…")
+        list[Path] | None, typer.Argument(help="Results of any tool.", metavar="FILE…")
+    ] = None,
+    finding: Annotated[
+        str | None,
+        typer.Option(metavar="overhead", help="Only the overhead of platforms, by size."),
+    ] = None,
+    kappa: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A.csv B.csv", help="Instead: agreement of two raters (Cohen)."),
     ] = None,
     format: Annotated[
-        str | None, typer.Option("--format", help="Format; by default it is recognised.")
+        str | None, typer.Option(metavar="NAME", help="Format. [default: recognised]")
     ] = None,
-    value: Annotated[
-        str | None, typer.Option("--value", metavar="C", help="Column of the values.")
-    ] = None,
+    value: Annotated[str | None, typer.Option(metavar="C", help="Column of the values.")] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option("--group", metavar="A,B", help="Columns whose levels make the series."),
+        typer.Option(metavar="A,B", help="Columns whose levels make the series."),
     ] = None,
     compare: Annotated[
-        list[str] | None,
-        typer.Option("--compare", metavar="C", help="Column whose levels are compared."),
+        list[str] | None, typer.Option(metavar="C", help="Column whose levels are compared.")
     ] = None,
-    order: Annotated[
-        str | None, typer.Option("--order", metavar="C", help="Column that gives the order.")
-    ] = None,
+    order: Annotated[str | None, typer.Option(metavar="C", help="Column of the order.")] = None,
     trial: Annotated[
         str | None,
-        typer.Option(
-            "--trial",
-            metavar="C",
-            help="Column that tells executions apart; row: every row is one.",
-        ),
+        typer.Option(metavar="C", help="Column that identifies trials; row: each row is one."),
     ] = None,
     block: Annotated[
-        str | None, typer.Option("--block", metavar="C", help="Column that pairs executions.")
+        str | None, typer.Option(metavar="C", help="Column that pairs trials.")
     ] = None,
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out cells without a value, such as NA.")
     ] = False,
-    finding: Annotated[
+    cores: Annotated[
+        str | None, typer.Option(metavar="C", help="Column of the platforms' cores.")
+    ] = None,
+    pinning_column: Annotated[
         str | None,
-        typer.Option(
-            "--finding", metavar="overhead", help="Only this: what each platform costs, by size."
-        ),
-    ] = None,
-    size: Annotated[
-        str | None, typer.Option("--size", metavar="C", help="Column of platforms' cores.")
-    ] = None,
-    pinning: Annotated[
-        str | None, typer.Option("--pinning", metavar="C", help="Column of vanilla and pinned.")
+        typer.Option("--pinning", metavar="C", help="Column of the levels unpinned and pinned."),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            "--reference",
-            metavar="BM",
-            help="Level of --compare that all others are compared with.",
-        ),
+        typer.Option(metavar="LEVEL", help="Level of --compare that others are compared with."),
     ] = None,
-    host_cores: Annotated[
-        float | None, typer.Option("--host-cores", metavar="N", help="CPUs of the host.")
-    ] = None,
+    host_cores: Annotated[float | None, typer.Option(metavar="N", help="CPUs of the host.")] = None,
     precision: Annotated[
         str | None,
         typer.Option(
-            help="Required precision of the median, else exit code 1; changes above it matter.",
-            show_default="1%, not required",
+            metavar="PERCENT",
+            help="Required precision of the median, else exit code 1. [default: 1%, not required]",
         ),
     ] = None,
-    confidence: Annotated[str, typer.Option(help="Of every interval.")] = "95%",
+    confidence: Annotated[
+        str, typer.Option(metavar="PERCENT", help="Confidence level of intervals.")
+    ] = "95%",
     quantile: Annotated[
         list[str] | None,
-        typer.Option("--quantile", metavar="p99", help="Beside the median; may be repeated."),
+        typer.Option(metavar="p99", help="Quantile besides the median; repeatable."),
     ] = None,
-    kappa: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(
-            "--kappa", metavar="A.csv B.csv", help="Instead: how far two raters agree (Cohen)."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "--report", "-o", metavar="FILE", help="Write a page: .html, or .md."
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all resampling.")] = 1,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Write it as JSON; `-`: standard output."),
-    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of resampling.")] = 1,
+    report: options.Report = None,
+    json: options.Json = None,
 ) -> int:
-    """Say how far results can be trusted that other tools wrote.
+    """Check how far results of any tool can be trusted.
 
-    Example: tare audit hyperfine.json --compare command
+    tare audit hyperfine.json --compare command
     """
     # Matrices here are small: threads of the linear algebra would only wait for each other
     # [200 series of 1,000 values on two cores: 30 s with them, 5 s without].
@@ -128,7 +104,7 @@ def audit(
         raise InputError(
             "--reference is a level of the column that is compared", "--compare names that column"
         )
-    grouped = (*_names(group), *(c for c in (size, pinning) if c is not None))
+    grouped = (*_names(group), *(c for c in (cores, pinning_column) if c is not None))
     columns = Columns(value, _apart(grouped, compared), compared, order, trial, block, drop_missing)
     question = Question(
         columns=columns,
@@ -141,25 +117,25 @@ def audit(
         else QUANTILES,
         seed=seed,
         finding=finding,
-        sizing=Sizing(size, pinning, reference, host_cores),
+        sizing=Sizing(cores, pinning_column, reference, host_cores),
     )
     with Progress() as progress:
         found = look(files, question, progress)
-        if out is not None:
+        if report is not None:
             progress("drawing the page", 0, 1)
-            page.write(found, out, shlex.join(["tare", *sys.argv[1:]]))
+            page.write(found, report, shlex.join(["tare", *sys.argv[1:]]))
     if json is not None:
         output.write_json(as_json(found), json)
     if json != "-":
         show(found)
-        output.out.print(follow_up(found, sys.argv[1:], out), style="dim", soft_wrap=True)
+        output.out.print(follow_up(found, sys.argv[1:], report), style="dim", soft_wrap=True)
     return found.exit_code
 
 
 def _agree(
     files: tuple[Path, Path], others: list[Path] | None, confidence: float, json: str | None
 ) -> int:
-    """Tell how far two raters agree; the exit code is 0, as agreement is no verdict on numbers."""
+    """Print how far two raters agree; the exit code is 0, as agreement is no verdict on numbers."""
     from tare.audit.raters import agreements, as_json
 
     if others:

@@ -57,7 +57,7 @@ def _show_costs(found: OverheadAudit, margin: float) -> None:
         output.out.print("   ".join(cells).rstrip(), style="dim" if k == 0 else "", soft_wrap=True)
     left = len(rows) - _MOST_ROWS
     if left > 0:
-        output.out.print(f"… and {left:,} more (--json, --out)", style="dim")
+        output.out.print(f"… and {left:,} more (--json, --report)", style="dim")
     output.out.print(
         f"Beside {found.design.reference} of the same size. =: the same within "
         f"{chosen(margin)}; ?: inconclusive.",

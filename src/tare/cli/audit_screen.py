@@ -84,7 +84,7 @@ def _show_series(audit: Audit) -> None:
     _show_table(["series", "n", "median", "CoV", runs, "verdict"], rows, "lrrrrl")
     left = len(audit.series) - len(shown)
     if left:
-        output.out.print(f"… and {left:,} more series, none worse (--json, --out)", style="dim")
+        output.out.print(f"… and {left:,} more series, none worse (--json, --report)", style="dim")
 
 
 def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> None:
@@ -140,7 +140,9 @@ def _show_comparisons(some: Sequence[ComparisonAudit], margin: float) -> None:
     ]
     _show_table(["", "ratio", "verdict", "spread"], rows, "lrll")
     if len(some) > _MOST_ROWS:
-        out.print(f"… and {len(some) - _MOST_ROWS:,} more, less clear (--json, --out)", style="dim")
+        out.print(
+            f"… and {len(some) - _MOST_ROWS:,} more, less clear (--json, --report)", style="dim"
+        )
     doubtful = doubtful_told(some)
     if doubtful:
         out.print(doubtful, style="dim", soft_wrap=True)
@@ -178,7 +180,7 @@ def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:
     if audit.overhead is not None and audit.question.finding is None:
         return f"Next    {again} --finding overhead   (what each platform costs, size by size)"
     if page is None:
-        return f"Next    {again} --out audit.html   (the same as a page, with charts)"
+        return f"Next    {again} --report audit.html   (the same as a page, with charts)"
     keys = dict.fromkeys(k for s in audit.series for k in s.key)
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
         return f"Next    {again} --compare {shlex.quote(next(reversed(keys)))}   (what differs?)"

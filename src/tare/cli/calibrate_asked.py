@@ -23,7 +23,7 @@ _BY = ("quota", "cpuset", "memory")
 VCPUS = "vcpus"
 #: Options that say something of one kind of sweep only.
 _OF_QUOTAS = ("step", "start", "stop", "quotas")
-_OF_MEMORY = ("memory_sizes", "preset")
+_OF_MEMORY = ("memory_sizes",)
 _NAMES = {"start": "from", "stop": "to"}
 #: What may be asked anew of a sweep that goes on.
 _LATER = ("windows", "budget")
@@ -41,9 +41,7 @@ class Options:
     stop: str | None = None
     quotas: str | None = None
     memory_sizes: str | None = None
-    preset: str | None = None
     kernel: str | None = None
-    size: int | None = None
     threads: int | None = None
     one_lu: bool = False
     period: str | None = None
@@ -176,8 +174,6 @@ def _by(options: Options) -> By:
             raise ExperimentError(
                 f"{option(name)} says nothing with --by {by}", "leave one of them out"
             )
-    if options.preset not in (None, "lambda"):
-        raise ExperimentError(f"--preset: there is no {options.preset!r}", "--preset lambda")
     found: By = by
     return found
 
@@ -210,7 +206,7 @@ def _workload(options: Options, platform: str) -> WorkloadSpec:
     from tare.catalogue import catalogue
 
     if options.command:
-        other = next((n for n in ("kernel", "size", "one_lu") if getattr(options, n)), None)
+        other = next((n for n in ("kernel", "one_lu") if getattr(options, n)), None)
         if other is not None:
             raise ExperimentError(
                 f"{option(other)} is about a kernel, and there is a command", "leave one out"
@@ -221,7 +217,7 @@ def _workload(options: Options, platform: str) -> WorkloadSpec:
         raise ExperimentError(
             f"--one-lu is LINPACK's, and --kernel is {name}", "leave one of them out"
         )
-    return sweep.kernel(name, options.size, catalogue().kernels)
+    return sweep.kernel(name, catalogue().kernels)
 
 
 def _command(words: tuple[str, ...], platform: str) -> WorkloadSpec:
@@ -245,7 +241,7 @@ def _check_memory(workload: WorkloadSpec, threads: int, mib: tuple[int, ...]) ->
 
 
 def _periods(text: str | None) -> tuple[float, ...]:
-    """Read one period of the quota, or several that are to be tried beside each other."""
+    """Read one period of the quota, or several that are interleaved."""
     words = [] if text is None else text.split(",")
     found = [quantities.wait("--period", word) for word in words]
     return tuple(dict.fromkeys(found)) or (PERIOD_S,)

@@ -8,23 +8,21 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import output
+from tare.cli import options, output
 
 
 def cleanup(
     all: Annotated[
-        bool, typer.Option("--all", help="Also what no session's file speaks of any more.")
+        bool, typer.Option("--all", help="Also remove leftovers without a session record.")
     ] = False,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Remove what killed sessions left behind, and put back the settings that they changed.
+    """Remove what killed sessions left behind, and restore settings.
 
-    That is containers, control groups, files, processes, and what doctor --fix held. What belongs
-    to a session that still runs is not touched. The agent's Docker images go when no session of
-    this user runs; they are made again when they are needed. Example: tare cleanup
+    That is containers, control groups, files, processes, and what doctor --fix held. Sessions that
+    run are not touched. The agent's Docker images go when no session of this user runs.
+
+        tare cleanup
     """
     from tare import remnants
 

@@ -30,6 +30,9 @@ _ROOM = "add --out DIR, or make room there (df -h /dev/shm; df -i /dev/shm)"
 #: What a shell would obey outside quotes, and what it obeys inside double ones as well.
 _OPERATORS, _EXPANSIONS = "|&;<>", "$`"
 
+#: Keys of an experiment file whose options have other names.
+_OPTIONS = {"linger": "grace"}
+
 
 @contextlib.contextmanager
 def typed() -> Iterator[None]:
@@ -146,7 +149,11 @@ def as_option(message: str) -> str:
     message = re.sub(
         rf"^{COMMAND_LINE}: workload\[(\d+)\]\.command(\[\d+\])?", r"command \1", message
     )
-    return re.sub(rf"^{COMMAND_LINE}: \w+(\[\d+\])?\.(\w+)(\[\d+\])?", r"--\2", message)
+    return re.sub(
+        rf"^{COMMAND_LINE}: \w+(?:\[\d+\])?\.(\w+)(?:\[\d+\])?",
+        lambda found: f"--{_OPTIONS.get(found[1], found[1]).replace('_', '-')}",
+        message,
+    )
 
 
 def metric_name(asked: str, known: Container[str]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import lines, output, quantities, where
+from tare.cli import lines, options, output, quantities
 from tare.cli.against import Stored, against
 from tare.cli.command_line import factors, given, how_to_see, workload
 from tare.cli.command_line import network as of_network
@@ -39,114 +39,87 @@ def compare(
     commands: Annotated[
         list[str],
         typer.Argument(
-            help="Commands, each in quotes; the first is what the others are compared with.",
+            help="Commands, each in quotes; the first is the reference.",
             metavar="'CMD A' 'CMD B'…",
         ),
     ],
     name: lines.Name = None,
-    metric: Annotated[
-        str, typer.Option(help="What to compare: wall, cpu, memory, or any metric.")
-    ] = "wall",
+    metric: Annotated[str, typer.Option(metavar="METRIC", help="wall, cpu, memory …")] = "wall",
     margin: Annotated[
-        str, typer.Option(help="Smallest difference that matters; below it is the same.")
+        str, typer.Option(metavar="PERCENT", help="Smallest difference that matters.")
     ] = "2%",
     gate: Annotated[
         str | None,
-        typer.Option(help="For CI: exit 0 if not slower by this, 1 if slower, 2 if inconclusive."),
+        typer.Option(
+            metavar="PERCENT",
+            help="For CI: exit 0 if not slower by this, 1 if slower, 2 if inconclusive.",
+        ),
     ] = None,
     gate_on: Annotated[
         str | None,
         typer.Option(
-            help="What the gate judges: median, mean, p90 …; judged once, when the budget ends.",
-            show_default="median",
-        ),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option("--trials", "-n", min=1, help="A fixed number of pairs, without peeking."),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            help="Answer within this, besides --fingerprint.  [default: 10 s; with -n: no limit]"
+            metavar="STATISTIC",
+            hidden=True,
+            help="Statistic that the gate judges: median, mean, p90 … [default: median]",
         ),
     ] = None,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="DIR|FILE", help="Compare one command with stored sessions instead."),
+        typer.Option(metavar="DIR|FILE", help="Compare one command with stored sessions."),
     ] = None,
     baseline_name: Annotated[
         str | None,
-        typer.Option("--baseline-name", help="Which command of the baseline, if it has several."),
+        typer.Option(
+            metavar="NAME", hidden=True, help="Command of the baseline, if it has several."
+        ),
     ] = None,
-    platform: Annotated[
-        str, typer.Option("--platform", "-p", help="Where: a stack of layers, outside-in.")
-    ] = "bare",
-    warmup: where.Warmup = 0,
+    inputs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Replaces {seed} in a command by one of N seeds; both commands of a pair get the "
+            "same one.",
+        ),
+    ] = None,
+    trials: options.Trials = None,
+    budget: options.Budget = None,
+    timeout: options.Timeout = None,
+    seed: options.Seed = None,
+    platform: options.Platform = "bare",
+    image: options.Image = None,
+    size: options.Size = "all",
+    workers: options.Workers = 1,
+    pinning: options.Pinning = "none",
+    network: options.Network = None,
+    as_root: options.AsRoot = False,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    capture: options.Capture = False,
+    fingerprint: options.Fingerprint = True,
+    report: options.Report = None,
+    markdown: options.Markdown = None,
+    junit: options.JUnit = None,
+    json: options.Json = None,
+    warmup: options.Warmup = 0,
     setup: lines.Setup = None,
     prepare: lines.Prepare = None,
     conclude: lines.Conclude = None,
     cleanup: lines.Cleanup = None,
     shell: lines.Shell = None,
     ignore_failure: lines.IgnoreFailure = None,
-    inputs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="{seed} in a command is a number, the same in a pair, of so many in turn."
-        ),
-    ] = None,
-    workers: where.Workers = 1,
-    instances: where.Instances = "own",
-    size: where.Size = "all",
-    pinning: where.Pinning = "none",
-    network: where.Network = None,
-    hosts: where.Hosts = 2,
-    serve: where.Serve = None,
-    timeout: where.Timeout = None,
-    linger: Annotated[str, typer.Option(help="How long children may outlive a command.")] = "1 s",
-    input: where.Input = None,
-    image: where.Image = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Of the order in pairs.  [default: random]")
-    ] = None,
-    capture: Annotated[
-        bool,
-        typer.Option(
-            "--capture", help="Keep what they print, up to 1 MiB a stream, in --out DIR/output."
-        ),
-    ] = False,
-    as_root: Annotated[
-        bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Keep trials and report here."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the comparison in --out DIR.")
-    ] = False,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report: .html, or .md.")
-    ] = None,
-    fingerprint: where.Fingerprint = True,
-    network_fingerprint: where.NetworkFingerprint = None,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Verdicts and values; `-`: standard output."),
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Verdicts as JUnit XML, for CI.")
-    ] = None,
-    markdown: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Verdicts as a comment for GitHub; `-`: standard output."
-        ),
-    ] = None,
+    input: lines.Input = None,
+    hosts: options.Hosts = 2,
+    serve: options.Serve = None,
+    grace: options.Grace = "1 s",
+    network_fingerprint: options.NetworkFingerprint = None,
 ) -> None:
-    """Compare commands: is one slower, by how much, and how sure is that.
+    """Compare commands.
 
-    Example: tare compare 'sleep 0.1' 'sleep 0.103'
+    Is one slower, by how much, and how certain is that? Trials are interleaved until the verdict is
+    conclusive, or the budget ends. hyperfine's options are understood: docs/from-hyperfine.md.
+
+        tare compare 'sleep 0.1' 'sleep 0.103'
     """
     from tare.findings.difference import question
 
@@ -176,7 +149,7 @@ def compare(
     _check_number(names, baseline)
     if gate_on is not None and (gate is None or baseline is not None):
         raise ExperimentError(
-            "--gate-on needs --gate, and commands that are measured side by side",
+            "--gate-on needs --gate, and commands that are measured together",
             "tare compare --gate 3% --gate-on mean 'cmd a' 'cmd b'",
         )
     if gate_on is not None and trials is not None:
@@ -199,8 +172,7 @@ def compare(
                 "metric": metric,
                 "margin": margin,
                 "warmup": warmup,
-                "instances": instances,
-                "linger": linger,
+                "linger": grace,
                 "fingerprint": fingerprint and bool(out or baseline),
                 "seed": secrets.randbits(48) if seed is None else seed,
                 **given({"inputs": inputs, "budget": budget}),

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tare import registry
 from tare.availability import Availability
-from tare.cli import output
+from tare.cli import options, output
 from tare.errors import ExperimentError
 
 #: What can be asked for; kernels, metrics and probes are the agent's to tell.
@@ -41,21 +41,19 @@ PLATFORM, METRIC, UNIT = ["name", "works", "why"], ["name", "meaning"], ["name",
 
 def describe(
     kind: Annotated[
-        str | None, typer.Argument(help=", ".join(KINDS) + ". Default: all.", metavar="[KIND]")
+        str | None, typer.Argument(help=", ".join(KINDS) + ". [default: all]", metavar="[KIND]")
     ] = None,
     stacks: Annotated[
         list[str] | None,
         typer.Argument(
-            help="After `platforms`: these alone, such as ssh:HOST/docker.", metavar="[STACK]..."
+            help="After platforms: only these, such as ssh:HOST/docker.", metavar="[STACK…]"
         ),
     ] = None,
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Tell what there is: kernels, probes, platforms, loads, checks, statistics, findings, charts.
+    """List platforms, kernels, probes, findings and other units.
 
-    Example: tare describe platforms --json -
+    tare describe platforms --json -
     """
     if kind is not None and kind not in KINDS:
         raise ExperimentError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import output, quantities
+from tare.cli import options, output, quantities
 from tare.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -18,67 +18,60 @@ if TYPE_CHECKING:
 def doctor(
     command: Annotated[
         list[str] | None,
-        typer.Argument(help="With --fix: hold while this runs, after `--`.", metavar="-- COMMAND…"),
+        typer.Argument(help="With --fix: hold while this runs.", metavar="[-- COMMAND…]"),
     ] = None,
     fix: Annotated[
         str | None,
         typer.Option(
             metavar="NAME[=VALUE],…",
-            help="Hold settings, or `all` that would do good, and put them back at the end.",
+            help="Hold settings, or all that help, and restore them afterwards.",
         ),
     ] = None,
-    hold_for: Annotated[
-        str | None,
-        typer.Option(
-            "--for", metavar="TIME", help="With --fix and no command: hold so long.  [default: 1h]"
-        ),
-    ] = None,
-    as_root: Annotated[
-        bool, typer.Option("--as-root", help="Under sudo: run COMMAND as root, not as you.")
-    ] = False,
     purpose: Annotated[
         list[str] | None,
-        typer.Option(help="Judge by this purpose only: times, speed, …; may be repeated."),
+        typer.Option(metavar="NAME", help="Judge by this purpose: times, speed, …; repeatable."),
     ] = None,
-    quiet_window: Annotated[
-        str, typer.Option(metavar="TIME", help="How long to listen to the machine's noise.")
+    duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --fix: hold so long. [default: 1 h]"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Do not measure noise.")] = False,
+    noise_window: Annotated[
+        str, typer.Option(metavar="TIME", help="How long to measure noise.")
     ] = "10 s",
-    fast: Annotated[
-        bool, typer.Option("--fast", "--no-wait", help="Listen and count over no time at all.")
-    ] = False,
-    all_: Annotated[
-        bool, typer.Option("--all", help="Also what is good, and what is hidden, line by line.")
+    as_root: options.AsRoot = False,
+    all: Annotated[
+        bool, typer.Option("--all", help="Also print checks that are ok or not visible.")
     ] = False,
     sources: Annotated[
-        bool, typer.Option("--sources", help="Also say where the size of each effect is from.")
+        bool, typer.Option("--sources", help="Also print sources of effect sizes.")
     ] = False,
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
-    ] = None,
+    json: options.Json = None,
 ) -> int:
-    """Tell whether this machine is fit to measure on, for what, and what would change that.
+    """Check whether this machine is fit for measuring.
 
-    Exit code 0: nothing speaks against it; 1: something does. With --fix it changes what was asked
-    while COMMAND runs, or for an hour, and puts everything back to what it was.
-    Example: tare doctor --fast
+    For what, and what would improve it. Exit code 0: nothing is wrong; 1: something is. With --fix,
+    settings are changed while COMMAND runs, or for an hour, and then restored.
+
+        tare doctor --quick
     """
     output.check_writable(json)
     if fix is not None:
         from tare.cli.doctor_fix import hold
 
-        return hold(fix, command or [], hold_for=hold_for, as_root=as_root, json=json)
-    if command or hold_for is not None:
+        return hold(fix, command or [], duration=duration, as_root=as_root, json=json)
+    if command or duration is not None:
         raise ExperimentError(
-            "nothing is asked to be held", "tare doctor --fix all -- COMMAND   (or: --for 1h)"
+            "nothing is asked to be held", "tare doctor --fix all -- COMMAND   (or: --duration 1h)"
         )
     wanted = _purposes(purpose)
-    report = _examine(quantities.wait("--quiet-window", quiet_window), fast=fast)
+    report = _examine(quantities.wait("--noise-window", noise_window), quick=quick)
     if json is not None:
         output.write_json(told(report), json)
     if json != "-":
         from tare.cli.doctor_screen import show
 
-        show(report, wanted, every=all_, sources=sources)
+        show(report, wanted, every=all, sources=sources)
     return 1 if any(name in wanted for name in report.unfit()) else 0
 
 
@@ -95,10 +88,10 @@ def told(report: Report) -> dict[str, Any]:
     }
 
 
-def _examine(quiet_s: float, *, fast: bool) -> Report:
+def _examine(quiet_s: float, *, quick: bool) -> Report:
     from tare import doctor as machine
 
-    if fast:
+    if quick:
         return machine.attainable(machine.examine(machine.look(watch_s=0)))
     return machine.attainable(machine.examine(machine.look(noise=lambda: _listen(quiet_s))))
 

@@ -30,7 +30,7 @@ END_S = 5.0
 
 
 def hold(
-    asked: str, command: list[str], *, hold_for: str | None, as_root: bool, json: str | None
+    asked: str, command: list[str], *, duration: str | None, as_root: bool, json: str | None
 ) -> int:
     """Hold what was asked for, tell it, and return the exit code of the command, if there is one.
 
@@ -41,11 +41,11 @@ def hold(
     """
     from tare.cli import quantities
 
-    if command and hold_for is not None:
+    if command and duration is not None:
         raise ExperimentError(
-            "--for and a command are two ends of one lease", "leave one of them out"
+            "--duration and a command are two ends of one lease", "leave one of them out"
         )
-    limit_s = HOLD_S if hold_for is None else quantities.wait("--for", hold_for)
+    limit_s = HOLD_S if duration is None else quantities.wait("--duration", duration)
     wanted = _wanted(asked)
     with _as_typed(), held_settings(wanted, tolerant=asked == "all") as held:
         if held.left_out and not held.changes:
@@ -138,8 +138,8 @@ def _tell(held: Held, json: str | None) -> None:
 def _stay(limit_s: float) -> None:
     try:
         output.err.print(
-            f"Held for {output.seconds(limit_s)} (--for), or until Ctrl-C or `kill {os.getpid()}`; "
-            "then everything is put back. After `kill -9`: tare cleanup"
+            f"Held for {output.seconds(limit_s)} (--duration), or until Ctrl-C or "
+            f"`kill {os.getpid()}`; then everything is put back. After `kill -9`: tare cleanup"
         )
         time.sleep(limit_s)
     except KeyboardInterrupt:

@@ -7,39 +7,39 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output
-from tare.cli.failed import Group
-from tare.cli.where import NetworkFingerprint
-from tare.errors import IncompleteError, InterruptError, StoreError, TrialError
+from tare.cli import options, output
+from tare.cli.commands import Commands
+from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tare.conclude import Answers, Prepared
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="Ask a question that is written as a file.")
+app = Commands(
+    no_args_is_help=True,
+    help="""Plan, run and report experiments that are written as files.
+
+        tare experiment run examples/demo.toml --out demo-results
+    """,
+)
 
 File = Annotated[Path, typer.Argument(help="Experiment file (TOML).", metavar="FILE")]
-Json = Annotated[
-    str | None,
-    typer.Option("--json", metavar="FILE", help="Also write it as JSON; `-`: standard output."),
-]
 SkipMissing = Annotated[
-    bool,
-    typer.Option("--skip-missing", help="Leave out platforms and loads that are not available."),
+    bool, typer.Option("--skip-missing", help="Leave out platforms and loads that are missing.")
 ]
 
 
 @app.command()
 def new(
-    file: Annotated[Path, typer.Argument(help="File to write.", metavar="FILE")] = Path(
+    file: Annotated[Path, typer.Argument(help="File to write.", metavar="[FILE]")] = Path(
         "experiment.toml"
     ),
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
     """Write an experiment file to start from.
 
-    Example: tare experiment new mine.toml
+    tare experiment new mine.toml
     """
     from tare.experiment_file import template
 
@@ -61,10 +61,12 @@ def new(
 
 
 @app.command()
-def plan(file: File, skip_missing: SkipMissing = False, json: Json = None) -> None:
-    """Show the cells and how long their trials take, from a trial or two of some of them.
+def plan(file: File, skip_missing: SkipMissing = False, json: options.Json = None) -> None:
+    """Show the cells and how long their trials take.
 
-    Example: tare experiment plan examples/stability.toml
+    Estimated from a trial or two of some of them.
+
+        tare experiment plan examples/stability.toml
     """
     from tare import conclude
     from tare.cli.command_line import folder_in_memory
@@ -80,28 +82,21 @@ def plan(file: File, skip_missing: SkipMissing = False, json: Json = None) -> No
 @app.command()
 def run(
     file: File,
+    skip_missing: SkipMissing = False,
+    as_root: options.AsRoot = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for the results.  [default: FILE without .toml]",
+            "--out", "-o", metavar="DIR", help="Folder for the results. [default: FILE less .toml]"
         ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the experiment in the folder.")
-    ] = False,
-    skip_missing: SkipMissing = False,
-    as_root: Annotated[
-        bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
-    ] = False,
-    network_fingerprint: NetworkFingerprint = None,
-    json: Json = None,
+    resume: options.Resume = False,
+    network_fingerprint: options.NetworkFingerprint = None,
+    json: options.Json = None,
 ) -> None:
-    """Execute an experiment and write its report.
+    """Run an experiment and write its report.
 
-    Example: tare experiment run examples/demo.toml --out demo-results
+    tare experiment run examples/demo.toml --out demo-results
     """
     from tare import conclude
     from tare.cli.progress import Bar
@@ -137,30 +132,41 @@ def run(
 @app.command()
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
+    session: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", min=1, help="Only what this session measured; repeatable."),
+    ] = None,
+    charts: Annotated[
+        str | None,
+        typer.Option(metavar="svg|png", help="Instead of a page: the charts, into --out DIR."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="PATH", help="The page: .html, or .md.  [default: in DIR]"
+            "--out", "-o", metavar="DIR", help="Folder for --charts. [default: DIR/charts]"
         ),
     ] = None,
-    format: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            help="svg or png: the charts alone, into a folder; markdown: report.md in DIR.",
-        ),
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Page: .html, or .md. [default: DIR/report.html]"),
     ] = None,
-    session: Annotated[
-        list[int] | None,
-        typer.Option("--session", min=1, help="Only what this session measured; may be repeated."),
-    ] = None,
-    json: Json = None,
+    json: options.Json = None,
 ) -> None:
-    """Print the answers of an experiment and write its report, also while it still runs.
+    """Print the answers of an experiment and write its report.
 
-    Example: tare experiment report demo-results --out demo.md
+    Also while it still runs.
+
+        tare experiment report demo-results --report demo.md
     """
-    _tell(folder, json, sessions=session or (), format=format, out=out, keep=False)
+    if out is not None and charts is None:
+        raise UsageError(
+            "--out is the folder of charts", "--charts svg --out DIR, or --report FILE"
+        )
+    if charts is not None and (charts not in ("svg", "png") or report is not None):
+        raise UsageError(
+            "--charts writes svg or png, and no page", "--charts svg --out DIR   (without --report)"
+        )
+    _tell(folder, json, sessions=session or (), format=charts, out=out or report, keep=False)
 
 
 def _explained(error: TrialError, folder: Path, prepared: Prepared) -> TrialError:

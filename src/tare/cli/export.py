@@ -7,36 +7,48 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import output
+from tare.cli import options, output
+from tare.errors import UsageError
 
 
 def export(
     folder: Annotated[Path, typer.Argument(help="Folder of the experiment.", metavar="DIR")],
-    format: Annotated[str, typer.Option("--format", help="csv, parquet or json.")] = "csv",
     table: Annotated[
         str,
         typer.Option(
-            "--table",
-            help="samples, trials, facts, sessions, faults, stops, notes, findings, estimates "
-            "(docs/store.md).",
+            metavar="NAME",
+            help="samples, trials, facts, sessions, faults, stops, notes, findings, estimates.",
         ),
     ] = "samples",
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="`-`: standard output.")
+    file: Annotated[
+        str,
+        typer.Option(metavar="FILE|-", help="Write .csv, .parquet, or .json; -: CSV to stdout."),
     ] = "-",
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Short for --format json --out FILE."),
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Write a table of an experiment for other tools.
+    """Export a table of an experiment.
 
-    Example: tare export demo-results --format parquet --out samples.parquet
+    tare export demo-results --file samples.parquet
     """
     from tare import store
 
     if json is not None:
-        format, out = "json", json
-    store.export(folder, table, format, out)
-    if out != "-":
-        output.err.print(f"Wrote {out}.")
+        store.export(folder, table, "json", json)
+    if json is None or file != "-":
+        store.export(folder, table, _format(file), file)
+    for written in (json, file):
+        if written not in (None, "-"):
+            output.err.print(f"Wrote {written}.")
+
+
+def _format(file: str) -> str:
+    """Return the format that a file's name asks for."""
+    from tare.store.export import FORMATS
+
+    format = "csv" if file == "-" else Path(file).suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise UsageError(
+            f"{file} ends in none of {', '.join(f'.{one}' for one in FORMATS)}",
+            "--file samples.csv",
+        )
+    return format

@@ -16,9 +16,8 @@ from typing import Any
 from xml.etree import ElementTree as Xml
 
 import msgspec
-from typer.core import TyperGroup
 
-from tare.cli import limits, output
+from tare.cli import output
 from tare.errors import ExperimentError
 from tare.harmless import harmless
 
@@ -46,29 +45,18 @@ class Failure:
     hint: str | None = None
 
 
-class Group(TyperGroup):
-    """Commands whose output files are known before their options are checked."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is meant, and remember which files it is to write."""
-        name, command, rest = super().resolve_command(ctx, args)
-        if command is not None:
-            # An option that does not exist is complained of later, and ends up in these files.
-            lenient = command.make_context(
-                name, list(rest), parent=ctx, resilient_parsing=True,
-                ignore_unknown_options=True, allow_extra_args=True,
-            )  # fmt: skip
-            _remember(lenient.params)
-            if not isinstance(command, TyperGroup):
-                limits.check(str(command.name))
-        return name, command, rest
-
-
 #: Destination of each option that this process was given, and which file was there.
 _asked: dict[str, tuple[str, tuple[int, ...] | None]] = {}
 
 
-def _remember(params: Mapping[str, Any]) -> None:
+def remember(params: Mapping[str, Any]) -> None:
+    """Remember which files a command is to write.
+
+    Raises
+    ------
+    ExperimentError
+        If two of them are the same.
+    """
     given = {name: str(params[name]) for name in _NOTES if params.get(name) is not None}
     _asked.update({name: (one, _file(one)) for name, one in given.items()})
     destinations = [*given.values(), *([str(params["ndjson"])] if params.get("ndjson") else [])]

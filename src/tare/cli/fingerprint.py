@@ -6,12 +6,12 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output
-from tare.cli.failed import Group
+from tare.cli import options, output
+from tare.cli.commands import Commands, Group
 from tare.errors import ExperimentError, InterruptError, TrialError
 
 if TYPE_CHECKING:
@@ -30,16 +30,8 @@ class _Words(Group):
 
     standard = "take"
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        known = bool(args) and args[0] in self.commands
-        return super().parse_args(ctx, args if known else [self.standard, *args])
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return ("" if name == self.standard else name), command, rest
-
-
-app = typer.Typer(cls=_Words, help="Measure what this machine can do, or what has changed of it.")
+app = Commands(cls=_Words, help="Measure what this machine can do, or compare two results.")
 
 
 @app.command()
@@ -47,85 +39,67 @@ def take(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Probes, metrics, or how their names begin: memory, syscall.getpid; default: all.",
-            metavar="PROBE…",
+            help="Probes, metrics, or how their names begin: memory, syscall.getpid. "
+            "[default: all]",
+            metavar="[PROBE…]",
         ),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Core figures in a minute; what happens by default.")
+    full: Annotated[
+        bool, typer.Option("--full", help="All figures, in ten minutes instead of one.")
     ] = False,
-    whole: Annotated[bool, typer.Option("--whole", help="Everything, in ten minutes.")] = False,
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="Measure no longer than this.  [default: what is left of a minute, or of ten; "
-            "what is named ends sooner, after 100 rounds, or 20 long ones]"
-        ),
+        typer.Option(metavar="TIME", help="Time limit. [default: 1 min; --full: 10 min]"),
     ] = None,
     precision: Annotated[
         str | None,
         typer.Option(
-            help="Stop when medians are known this well, where 50 rounds fit the budget.  "
-            "[default: 2%]"
+            metavar="PERCENT", help="Precision of medians at which to stop. [default: 2%]"
         ),
     ] = None,
+    max_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory of a probe. [default: 1 GiB, or 1/4 of free]"),
+    ] = None,
+    max_file_size: Annotated[
+        str, typer.Option(metavar="SIZE", help="Most to write to a file.")
+    ] = "256 MiB",
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of random orders.")] = 1,
     platform: Annotated[
         list[str] | None,
         typer.Option(
             "--platform",
             "-p",
-            help="Where: a stack of layers, outside-in; several: what each weighs beside the "
-            "first.  [default: bare]",
+            metavar="STACK",
+            help="Stack of layers; several: overhead vs. the first. [default: bare]",
         ),
     ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            help="Most memory that a probe may take.  [default: 1 GiB, or a quarter of what is "
-            "available]"
-        ),
-    ] = None,
-    files: Annotated[str, typer.Option(help="Most that a probe may write to a file.")] = "256 MiB",
     directory: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where files are made.  [default: /var/tmp]"),
+        Path | None, typer.Option(metavar="DIR", help="Where files are made. [default: /var/tmp]")
     ] = None,
     remote: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="One on another machine's file system: also read there."),
+        Path | None, typer.Option(metavar="DIR", help="Also read on this remote file system.")
     ] = None,
     peer: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST[:PORT]", help="Where `tare net serve` listens: also measure to there."
-        ),
+        typer.Option(metavar="HOST[:PORT]", help="Also measure to where tare net serve listens."),
     ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Decides random orders.")] = 1,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="All figures as JSON; `-`: standard output."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="A page with curves: .html, or .md."),
-    ] = None,
+    key: options.Key = None,
+    report: options.Report = None,
+    json: options.Json = None,
 ) -> None:
-    """Measure what this machine can do: clocks, calls, system calls, memory, network, files.
+    """Measure what this machine can do.
 
-    Every figure has an interval and, where the hardware tells, what it was to be expected. What
-    cannot be measured here is told, and the rest goes on. With several platforms: how long each
-    takes to start and to end, and what it costs, figure by figure. `tare fingerprint diff A B`
-    tells what changed between two. Example: tare fingerprint --json machine.json
+    Clocks, calls, system calls, memory, network, files: each figure with an interval and, where the
+    hardware reports it, the expected value. With several platforms: how long each takes to start
+    and to end, and its overhead.
+
+        tare fingerprint --json machine.json
     """
     from tare import units
     from tare.cli import quantities
     from tare.fingerprint.asked import Asked
 
-    if quick and whole:
-        raise ExperimentError("--quick and --whole exclude each other", "leave one of them out")
     output.check_writable(json, report)
     if report is not None:
         from tare.report import fingerprint_page, format_of
@@ -136,15 +110,15 @@ def take(
         stacks,
         Asked(
             words=tuple(words or ()),
-            effort="whole" if whole else "quick",
+            effort="whole" if full else "quick",
             platform=stacks[0],
             budget_s=None if budget is None else quantities.wait("--budget", budget),
             precision=quantities.share("--precision", precision or "2%"),
             soon=bool(words) and budget is None and precision is None,
             memory_bytes=None
-            if memory is None
-            else quantities.read(units.size, "--memory", memory),
-            file_bytes=quantities.read(units.size, "--files", files),
+            if max_memory is None
+            else quantities.read(units.size, "--max-memory", max_memory),
+            file_bytes=quantities.read(units.size, "--max-file-size", max_file_size),
             directory=directory,
             remote=remote,
             peer=_peer(peer, key),
@@ -157,16 +131,15 @@ def take(
 
 @app.command()
 def diff(
-    before: Annotated[Path, typer.Argument(help="What --json FILE wrote.", metavar="A")],
+    before: Annotated[Path, typer.Argument(help="File of --json.", metavar="A")],
     after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Tell what changed between two fingerprints; exit 0: the same, 1: changed, 2: inconclusive.
+    """Compare two fingerprints.
 
-    Example: tare fingerprint diff yesterday.json today.json
+    Exit code 0: the same; 1: changed; 2: inconclusive.
+
+        tare fingerprint diff yesterday.json today.json
     """
     from tare.cli import fingerprint_diff
 

@@ -1,83 +1,181 @@
-"""Help that fits a terminal: options in groups, in the order of their declaration."""
+"""Help that fits a terminal: options in groups, one line each where possible."""
 
 from __future__ import annotations
 
 import inspect
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 #: Columns of a terminal that nobody has made wider, and beyond which lines are hard to read.
 WIDTH, WIDEST = 80, 100
-#: Where the explanation of an option begins.
-_INDENT = 30
+#: Where explanations begin at most; a longer head has a line of its own.
+INDENT = 26
+#: Headings to the options below them, in any command: an option of one name means the same in all.
+GROUPS = {
+    "What": (
+        "name", "metric", "quantile", "margin", "gate", "baseline", "inputs", "by", "kernel",
+        "settings", "fix", "purpose", "false_alarms", "pattern", "sweep", "identify", "spend",
+        "kappa", "finding", "table", "cpus", "session", "direction", "streams",
+    ),
+    "Columns": (
+        "format", "value", "group", "compare", "order", "trial", "block", "drop_missing", "time",
+        "unit", "cores", "pinning_column", "reference", "quota",
+    ),
+    "How many": (
+        "trials", "precision", "confidence", "budget", "duration", "timeout", "quick", "full",
+        "step", "quotas", "threads", "period", "windows", "interval", "comparisons",
+        "noise_window", "max_bytes", "max_duration", "max_streams", "max_total_bytes",
+        "max_memory", "max_file_size", "seed",
+    ),
+    "Where": (
+        "platform", "image", "size", "workers", "pinning", "network", "hosts", "host", "on",
+        "serve", "interface", "as_root", "skip_missing", "directory", "remote", "peer", "bind",
+        "key", "new_key", "line_rate", "host_cores", "check",
+    ),
+    "Output": (
+        "out", "resume", "capture", "fingerprint", "store", "save", "file",
+        "charts", "log", "report", "markdown", "junit", "json", "ndjson", "all", "sources",
+    ),
+}  # fmt: skip
+#: Where the help of a command ends: what it has besides.
+_MORE = "More options (docs/reference.md)"
 
 
-def helped(ctx: Any, command: Any, headings: Mapping[str, tuple[str, ...]]) -> str:
+def help_of_command(ctx: Any, command: Any, others: Iterable[Any] = ()) -> str:
     """Return the help of a command.
 
     Parameters
     ----------
     ctx, command
         Of typer.
-    headings : mapping
-        Headings to the options below them; what has none stands below the last.
+    others : iterable
+        Commands that are typed after this one's name.
     """
-    width = min(WIDEST, max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
-    groups: dict[str, list[str]] = {heading: [] for heading in headings}
-    last = next(reversed(groups))
-    named = {name: heading for heading, names in headings.items() for name in names}
-    for parameter in command.params:
-        if parameter.param_type_name == "option" and not parameter.hidden:
-            groups[named.get(parameter.name, last)].extend(_lines(parameter, width))
-    usage = f"Usage: {ctx.command_path} [OPTIONS] {_argument(command)}"
-    text = inspect.cleandoc(command.help or "").replace("\f", "")
-    parts = [usage, "", *_paragraphs(text, width)]
-    for heading, lines in groups.items():
-        parts += [f"{heading}:", *lines, ""]
-    return "\n".join(parts).rstrip()
-
-
-def _argument(command: Any) -> str:
+    options = [p for p in command.params if p.param_type_name == "option"]
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    return " ".join(str(p.metavar or p.name) for p in arguments)
+    about = [(str(p.metavar), explanation(p)) for p in arguments if p.help]
+    sections = {heading: _rows(options, names) for heading, names in GROUPS.items()}
+    sections["Commands"] = [(str(other.name), summary(other)) for other in others]
+    width = _width()
+    parts = [
+        usage(ctx, command),
+        "",
+        *_paragraphs(command.help, width),
+        *_sections({"Arguments": about}, width),
+        *_sections(sections, width),
+    ]
+    more = ", ".join(names_of(option)[-1] for option in options if option.hidden)
+    if more:
+        lines = textwrap.wrap(more, width - 2, break_on_hyphens=False)
+        parts += [f"{_MORE}:", *(f"  {line}" for line in lines)]
+    return "\n".join(parts).rstrip() + "\n"
 
 
-def _paragraphs(text: str, width: int) -> Iterator[str]:
-    for paragraph in text.split("\n\n"):
-        if paragraph.startswith(" "):
-            yield paragraph
+def help_of_group(ctx: Any, group: Any) -> str:
+    """Return the help of a group of commands, which are listed under their headings."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for command in group.commands.values():
+        panel = command.rich_help_panel
+        heading = panel if isinstance(panel, str) else "Commands"
+        sections.setdefault(heading, []).append((str(command.name), summary(command)))
+    options = [(head(option), explanation(option)) for option in group.params]
+    width = _width()
+    parts = [
+        f"Usage: {_path(ctx)} COMMAND …",
+        "",
+        *_paragraphs(group.help, width),
+        *_sections(sections, width),
+        *_sections({"Options": options}, width),
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def summary(command: Any) -> str:
+    """Return what a command does in one line."""
+    return " ".join(str(command.help or "").split("\n\n")[0].split()).removesuffix(".")
+
+
+def _width() -> int:
+    return min(WIDEST, max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+
+
+def _rows(options: Iterable[Any], names: tuple[str, ...]) -> list[tuple[str, str]]:
+    there = [option for option in options if option.name in names and not option.hidden]
+    there.sort(key=lambda option: names.index(option.name))
+    return [(head(option), explanation(option)) for option in there]
+
+
+def usage(ctx: Any, command: Any) -> str:
+    """Return how a command is typed."""
+    arguments = [str(p.metavar) for p in command.params if p.param_type_name == "argument"]
+    text = " ".join(["Usage:", _path(ctx), "[OPTIONS]", *arguments])
+    return textwrap.fill(text, _width(), subsequent_indent=" " * 9)
+
+
+def _path(ctx: Any) -> str:
+    # A standard command has no name of its own.
+    return " ".join(ctx.command_path.split())
+
+
+def _paragraphs(text: str | None, width: int) -> Iterator[str]:
+    for paragraph in paragraphs(text):
+        if is_example(paragraph):
+            yield textwrap.indent(paragraph, "    ")
         else:
-            yield textwrap.fill(paragraph, width)
+            yield textwrap.fill(paragraph, width, break_on_hyphens=False)
         yield ""
 
 
-def _lines(option: Any, width: int) -> Iterator[str]:
-    names = sorted(
-        [*option.opts, *option.secondary_opts], key=lambda name: (name.startswith("--"), name)
-    )
-    metavar = "" if option.is_flag else f" {_metavar(option)}"
-    head = f"  {', '.join(names)}{metavar}"
-    default = _default(option)
-    told = f"{option.help or ''}{default}"
-    lines = textwrap.wrap(told, width - _INDENT) or [""]
-    if len(head) >= _INDENT - 1:
-        yield head
-        head = ""
-    yield f"{head:<{_INDENT}}{lines[0]}".rstrip()
-    for line in lines[1:]:
-        yield f"{'':<{_INDENT}}{line}"
+def paragraphs(text: str | None) -> list[str]:
+    """Return the paragraphs of a docstring."""
+    clean = inspect.cleandoc(text or "").replace("\f", "")
+    return [textwrap.dedent(paragraph) for paragraph in clean.split("\n\n")]
 
 
-def _metavar(option: Any) -> str:
-    if option.metavar:
-        return str(option.metavar)
-    return str(option.name).replace("_", "-").upper()
+def is_example(paragraph: str) -> bool:
+    """Return whether a paragraph of a docstring is commands to be pasted."""
+    return all(line.startswith("tare ") for line in paragraph.splitlines())
 
 
-def _default(option: Any) -> str:
-    default = option.default
-    if option.is_flag or default in (None, (), [], "") or callable(default):
-        return ""
-    return f"  [default: {default}]"
+def _sections(sections: Mapping[str, list[tuple[str, str]]], width: int) -> Iterator[str]:
+    heads = [len(head) for rows in sections.values() for head, _ in rows]
+    indent = min(INDENT, max(heads, default=0) + 4)
+    for heading, rows in sections.items():
+        if rows:
+            yield f"{heading}:"
+            for row in rows:
+                yield from _row(*row, indent, width)
+            yield ""
+
+
+def _row(head: str, text: str, indent: int, width: int) -> Iterator[str]:
+    lines = textwrap.wrap(text, width - indent, break_on_hyphens=False) or [""]
+    if len(head) > indent - 4:
+        yield f"  {head}"
+    else:
+        yield f"  {head:<{indent - 2}}{lines.pop(0)}".rstrip()
+    yield from (" " * indent + line for line in lines)
+
+
+def names_of(option: Any) -> list[str]:
+    """Return what an option is called, short names first; of a switch the one that changes it."""
+    names = option.secondary_opts if option.default is True else option.opts
+    return sorted(names or option.opts, key=lambda name: name.startswith("--"))
+
+
+def head(option: Any) -> str:
+    """Return an option as it is typed."""
+    names = ", ".join(names_of(option))
+    return names if option.is_flag else f"{names} {option.metavar}"
+
+
+def explanation(parameter: Any) -> str:
+    """Return what an option or argument means, with its default."""
+    default = parameter.default
+    told = str(parameter.help or "")
+    is_flag = getattr(parameter, "is_flag", False)
+    if is_flag or default in (None, (), [], "") or callable(default):
+        return told
+    return f"{told} [default: {default}]"

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from tare.cli.command_line import split
-from tare.cli.help import helped
+from tare.cli.commands import Command
 from tare.errors import ExperimentError
 
 #: Between the values of one option, which nobody can type.
@@ -53,20 +52,6 @@ HYPERFINE = {
 }
 #: More than this is a slip of the finger.
 MOST_LINES = 1000
-#: Groups of options, for the help; what is in none of them stands under the last.
-GROUPS = {
-    "What": (
-        "name", "shell", "parameter_scan", "parameter_step_size", "parameter_list", "input",
-        "inputs", "metric", "quantile", "baseline", "baseline_name", "margin", "gate", "gate_on",
-    ),
-    "How long": ("budget", "precision", "trials", "warmup", "anytime", "timeout", "linger"),
-    "Around trials": ("setup", "prepare", "conclude", "cleanup", "ignore_failure"),
-    "Where": (
-        "platform", "image", "size", "pinning", "workers", "instances", "network", "hosts",
-        "serve", "as_root",
-    ),
-    "Output": (),
-}  # fmt: skip
 #: Of a command that stands for itself as a name.
 _LONGEST_NAME = 48
 #: Of a level of a factor.
@@ -74,97 +59,91 @@ _LONGEST_LEVEL = 100
 
 Name = Annotated[
     list[str] | None,
-    typer.Option(
-        "--name",
-        help="What to call the commands, once for each, in their order.",
-    ),
+    typer.Option(metavar="NAME", help="Name of a command, once for each, in their order."),
 ]
 Shell = Annotated[
     str | None,
     typer.Option(
-        "--shell",
-        "-S",
-        metavar="SHELL",
-        help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: as a "
+        "--shell", "-S", metavar="SHELL", hidden=True,
+        help="Run each argument as a line of this shell, such as sh or 'bash -e'; none: each is a "
         "command without one (-N).",
     ),
-]
+]  # fmt: skip
 Setup = Annotated[
     list[str] | None,
     typer.Option(
-        "--setup",
-        metavar="LINE",
-        help="Shell line to run before the first trial; give it once, or once for each command.",
+        "--setup", metavar="LINE", hidden=True,
+        help="Shell line to run before the first trial; once, or once for each command.",
     ),
-]
+]  # fmt: skip
 Prepare = Annotated[
     list[str] | None,
     typer.Option(
-        "--prepare",
-        metavar="LINE",
-        help="The same before every trial, outside its time.",
+        "--prepare", metavar="LINE", hidden=True,
+        help="Shell line to run before every trial, outside its time.",
     ),
-]
+]  # fmt: skip
 Conclude = Annotated[
     list[str] | None,
-    typer.Option("--conclude", metavar="LINE", help="The same after every trial."),
+    typer.Option(
+        "--conclude", metavar="LINE", hidden=True, help="Shell line to run after every trial."
+    ),
 ]
 Cleanup = Annotated[
     list[str] | None,
     typer.Option(
-        "--cleanup",
-        metavar="LINE",
-        help="The same after the last trial.",
+        "--cleanup", metavar="LINE", hidden=True, help="Shell line to run after the last trial."
     ),
 ]
 IgnoreFailure = Annotated[
     str | None,
     typer.Option(
-        "--ignore-failure",
-        "-i",
-        metavar="[=CODES]",
-        help="Exit codes that are no failure, such as =1,2; alone: any end is good.",
+        "--ignore-failure", "-i", metavar="[=CODES]", hidden=True,
+        help="Exit codes that are no failure, such as =1,2; alone: all are good.",
+    ),
+]  # fmt: skip
+Input = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|-", hidden=True, help="Standard input of each; -: that of tare itself."
     ),
 ]
 Scan = Annotated[
     list[str] | None,
     typer.Option(
-        "--parameter-scan",
-        "-P",
-        metavar="NAME FROM TO",
+        "--parameter-scan", "-P", metavar="NAME FROM TO", hidden=True,
         help="Repeat for every {NAME} between two numbers.",
     ),
-]
+]  # fmt: skip
 Step = Annotated[
     str | None,
     typer.Option(
-        "--parameter-step-size",
-        "-D",
-        metavar="N",
-        help="Step between these.  [default: 1]",
+        "--parameter-step-size", "-D", metavar="N", hidden=True,
+        help="Step of --parameter-scan. [default: 1]",
     ),
-]
+]  # fmt: skip
 Listed = Annotated[
     list[str] | None,
     typer.Option(
-        "--parameter-list",
-        "-L",
-        metavar="NAME A,B,…",
-        help="Repeat for every {NAME} of a list; may be repeated.",
+        "--parameter-list", "-L", metavar="NAME A,B,…", hidden=True,
+        help="Repeat for every {NAME} of a list; repeatable.",
     ),
-]
+]  # fmt: skip
+ExportJson = Annotated[
+    str | None,
+    typer.Option(
+        "--export-json", metavar="FILE|-", hidden=True,
+        help="Write what hyperfine would; -: standard output.",
+    ),
+]  # fmt: skip
 
 
-class LineCommand(TyperCommand):
+class LineCommand(Command):
     """A command with options of several values, and with some whose value may be left out."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join what belongs together, up to what is the measured command's own."""
         return super().parse_args(ctx, list(_joined(args)))
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print options by groups."""
-        print(helped(ctx, self, GROUPS))
 
 
 def _joined(args: Sequence[str]) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typer
-
 from tare.cli import (
     net_emulate,
     net_fingerprint,
@@ -13,11 +11,13 @@ from tare.cli import (
     net_report,
     net_serve,
 )
-from tare.cli.failed import Group
+from tare.cli.commands import Commands
 
-app = typer.Typer(
-    cls=Group,
-    help="Measure a network's variability, find what shapes it, replay it.",
+app = Commands(
+    help="""Measure, identify and emulate networks.
+
+        tare net measure 192.0.2.1 --key lab.key
+    """,
     no_args_is_help=True,
 )
 app.command("serve")(net_serve.serve)

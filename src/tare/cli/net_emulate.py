@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
-from tare.cli import output
+from tare.cli import options, output
+from tare.cli.commands import Command
 
 _COMMAND = "tare.command"
 
 
-class Divided(TyperCommand):
+class Divided(Command):
     """A command line that another one follows, after ``--``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -30,64 +30,51 @@ def emulate(
     spec: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SPEC… -- COMMAND…",
-            help="How what leaves every host is shaped, and what to run there.",
+            metavar="SPEC… -- COMMAND…", help="Shape of every host's egress, and what to run."
         ),
     ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="End the command, or the network, after this."),
+    ] = None,
     hosts: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Hosts of the network.  [default: 2]")
+        int | None, typer.Option(metavar="N", min=1, max=64, help="Hosts. [default: 2]")
     ] = None,
     host: Annotated[
         list[str] | None,
-        typer.Option("--host", metavar="K=SPEC", help="How host K is shaped instead."),
+        typer.Option("--host", metavar="K=SPEC", help="Shape of host K instead; repeatable."),
     ] = None,
-    on: Annotated[
-        str, typer.Option(metavar="K|all", help="The host on which the command runs.")
-    ] = "1",
+    on: Annotated[str, typer.Option(metavar="K|all", help="Host of the command.")] = "1",
     serve: Annotated[
         list[str] | None,
-        typer.Option(metavar="COMMAND", help="Run on the other hosts meanwhile, as 'iperf3 -s'."),
+        typer.Option(metavar="COMMAND", help="Run on the other hosts meanwhile: 'iperf3 -s'."),
     ] = None,
     interface: Annotated[
         str | None,
-        typer.Option(metavar="IF", help="Shape this interface of this host; no hosts are made."),
+        typer.Option(metavar="NAME", help="Shape this interface of this host instead."),
     ] = None,
-    lasts: Annotated[
-        str | None, typer.Option("--for", help="End the command, or the network, after this.")
-    ] = None,
+    as_root: options.AsRoot = False,
     check: Annotated[
-        bool,
-        typer.Option(
-            help="First measure, for seconds, whether the network delivers what is asked."
-        ),
+        bool, typer.Option(help="Do not measure first whether it delivers what is asked.")
     ] = True,
+    out: options.Out = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Tokens over time, as NDJSON.")
+        Path | None, typer.Option(metavar="FILE", help="Write tokens over time as NDJSON.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Keep log, answer and picture here."),
-    ] = None,
-    as_root: Annotated[
-        bool, typer.Option("--as-root", help="Under sudo: run the command as root, not as you.")
-    ] = False,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE", help="`-`: standard output; the command's goes to stderr."
-        ),
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Run a command in a network that is shaped: token buckets, distributions, replayed traces.
+    """Run a command in an emulated network.
 
     SPEC: none · rate 200Mbit · bucket high=2Gbit low=200Mbit budget=10Gbit [refill=…]
     [initial=…] · bucket:c5.xlarge budget=100Gbit · distribution 10%=200Mbit 90%=900Mbit
     every=5s [seed=1] · distribution:google · replay:FOLDER|FILE.csv|FILE.json; each [queue=1MB].
-    Without refill=, tokens come back at the low rate. In the command, {host2} is the address of
-    host 2, {hosts} all, {host} its own, {host_file} a file of them, {enter} what `{enter} HOST
-    COMMAND` runs there, as ssh would; TARE_HOSTS and so on say the same. Exit code: the command's.
-    Example: tare net emulate bucket:c5.xlarge budget=10Gbit --serve 'iperf3 -s' -- iperf3 -c
-    {host2}
+    Without refill=, tokens refill at the low rate.
+
+    In the command, {host2} is the address of host 2, {hosts} all, {host} its own, {host_file} a
+    file of them, and `{enter} HOST COMMAND` runs a command there, as ssh would; also in TARE_HOSTS
+    and so on. Exit code: that of the command, whose output goes to stderr with --json -.
+
+        tare net emulate bucket:c5.xlarge --serve 'iperf3 -s' -- iperf3 -c {host2}
     """
     from tare.cli import net_emulate_asked as asking
     from tare.cli import net_emulate_folder as keeping
@@ -97,12 +84,12 @@ def emulate(
     from tare.conclude import calling_user
 
     output.check_writable(json, log)
-    options = asking.Options(
+    wanted = asking.Options(
         tuple(spec or ()), context.meta.get(_COMMAND, ()), hosts, tuple(host or ()), on,
-        tuple(serve or ()), interface, lasts,
+        tuple(serve or ()), interface, duration,
     )  # fmt: skip
     with typed():
-        found = asking.asked(options)
+        found = asking.asked(wanted)
     kept = None if out is None else keeping.prepare(out)
     user = None if as_root else calling_user()
     log = log if log or kept is None else kept / keeping.LOG

@@ -130,7 +130,7 @@ def _fits_an_interface(options: Options) -> None:
 def _lasts(text: str | None) -> float | None:
     if text is None:
         return None
-    return quantities.read(lambda one: units.seconds(one, 1e-9, _LONGEST_S), "--for", text)
+    return quantities.read(lambda one: units.seconds(one, 1e-9, _LONGEST_S), "--duration", text)
 
 
 def placed(asked: Asked) -> Sequence[int]:

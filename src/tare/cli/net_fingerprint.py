@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import output
-from tare.cli.failed import Group
+from tare.cli import options, output
+from tare.cli.commands import Commands, Group
 from tare.errors import IncompleteError, InterruptError, StoreError, TrialError, UsageError
 
 if TYPE_CHECKING:
@@ -28,73 +28,48 @@ class _Hosts(Group):
 
     standard = "take"
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        known = bool(args) and args[0] in self.commands
-        return super().parse_args(ctx, args if known else [self.standard, *args])
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return ("" if name == self.standard else name), command, rest
-
-
-app = typer.Typer(
-    cls=_Hosts, help="Measure a network's reference figures, or what has changed of them."
-)
+app = Commands(cls=_Hosts, help="Measure a network's reference figures, or compare two results.")
 
 
 @app.command()
 def take(
     host: Annotated[
-        str, typer.Argument(metavar="HOST[:PORT]", help="Where `tare net serve` listens.")
+        str, typer.Argument(metavar="HOST[:PORT]", help="Where tare net serve listens.")
     ],
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
-    ] = None,
-    brief: Annotated[
-        bool,
-        typer.Option(
-            "--brief",
-            help="Take ten seconds: four sizes of writes, and no search for a bucket, unless "
-            "--for or --most bounds one.",
-        ),
+    direction: Annotated[str, typer.Option(metavar="WAY", help="out (from here), or in.")] = "out",
+    streams: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Concurrent streams.")
+    ] = 1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Ten seconds; search for a bucket only with a limit.")
     ] = False,
-    lasts: Annotated[
+    duration: Annotated[
         str | None,
-        typer.Option(
-            "--for",
-            metavar="TIME",
-            help=f"Search for a bucket for up to this long.  [default: {_LONGEST}]",
-        ),
+        typer.Option(metavar="TIME", help=f"Longest search for a bucket. [default: {_LONGEST}]"),
     ] = None,
-    most: Annotated[
+    max_bytes: Annotated[
         str | None,
-        typer.Option(
-            metavar="AMOUNT", help="Send no more than this to search for a bucket: 500GB, 4Tbit."
-        ),
+        typer.Option(metavar="SIZE", help="Most to send for a bucket: 500GB, 4Tbit."),
     ] = None,
-    streams: Annotated[int, typer.Option(min=1, max=64, help="Data streams side by side.")] = 1,
-    direction: Annotated[str, typer.Option(help="out: from here; in: to here.")] = "out",
+    key: options.Key = None,
+    store: options.Store = True,
+    report: options.Report = None,
+    json: options.Json = None,
     congestion: Annotated[
-        str, typer.Option(help=f"Congestion control; {_KERNEL}: the kernel's own choice.")
+        str,
+        typer.Option(
+            metavar="NAME", hidden=True, help=f"Congestion control; {_KERNEL}: its own choice."
+        ),
     ] = "cubic",
-    remember: Annotated[
-        bool, typer.Option(help="Store it with the results of later sessions on this machine.")
-    ] = True,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Keep the fingerprint; `-`: standard output."),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A page with pictures: .html, or .md."),
-    ] = None,
 ) -> None:
-    """Measure a network's reference figures: to publish with results, and to check again.
+    """Measure a network's reference figures.
 
-    Unpaced latency, base bandwidth, loaded latency, what the size of writes does, and the token
-    bucket, if one is seen (CLOUDNET, F5.2). Later sessions on this machine store it as facts. It
-    sends at full speed until a bucket is known or the time is over: mind what traffic costs.
-    Example: tare net fingerprint 192.0.2.1 --key lab.key --json network.json
+    Unpaced latency, base bandwidth, loaded latency, the effect of write sizes, and the token bucket
+    if there is one (CLOUDNET, F5.2), to publish with results. Sends at full speed until a bucket is
+    known or the time is over: mind the cost of traffic.
+
+        tare net fingerprint 192.0.2.1 --key lab.key --json network.json
     """
     output.check_writable(json, report)
     if report is not None:
@@ -102,25 +77,24 @@ def take(
 
         format_of(report, "--report network.html")
     wanted = _wanted(
-        host, key, brief=brief, search=not brief or bool(lasts or most),
-        lasts=lasts, most=most,
+        host, key, quick=quick, search=not quick or bool(duration or max_bytes),
+        duration=duration, max_bytes=max_bytes,
         streams=streams, direction=direction, congestion=congestion,
     )  # fmt: skip
-    _take(wanted, json, report, remember=remember)
+    _take(wanted, json, report, remember=store)
 
 
 @app.command()
 def diff(
-    before: Annotated[Path, typer.Argument(help="What --json FILE wrote.", metavar="A")],
+    before: Annotated[Path, typer.Argument(help="File of --json.", metavar="A")],
     after: Annotated[Path, typer.Argument(help="The same, later or elsewhere.", metavar="B")],
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Tell what differs between two fingerprints; exit 0: the same, 1: differs, 2: inconclusive.
+    """Compare two fingerprints of networks.
 
-    Example: tare net fingerprint diff yesterday.json today.json
+    Exit code 0: the same; 1: different; 2: inconclusive.
+
+        tare net fingerprint diff yesterday.json today.json
     """
     from tare.cli import net_fingerprint_diff
 
@@ -131,10 +105,10 @@ def _wanted(
     host: str,
     key: Path | None,
     *,
-    brief: bool,
+    quick: bool,
     search: bool,
-    lasts: str | None,
-    most: str | None,
+    duration: str | None,
+    max_bytes: str | None,
     streams: int,
     direction: str,
     congestion: str,
@@ -152,19 +126,19 @@ def _wanted(
     if direction not in ("out", "in"):
         raise UsageError(f"--direction {direction!r} is neither out nor in", "--direction out")
     bounds = Bounds(
-        seconds=quantities.wait("--for", lasts or _LONGEST),
-        bits=None if most is None else _bits(most),
+        seconds=quantities.wait("--duration", duration or _LONGEST),
+        bits=None if max_bytes is None else _bits(max_bytes),
     )
     return Wanted(
         end=host,
         key=peering.read_key(key),
-        effort="brief" if brief else "full",
+        effort="brief" if quick else "full",
         bucket=bounds if search else None,
-        sizes=FEW_SIZES if brief else SIZES,
+        sizes=FEW_SIZES if quick else SIZES,
         direction="in" if direction == "in" else "out",
         streams=streams,
         congestion=None if congestion == _KERNEL else congestion,
-        **(_BRIEF if brief else {}),
+        **(_BRIEF if quick else {}),
     )
 
 
@@ -172,9 +146,9 @@ def _bits(text: str) -> float:
     from tare import units
     from tare.cli import quantities
 
-    bits = float(quantities.read(units.bits, "--most", text))
+    bits = float(quantities.read(units.bits, "--max-bytes", text))
     if bits <= 0:
-        raise UsageError("--most: nothing may be sent", "--brief   (searches for none)")
+        raise UsageError("--max-bytes: nothing may be sent", "--quick   (searches for none)")
     return bits
 
 
@@ -186,7 +160,7 @@ def _take(wanted: Wanted, json: str | None, report: Path | None, *, remember: bo
     if wanted.bucket is not None:
         longest = output.seconds(wanted.bucket.seconds)
         output.err.print(
-            f"Searches for a bucket at full speed for up to {longest} (skip with --brief)."
+            f"Searches for a bucket at full speed for up to {longest} (skip with --quick)."
         )
     with Bar() as bar:
         found, cut = measuring.take(wanted, bar)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output
+from tare.cli import options, output
 from tare.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,43 +19,36 @@ def identify(
     sources: Annotated[
         list[Path],
         typer.Argument(
-            metavar="STORE|FILE…", help="Folders of `tare net measure --out`, CSV, iperf3 -J."
+            metavar="DIR|FILE…", help="Folders of tare net measure --out, CSV, or iperf3 -J."
         ),
     ],
-    time: Annotated[
-        str | None, typer.Option("--time", metavar="C", help="Column of time: seconds or dates.")
+    pattern: Annotated[
+        str | None,
+        typer.Option(metavar="ON-OFF", help="Seconds of sending and of idle periods: 10-30."),
     ] = None,
-    value: Annotated[
-        str | None, typer.Option("--value", metavar="C", help="Column of the bandwidth.")
-    ] = None,
-    series: Annotated[
+    value: Annotated[str | None, typer.Option(metavar="C", help="Column of the bandwidth.")] = None,
+    group: Annotated[
         list[str] | None,
-        typer.Option("--series", metavar="A,B", help="Columns whose levels make the traces."),
+        typer.Option(metavar="A,B", help="Columns whose levels make the series."),
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="C", help="Column of time: seconds or dates.")
     ] = None,
     unit: Annotated[
         str | None,
-        typer.Option(
-            "--unit", metavar="Gbit/s", help="Of the bandwidth, where its column does not say."
-        ),
+        typer.Option(metavar="Gbit/s", help="Unit of bandwidth, where its column has none."),
     ] = None,
-    pattern: Annotated[
+    line_rate: Annotated[
         str | None,
-        typer.Option("--pattern", metavar="ON-OFF", help="Seconds of sending and of rest: 10-30."),
+        typer.Option(metavar="10Gbit", help="Line rate of the interface, to recognise a cap."),
     ] = None,
-    interface: Annotated[
-        str | None,
-        typer.Option(
-            "--interface", metavar="10Gbit", help="What the interface can do, to tell a cap."
-        ),
-    ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Write it as JSON; `-`: standard output."),
-    ] = None,
+    json: options.Json = None,
 ) -> None:
-    """Say what shapes a network: nothing, noise, steps, a token bucket, a cap, outages.
+    """Identify what shapes a network's bandwidth.
 
-    Example: tare net identify week.csv --time second --value bandwidth_gbps
+    Nothing, noise, steps, a token bucket, a cap, or outages.
+
+        tare net identify week.csv --time second --value bandwidth_gbps
     """
     from tare import units
     from tare.cli.net_identify_screen import show
@@ -68,11 +61,11 @@ def identify(
     asked = Asked(
         time=time,
         value=value,
-        series=tuple(n.strip() for word in series or () for n in word.split(",") if n.strip()),
+        series=tuple(n.strip() for word in group or () for n in word.split(",") if n.strip()),
         unit=None if unit is None else _unit(unit),
         pattern=None if pattern is None else _pattern(pattern),
     )
-    rate = None if interface is None else float(typed(units.rate, "--interface", interface))
+    rate = None if line_rate is None else float(typed(units.rate, "--line-rate", line_rate))
     found = []
     for source in sources:
         for one in read(source, asked):
@@ -86,7 +79,7 @@ def identify(
             json,
         )
     if json != "-":
-        show(found, sources, as_is=not (time or value or series or unit))
+        show(found, sources, as_is=not (time or value or group or unit))
 
 
 def _unit(text: str) -> Unit:
@@ -105,6 +98,6 @@ def _pattern(text: str) -> tuple[float, float]:
         return 1.0, 0.0
     if found is None or float(found[1]) <= 0:
         raise InputError(
-            f"--pattern: {text!r} is not seconds of sending and of rest", "--pattern 10-30"
+            f"--pattern: {text!r} is not seconds of sending and of idle periods", "--pattern 10-30"
         )
     return float(found[1]), float(found[2])

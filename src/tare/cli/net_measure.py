@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tare.cli import output
+from tare.cli import options, output
 from tare.errors import IncompleteError, InterruptError, StoreError, UsageError
 
 #: Seconds before the end within which a gap reaches it.
@@ -27,87 +27,91 @@ if TYPE_CHECKING:
 
 def measure(
     host: Annotated[
-        str | None, typer.Argument(metavar="HOST[:PORT]", help="Where `tare net serve` listens.")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
+        str | None, typer.Argument(metavar="HOST[:PORT]", help="Where tare net serve listens.")
     ] = None,
     pattern: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PATTERN",
-            help="full-speed, 10-30, 5-30, or any seconds ON-OFF; several: one after another.  "
-            "[default: full-speed]",
+            help="full-speed, or seconds ON-OFF: 10-30; repeatable. [default: full-speed]",
         ),
     ] = None,
-    lasts: Annotated[
-        str | None,
-        typer.Option("--for", help="How long, each pattern: 10s to 520w.  [default: 1min]"),
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Writes of 1 KiB to 1 MiB, --duration each.")
+    ] = False,
+    identify: Annotated[
+        bool,
+        typer.Option("--identify", help="Alternate sending and idle periods to find the shaper."),
+    ] = False,
+    direction: Annotated[
+        str | None, typer.Option(metavar="WAY", help="out (from here), in, or both.")
     ] = None,
     streams: Annotated[
-        int | None, typer.Option(min=1, max=128, help="Of each direction.  [default: 1]")
+        int | None,
+        typer.Option(metavar="N", min=1, max=128, help="Streams per direction. [default: 1]"),
     ] = None,
-    direction: Annotated[
-        str | None, typer.Option(metavar="out|in|both", help="From here, or to here.")
+    precision: Annotated[
+        str | None,
+        typer.Option(metavar="PERCENT", help="With --identify: target. [default: 5%]"),
     ] = None,
-    congestion: Annotated[
+    duration: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Congestion control; `kernel`: its own.  [default: cubic]"
+            metavar="TIME",
+            help="Of each pattern: 10 s to 520 w. [default: 1 min; --sweep: 10 s; --identify: at "
+            "most 15 min]",
         ),
     ] = None,
     interval: Annotated[
         str | None,
-        typer.Option(help="Told every so often, 10ms or more.  [default: 10s; 1s below 10min]"),
+        typer.Option(
+            metavar="TIME",
+            help="Report every so often, at least 10 ms. [default: 10 s; below 10 min: 1 s]",
+        ),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="With --identify: send at most 500GB, 4Tbit …"),
+    ] = None,
+    key: options.Key = None,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    json: options.Json = None,
+    ndjson: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Write every interval, live; -: standard output."),
+    ] = None,
+    congestion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            hidden=True,
+            help="Congestion control; kernel: its own choice. [default: cubic]",
+        ),
     ] = None,
     write_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Of each write.  [default: 128KiB]")
+        str | None,
+        typer.Option(metavar="SIZE", hidden=True, help="Size of writes. [default: 128 KiB]"),
     ] = None,
     pings: Annotated[
         int | None,
-        typer.Option(min=0, max=100_000, help="Round trips a second beside it.  [default: 100]"),
-    ] = None,
-    sweep: Annotated[
-        bool, typer.Option("--sweep", help="Writes of 1 KiB to 1 MiB; --for: each.  [10s]")
-    ] = False,
-    identify: Annotated[
-        bool,
         typer.Option(
-            "--identify",
-            help="Alternate sending and resting until the shaper is identified, or --for is over.  "
-            "[15min]",
+            metavar="N",
+            min=0,
+            max=100_000,
+            hidden=True,
+            help="Concurrent round trips per second. [default: 100]",
         ),
-    ] = False,
-    precision: Annotated[
-        str | None,
-        typer.Option(help="With --identify: how narrow intervals are to be.  [default: 5%]"),
-    ] = None,
-    most: Annotated[
-        str | None,
-        typer.Option(metavar="AMOUNT", help="With --identify: send no more than 500GB, 4Tbit …"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep everything there; needed beyond an hour."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with what is in --out DIR.")
-    ] = False,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="The end as JSON; `-`: standard output."),
-    ] = None,
-    ndjson: Annotated[
-        str | None,
-        typer.Option("--ndjson", metavar="FILE", help="Every interval, live; `-`: stdout."),
     ] = None,
 ) -> None:
-    """Measure how much a network carries to another host, how steadily, and how late.
+    """Measure a network's bandwidth, variability and latency.
 
-    There: tare net serve --bind ADDRESS --key FILE. It tells every interval: bandwidth,
-    retransmissions, round trips of small messages beside the data, CPU of both ends. It goes on
-    when the other end was lost, and with --out also after a crash or a reboot (--resume).
-    Example: tare net measure 192.0.2.1 --key lab.key --pattern 10-30 --for 1w --out week
+    The other host runs `tare net serve --bind ADDRESS --key FILE`. Every interval reports
+    bandwidth, retransmissions, round trips of small messages under load, and CPU of both ends.
+    A lost connection is restored; with --out, --resume continues after a crash or reboot.
+    --out is needed beyond an hour.
+
+        tare net measure 192.0.2.1 --key lab.key --duration 1w -o week
     """
     from tare.cli import net_measure_asked as asking
 
@@ -121,25 +125,25 @@ def measure(
         }  # fmt: skip
         identifying.identify(
             identifying.Options(
-                host, key, lasts, most, precision, streams, direction, congestion, pings, out,
-                json, others,
+                host, key, duration, max_bytes, precision, streams, direction, congestion, pings,
+                out, json, others,
             )
         )  # fmt: skip
         return
-    if precision or most:
+    if precision or max_bytes:
         raise UsageError(
-            "--precision and --most belong to --identify", "tare net measure --identify HOST"
+            "--precision and --max-bytes belong to --identify", "tare net measure --identify HOST"
         )
-    options = asking.Options(
-        host, key, tuple(pattern or ()), lasts, streams, direction, congestion, interval,
+    wanted = asking.Options(
+        host, key, tuple(pattern or ()), duration, streams, direction, congestion, interval,
         write_size, pings, sweep,
     )  # fmt: skip
     if resume and out is None:
         raise UsageError("--resume: of which measurement?", "--out DIR --resume")
     if resume and out is not None:
-        found = asking.again(options, out)
+        found = asking.again(wanted, out)
     else:
-        found = asking.asked(options, kept=out is not None)
+        found = asking.asked(wanted, kept=out is not None)
     connect = asking.connection(found)
     with _place(out) as folder:
         _measure(folder, found, connect, json, ndjson, kept=out, resume=resume)

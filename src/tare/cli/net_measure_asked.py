@@ -110,7 +110,7 @@ def again(options: Options, folder: Path) -> Asked:
     from tare.network import writing
 
     others = {
-        "--pattern": options.pattern, "--for": options.lasts, "--streams": options.streams,
+        "--pattern": options.pattern, "--duration": options.lasts, "--streams": options.streams,
         "--direction": options.direction, "--congestion": options.congestion,
         "--interval": options.interval, "--write-size": options.write_size,
         "--pings": options.pings, "--sweep": options.sweep,
@@ -157,7 +157,7 @@ def _phases(options: Options) -> list[Sending]:
     from tare.network.patterns import FULL_SPEED, on_off_ns
 
     default = _SWEEP_LASTS if options.sweep else _LASTS
-    lasts_ns = _nanoseconds("--for", options.lasts or default)
+    lasts_ns = _nanoseconds("--duration", options.lasts or default)
     if options.sweep and options.write_size is not None:
         raise UsageError("--sweep takes all sizes of writes", "leave --write-size out")
     write = quantities.read(units.size, "--write-size", options.write_size or _WRITE)

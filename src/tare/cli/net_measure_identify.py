@@ -119,9 +119,9 @@ def _check(options: Options) -> Bounds:
         precision = quantities.share("--precision", options.precision)
     bits = None
     if options.most is not None:
-        bits = float(quantities.read(units.bits, "--most", options.most))
+        bits = float(quantities.read(units.bits, "--max-bytes", options.most))
     return Bounds(
-        seconds=quantities.wait("--for", options.lasts or _LONGEST),
+        seconds=quantities.wait("--duration", options.lasts or _LONGEST),
         bits=bits,
         precision=precision,
     )

@@ -11,7 +11,7 @@ from msgspec import structs
 from rich.text import Text
 
 from tare import units
-from tare.cli import output, quantities
+from tare.cli import options, output, quantities
 from tare.errors import ExperimentError
 from tare.units import chosen
 
@@ -24,31 +24,29 @@ _SPEND = "--spend measured   (executes one trial of each cell; or --spend 10Gbit
 
 def plan(
     fingerprint: Annotated[
-        Path, typer.Argument(metavar="FINGERPRINT", help="What tare net fingerprint --json wrote.")
+        Path,
+        typer.Argument(metavar="FINGERPRINT", help="File of tare net fingerprint --json."),
     ],
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT", help="Its file (TOML).")],
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT", help="Experiment file (TOML).")
+    ],
     spend: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AMOUNT|measured|DIR",
-            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit (may be repeated); measured, or "
-            "measured:IFACE: count it in one trial of each cell; or the folder of a session on an "
-            "emulated network, which counted it.",
+            metavar="AMOUNT",
+            help="What a trial sends: 12Gbit, or WORKLOAD=12Gbit; measured[:IFACE]; or a session's "
+            "folder.",
         ),
     ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option("--trials", "-n", min=1, help="Of each cell.  [default: as the file says]"),
-    ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Also as JSON; `-`: standard output."),
-    ] = None,
+    trials: options.Trials = None,
+    json: options.Json = None,
 ) -> None:
-    """Say whether the budget of a network suffices for an experiment, and what rest it needs.
+    """Plan the idle periods that a token bucket needs between trials.
 
-    Trials that empty a token bucket slow those after them down, so that they are no repetitions.
-    Example: tare net plan network.json experiment.toml --spend measured:eth0
+    Trials that deplete a token bucket slow those after them. --spend measured counts the traffic of
+    one trial of each cell; a folder is that of a session on an emulated network.
+
+        tare net plan network.json experiment.toml --spend measured:eth0
     """
     from tare import conclude
     from tare.network_fingerprint import file, rests

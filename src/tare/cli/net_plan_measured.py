@@ -88,7 +88,7 @@ def measured(prepared: Prepared, word: str) -> dict[int, Count]:
     if prepared.experiment.networked:
         raise ExperimentError(
             "trials of this experiment take place in a network of their own, which counts them",
-            "tare experiment run EXPERIMENT --trials 1 --out DIR; then --spend DIR",
+            "tare experiment run EXPERIMENT --out DIR   (then --spend DIR)",
         )
     if away := sorted(filter(_away, {cell.platform for cell in prepared.cells})):
         raise ExperimentError(

@@ -13,18 +13,18 @@ from tare.cli import output
 
 def report(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR…", help="As `tare net measure --out` made them.")
+        list[Path], typer.Argument(metavar="DIR…", help="Folders of tare net measure --out.")
     ],
-    out: Annotated[
+    report: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="The page: .html, or .md.  [default: in DIR]"
-        ),
+        typer.Option(metavar="FILE", help="Page: .html, or .md. [default: DIR/report.html]"),
     ] = None,
 ) -> None:
-    """Write a page of measured networks: bandwidth, round trips, retransmissions, totals.
+    """Write a page of measured networks.
 
-    A measurement may still go on. Several stand side by side. Example: tare net report week
+    Bandwidth, round trips, retransmissions and totals, also of measurements that go on.
+
+        tare net report week
     """
     from tare.network.writing import REPORT, read_asked
     from tare.report import network_page
@@ -32,9 +32,9 @@ def report(
     for folder in folders:
         # Whether it is one is worth more than whether the page could be written there.
         read_asked(folder)
-    destination = out or folders[0] / REPORT
+    destination = report or folders[0] / REPORT
     output.check_writable(destination)
     words = ["tare", "net", "report", *(str(folder) for folder in folders)]
-    command = shlex.join([*words, *(["--out", str(out)] if out else [])])
+    command = shlex.join([*words, *(["--report", str(report)] if report else [])])
     for path in network_page.write(folders, destination, command):
         output.err.print(f"Wrote   {path}", soft_wrap=True)

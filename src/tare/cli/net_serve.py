@@ -9,50 +9,44 @@ from typing import Annotated
 
 import typer
 
-from tare.cli import output
+from tare.cli import options, output
 from tare.errors import UsageError
 
 
 def serve(
+    max_duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Longest measurement. [default: 8d]")
+    ] = None,
+    max_streams: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, max=1024, help="Concurrent streams. [default: 64]"),
+    ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Of a measurement. [default: 1024TiB]"),
+    ] = None,
+    max_total_bytes: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Of all measurements.")
+    ] = None,
     bind: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS[:PORT]", help="Listen here, and nowhere else. Port: 8273."),
+        typer.Option(metavar="ADDRESS[:PORT]", help="Listen only here. [default port: 8273]"),
     ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret that both ends share.")
-    ] = None,
+    key: options.Key = None,
     new_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Make a secret, and end.")
     ] = None,
-    longest: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Longest measurement.  [default: 8d]"),
-    ] = None,
-    streams: Annotated[
-        int | None,
-        typer.Option(min=1, max=1024, help="Most data streams at once.  [default: 64]"),
-    ] = None,
-    most: Annotated[
-        str | None,
-        typer.Option("--bytes", metavar="SIZE", help="Most in one measurement.  [1024TiB]"),
-    ] = None,
-    total: Annotated[
-        str | None,
-        typer.Option("--total-bytes", metavar="SIZE", help="Most in all while it serves."),
-    ] = None,
     log: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Append the log to FILE, as well as standard error."),
+        Path | None, typer.Option(metavar="FILE", help="Append the log, also to standard error.")
     ] = None,
 ) -> None:
-    """Serve network probes and measurements to whoever has the key; Ctrl-C ends it.
+    """Serve network measurements to clients with the key.
 
-    Make a key (--new-key FILE), copy the file to the other machine, start this with it and type
-    there what it prints. It listens on one address, by TCP and UDP under one port, serves several
-    clients at once, and sends data only to where the request came from; nothing that it receives is
-    kept. Both ends prove that they have the key, which itself is never sent; the traffic in between
-    is without content, and plain. It logs a line for each client. Example: tare net serve --bind
-    192.0.2.1 --key lab.key
+    Make a key with --new-key FILE, copy the file to the other machine, start the server and type
+    there what it prints; Ctrl-C ends it. TCP and UDP share one port. The key is never sent; traffic
+    is not encrypted and has no content. The log has a line for each client.
+
+        tare net serve --bind 192.0.2.1 --key lab.key
     """
     from tare import agent, peering
     from tare.cli.command_line import typed
@@ -77,28 +71,28 @@ def serve(
     where = peering.numeric(bind)
     binary = str(agent.binary())
     with typed():
-        options = _bounds(longest, streams, most, total)
+        bounds = _bounds(max_duration, max_streams, max_bytes, max_total_bytes)
     if log is not None:
-        options += ["--log", str(log)]
+        bounds += ["--log", str(log)]
     # Nothing of the front is needed any more, signals included.
-    os.execv(binary, [binary, "peer", "--bind", where, "--key-file", str(key), *options])
+    os.execv(binary, [binary, "peer", "--bind", where, "--key-file", str(key), *bounds])
 
 
 def _bounds(
-    longest: str | None, streams: int | None, most: str | None, total: str | None
+    duration: str | None, streams: int | None, size: str | None, total: str | None
 ) -> list[str]:
     """Return the bounds that were given, as the agent takes them; its own hold otherwise."""
     from tare import units
     from tare.cli.quantities import read
 
     bounds = []
-    if longest is not None:
-        seconds = math.ceil(read(lambda one: units.seconds(one, 1.0), "--longest", longest))
+    if duration is not None:
+        seconds = math.ceil(read(lambda one: units.seconds(one, 1.0), "--max-duration", duration))
         bounds += ["--longest", str(seconds)]
     if streams is not None:
         bounds += ["--streams", str(streams)]
-    if most is not None:
-        bounds += ["--bytes", str(read(units.size, "--bytes", most))]
+    if size is not None:
+        bounds += ["--bytes", str(read(units.size, "--max-bytes", size))]
     if total is not None:
-        bounds += ["--total-bytes", str(read(units.size, "--total-bytes", total))]
+        bounds += ["--total-bytes", str(read(units.size, "--max-total-bytes", total))]
     return bounds

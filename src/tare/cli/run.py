@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import lines, output, where
+from tare.cli import lines, options, output
 from tare.cli.command_line import (
     COMMAND_LINE,
     as_option,
@@ -38,49 +38,45 @@ def run(
     command: Annotated[
         list[str],
         typer.Argument(
-            help="Words of a command, after `--`; or several commands, each in quotes.",
+            help="Words of a command after --, or commands in quotes.",
             metavar="-- COMMAND… | 'COMMAND'…",
         ),
     ],
-    platform: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--platform",
-            "-p",
-            help="Where: a stack of layers, outside-in; several: one table.  [default: bare]",
-        ),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option("--trials", "-n", min=1, help="A fixed number, decided beforehand."),
-    ] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(help="Stop when the median is known this well.  [default: 2%]"),
-    ] = None,
-    quantile: Annotated[
-        str, typer.Option(help="Quantile that the precision applies to, such as p95.")
-    ] = "median",
+    name: lines.Name = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Metric that the precision applies to: wall, cpu, memory …; may be repeated.  "
-            "[default: wall]"
-        ),
+        typer.Option(metavar="METRIC", help="wall, cpu, memory …; repeatable. [default: wall]"),
     ] = None,
-    anytime: Annotated[
-        bool,
-        typer.Option(
-            "--anytime", help="Stop by a confidence sequence; for exchangeable trials only."
-        ),
-    ] = False,
-    budget: Annotated[
+    quantile: Annotated[
+        str,
+        typer.Option(metavar="QUANTILE", help="Quantile of the precision target."),
+    ] = "median",
+    trials: options.Trials = None,
+    precision: Annotated[
         str | None,
-        typer.Option(
-            help="Answer within this, besides --fingerprint.  [default: 10 s; with -n: no limit]"
-        ),
+        typer.Option(metavar="PERCENT", help="Precision at which to stop. [default: 2%]"),
     ] = None,
-    warmup: where.Warmup = 0,
+    budget: options.Budget = None,
+    timeout: options.Timeout = None,
+    platform: options.Platforms = None,
+    image: options.Image = None,
+    size: options.Size = "all",
+    workers: options.Workers = 1,
+    pinning: options.Pinning = "none",
+    network: options.Network = None,
+    as_root: options.AsRoot = False,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    capture: options.Capture = False,
+    fingerprint: options.Fingerprint = True,
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Add the session to a baseline for tare compare."),
+    ] = None,
+    report: options.Report = None,
+    markdown: options.Markdown = None,
+    json: options.Json = None,
+    warmup: options.Warmup = 0,
     setup: lines.Setup = None,
     prepare: lines.Prepare = None,
     conclude: lines.Conclude = None,
@@ -90,67 +86,17 @@ def run(
     parameter_scan: lines.Scan = None,
     parameter_step_size: lines.Step = None,
     parameter_list: lines.Listed = None,
-    name: lines.Name = None,
-    workers: where.Workers = 1,
-    instances: where.Instances = "own",
-    size: where.Size = "all",
-    pinning: where.Pinning = "none",
-    network: where.Network = None,
-    hosts: where.Hosts = 2,
-    serve: where.Serve = None,
-    timeout: where.Timeout = None,
-    linger: Annotated[str, typer.Option(help="How long children may outlive the command.")] = "1 s",
-    input: where.Input = None,
-    image: where.Image = None,
-    capture: Annotated[
-        bool,
-        typer.Option(
-            "--capture", help="Keep what it prints, up to 1 MiB a stream, in --out DIR/output."
-        ),
-    ] = False,
-    as_root: Annotated[
-        bool, typer.Option("--as-root", help="Under sudo: run the command as root, not as you.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Keep journal and output here."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Add a session to the one in --out DIR; -n is its own.")
-    ] = False,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Add the session to this file, for tare compare --baseline FILE."
-        ),
-    ] = None,
-    fingerprint: where.Fingerprint = True,
-    network_fingerprint: where.NetworkFingerprint = None,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            "--json", metavar="FILE", help="Trials, summary, facts; `-`: standard output."
-        ),
-    ] = None,
-    markdown: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The result as a table; `-`: standard output."),
-    ] = None,
-    export_json: Annotated[
-        str | None,
-        typer.Option(
-            "--export-json",
-            metavar="FILE",
-            help="What hyperfine would write; `-`: standard output.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report: .html, or .md.")
-    ] = None,
+    input: lines.Input = None,
+    export_json: lines.ExportJson = None,
+    hosts: options.Hosts = 2,
+    serve: options.Serve = None,
+    grace: options.Grace = "1 s",
+    network_fingerprint: options.NetworkFingerprint = None,
 ) -> None:
-    """Measure a command: how long it takes, and how far that can be trusted.
+    """Measure how long a command takes.
 
-    Several commands, values of a parameter, or platforms make one table.
+    Several commands, values of a parameter, or platforms make one table. hyperfine's options are
+    understood: docs/from-hyperfine.md.
 
         tare run -- sleep 0.1
         tare run 'sleep 0.1' 'sleep 0.103'
@@ -190,10 +136,8 @@ def run(
                 "name": "run",
                 "question": _question(measured),
                 "warmup": warmup,
-                "instances": instances,
-                "linger": linger,
+                "linger": grace,
                 "quantile": quantile,
-                "anytime": anytime,
                 "fingerprint": fingerprint and bool(out or save),
                 # A fixed n is that of this session.
                 **({"trials": trials + earlier} if trials else {"budget": f"{default_s} s"}),
@@ -214,8 +158,7 @@ def run(
         }  # fmt: skip
         if several:
             refused = {
-                "--save": save, "--anytime": anytime, "--quantile": quantile != "median",
-                "--precision": precision,
+                "--save": save, "--quantile": quantile != "median", "--precision": precision,
             }  # fmt: skip
             run_table.check(platforms, measured, {o: bool(asked) for o, asked in refused.items()})
             code = run_table.run_table(

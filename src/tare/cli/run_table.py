@@ -113,7 +113,7 @@ def run_table(
     from tare.cli import comparing
     from tare.findings.failures import by_level
 
-    asked = {k: v for k, v in table["experiment"].items() if k not in ("quantile", "anytime")}
+    asked = {k: v for k, v in table["experiment"].items() if k != "quantile"}
     table["experiment"] = {**asked, "metric": _only(asked)}
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:

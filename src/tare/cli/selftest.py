@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tare.cli import output, quantities
+from tare.cli import options, output, quantities
 from tare.cli.command_line import folder_in_memory
 from tare.errors import ExperimentError, InterruptError, StoreError
 
@@ -27,55 +27,56 @@ COMPARISONS = 200
 
 
 def selftest(
-    platform: Annotated[
-        list[str] | None,
-        typer.Option("--platform", "-p", help="Where; may be repeated.  [default: all that work]"),
-    ] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(metavar="N,N…", help="Side by side.  [default: 1, one a CPU, two a CPU]"),
-    ] = None,
+    false_alarms: Annotated[
+        bool,
+        typer.Option("--false-alarms", help="Instead: how often a program differs from itself."),
+    ] = False,
     trials: Annotated[
         int | None,
-        typer.Option("--trials", "-n", min=1, help=f"Of each program.  [default: {TRIALS}]"),
+        typer.Option(
+            "--trials",
+            "-n",
+            metavar="N",
+            min=1,
+            help=f"Trials of each program. [default: {TRIALS}]",
+        ),
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help=f"Measure no longer.  [default: {BUDGET}; alarms: {ALARMS_BUDGET}]"),
-    ] = None,
-    false_alarms: Annotated[
-        bool,
         typer.Option(
-            "--false-alarms", help="Instead: how often is a program called different from itself?"
+            metavar="TIME",
+            help=f"Time limit. [default: {BUDGET}; false alarms: {ALARMS_BUDGET}]",
         ),
-    ] = False,
+    ] = None,
     comparisons: Annotated[
         int | None,
+        typer.Option(metavar="N", min=1, help=f"Most for --false-alarms. [default: {COMPARISONS}]"),
+    ] = None,
+    seed: options.Seed = None,
+    platform: Annotated[
+        list[str] | None,
         typer.Option(
-            min=1, help=f"With --false-alarms: at most so many.  [default: {COMPARISONS}]"
+            "--platform",
+            "-p",
+            metavar="STACK",
+            help="Stack of layers; repeatable. [default: all that work]",
         ),
     ] = None,
-    image: Annotated[str | None, typer.Option(help="Image for a docker layer.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Of the order.  [default: random]")
+    image: options.Image = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="N,N…", help="Concurrent. [default: 1, one and two per CPU]"),
     ] = None,
-    as_root: Annotated[
-        bool, typer.Option("--as-root", help="Under sudo: run programs as root, not as you.")
-    ] = False,
-    store: Annotated[
-        bool, typer.Option("--store/--no-store", help="Keep it for the facts of later results.")
-    ] = True,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page: .html, or .md.")
-    ] = None,
-    json: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="As JSON; `-`: standard output.")
-    ] = None,
+    as_root: options.AsRoot = False,
+    store: options.Store = True,
+    report: options.Report = None,
+    json: options.Json = None,
 ) -> int:
-    """Hold tare's own figures against programs that know the truth, on every platform here.
+    """Check tare's figures against programs of known cost.
 
-    Exit code 0: within the specified errors; 1: a figure that tare uses is outside.
-    Example: tare selftest
+    On every platform that works here. Exit code 0: within the specified errors; 1: not.
+
+        tare selftest
     """
     from tare.report import format_of
     from tare.selftest import page

@@ -25,7 +25,7 @@ def examine(view: View) -> Diagnosis:
     if view.before is None or view.after is None or not view.after.interrupts:
         if not view.kernel.lines("/proc/interrupts"):
             return unknown()
-        return unknown(message("doctor.interrupts.fast"))
+        return unknown(message("doctor.interrupts.quick"))
     rates, devices = _rates(view)
     if not rates:
         return ok(message("doctor.interrupts.none", balanced=running), irqbalance=running)

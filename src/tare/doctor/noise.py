@@ -24,7 +24,7 @@ TICKS = (100, 250, 300, 1000)
 def examine(view: View) -> Diagnosis:
     """Find the CPU that lost most, and what comes regularly."""
     if view.noise is None:
-        return unknown(message("doctor.noise.fast"))
+        return unknown(message("doctor.noise.quick"))
     if not view.noise.cpus:
         return unknown(
             message("doctor.noise.reason", reason=view.noise.why)

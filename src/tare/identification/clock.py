@@ -60,7 +60,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     if len(times) < 2:
         raise InputError(
             f"{file}, {place} {int(lines[0]):,}: a series of one row is no trace",
-            "--series names the columns that tell series apart, and no others",
+            "--group names the columns that tell series apart, and no others",
         )
     written = times
     times, notes = _in_seconds(times)
@@ -77,7 +77,7 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
         raise InputError(
             f"{file}, {place} {int(lines[order[at]]):,}: the time {when:.12g} is that of "
             f"{place} {int(lines[order[at - 1]]):,}, too, or all but the same",
-            "--series names the columns that tell series apart",
+            "--group names the columns that tell series apart",
         )
     start = times - times[0]
     end = start + usual
@@ -110,7 +110,7 @@ def _put_right(
         raise InputError(
             f"{file}, {place} {line:,}: time goes back by {steps_back[0]:g} s, as where "
             "another series begins",
-            "--series names the columns that tell series apart",
+            "--group names the columns that tell series apart",
         )
     if not mixes:
         return times[by_time], by_time, f"Rows were not in order of time (from {place} {line:,})."

@@ -27,15 +27,20 @@ from tare.record import (
 
 #: What the other end is told at its start.
 _OPTIONS = {
-    "time": "--longest", "bytes": "--bytes", "streams": "--streams", "total_bytes": "--total-bytes",
+    "time": "--max-duration", "bytes": "--max-bytes", "streams": "--max-streams",
+    "total_bytes": "--max-total-bytes",
 }  # fmt: skip
 #: What to ask less of here.
-_LESS = {"time": "a shorter --for", "bytes": "a smaller --most", "streams": "--streams {allowed}"}
+_LESS = {
+    "time": "a shorter --duration",
+    "bytes": "a smaller --max-bytes",
+    "streams": "--streams {allowed}",
+}
 #: What ended it, and what to type.
 _WORDS: dict[type[Ended], tuple[str, str | None]] = {
     EndFull: (
         "the other end is full: as many are measured there as it allows",
-        "the same later, or on the other host: tare net serve --streams 1024 …",
+        "the same later, or on the other host: tare net serve --max-streams 1024 …",
     ),
     PortClosed: (
         "{end} refused the connection: nothing listens there",

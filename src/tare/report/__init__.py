@@ -93,12 +93,12 @@ def chosen(format: str | None, destination: Path | None) -> str:
     if format in ("svg", "png"):
         return format
     ending = format_of(
-        destination, "--out report.html, or --out report.md; charts alone: --format svg --out DIR"
+        destination, "--report report.html, or --report report.md; charts alone: --charts svg"
     )
     if format not in (None, ending):
         raise StoreError(
-            f"--format {format} does not go with {destination}, whose ending says {ending}",
-            "leave --format out",
+            f"the format {format} does not go with {destination}, whose ending says {ending}",
+            "leave the format out",
         )
     return ending
 
@@ -130,7 +130,7 @@ def put(page: Page, format: str, destination: Path) -> list[Path]:
     except OSError as error:
         raise StoreError(
             f"cannot write the report to {error.filename or destination}: {error.strerror}",
-            "choose another place with --out",
+            "choose another place",
         ) from error
 
 
@@ -148,7 +148,5 @@ def _put(page: Page, format: str, destination: Path) -> list[Path]:
 
 def _whole(path: Path, text: str) -> Path:
     # A word of the command line may be bytes that are no character.
-    whole_file.write(
-        path, text.encode(errors="backslashreplace"), "choose another place with --out"
-    )
+    whole_file.write(path, text.encode(errors="backslashreplace"), "choose another place")
     return path

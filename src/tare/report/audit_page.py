@@ -45,7 +45,7 @@ def write(audit: Audit, destination: Path, command: str) -> list[Path]:
     """
     from tare.report import format_of, put
 
-    format = format_of(destination, "--out audit.html")
+    format = format_of(destination, "--report audit.html")
     return put(make(audit, command), format, destination)
 
 

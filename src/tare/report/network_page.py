@@ -28,7 +28,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import Laid
 
-OPTION = "--out network.html"
+OPTION = "--report network.html"
 #: Side by side, a page holds no more.
 MOST_FOLDERS = 12
 

@@ -84,7 +84,7 @@ class Page:
     origin: Origin
     doubtful: str = "Failed or doubtful"
     calm: str = "No trial failed, and nothing was doubtful."
-    rest: str = "tare export DIR --table findings --format json"
+    rest: str = "tare export DIR --table findings --json -"
     badges: bool = True
     unfolded: int = 14
     caveats: tuple[str, ...] = ()

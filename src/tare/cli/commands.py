@@ -1,0 +1,71 @@
+"""Commands and groups of them: their help, and the files that they are to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from tare.cli import failed, limits
+from tare.cli.help import help_of_command, help_of_group, usage
+
+
+class Command(TyperCommand):
+    """A command with its options in groups."""
+
+    def get_usage(self, ctx: Any) -> str:
+        """Return the line that an error begins with."""
+        return usage(ctx, self)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; after the standard command of a group, the others of the group."""
+        group: Any = ctx.parent and ctx.parent.command
+        standard = getattr(group, "standard", None) == self.name
+        others = [one for one in group.commands.values() if one is not self] if standard else []
+        formatter.write(help_of_command(ctx, self, others))
+
+
+class Group(TyperGroup):
+    """Commands whose output files are known before their options are checked."""
+
+    #: The command that words which are none are options and arguments of.
+    standard: str | None = None
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        formatter.write(help_of_group(ctx, self))
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the name of the standard command before words that name none."""
+        if self.standard is not None and not (args and args[0] in self.commands):
+            args = [self.standard, *args]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that is meant, and remember which files it is to write."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            # An option that does not exist is complained of later, and ends up in these files.
+            lenient = command.make_context(
+                name, list(rest), parent=ctx, resilient_parsing=True,
+                ignore_unknown_options=True, allow_extra_args=True,
+            )  # fmt: skip
+            failed.remember(lenient.params)
+            if not isinstance(command, TyperGroup):
+                limits.check(str(command.name))
+        return ("" if name == self.standard else name), command, rest
+
+
+class Commands(typer.Typer):
+    """What the functions of commands are registered with."""
+
+    def __init__(self, *, cls: type[Group] = Group, **settings: Any) -> None:
+        super().__init__(cls=cls, **settings)
+
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = Command, **settings: Any
+    ) -> Callable[[Any], Any]:
+        """Register a command with this form of help."""
+        return super().command(name, cls=cls, **settings)

@@ -1,0 +1,111 @@
+"""Options that several commands have; each means the same in all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+# How many.
+Trials = Annotated[
+    int | None, typer.Option("--trials", "-n", metavar="N", min=1, help="Fixed number of trials.")
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Time limit. [default: 10 s; none with -n]"),
+]
+Warmup = Annotated[
+    int,
+    typer.Option(
+        "--warmup", "-w", metavar="N", min=0, hidden=True,
+        help="Unmeasured executions before each measured one.",
+    ),
+]  # fmt: skip
+Timeout = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Kill an execution that takes longer.")
+]
+Grace = Annotated[
+    str,
+    typer.Option(
+        metavar="TIME", hidden=True, help="Grace period of children that outlive the command."
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, hidden=True, help="Seed of random orders."),
+]
+
+# Where.
+Platform = Annotated[
+    str, typer.Option("--platform", "-p", metavar="STACK", help="Stack of layers, outermost first.")
+]
+Platforms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--platform", "-p", metavar="STACK",
+        help="Stack of layers; repeatable. [default: bare]",
+    ),
+]  # fmt: skip
+Image = Annotated[str | None, typer.Option(metavar="NAME", help="Image for a docker layer.")]
+Size = Annotated[str, typer.Option(metavar="SIZE", help="Cores and memory, such as 2c8g.")]
+Workers = Annotated[int, typer.Option(metavar="N", min=1, help="Concurrent instances.")]
+Pinning = Annotated[
+    str, typer.Option(metavar="HOW", help="none, spread, compact, pinned; or 0-1,3.")
+]
+Network = Annotated[
+    str | None,
+    typer.Option(metavar="SPEC", help="Emulated network: none, rate 200Mbit, bucket:c5.large …"),
+]
+Hosts = Annotated[
+    int,
+    typer.Option(
+        metavar="N", min=1, hidden=True,
+        help="Hosts of --network; the command runs on the first, and {host2} is the second.",
+    ),
+]  # fmt: skip
+Serve = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COMMAND", hidden=True,
+        help="With --network: run on every other host meanwhile; repeatable.",
+    ),
+]  # fmt: skip
+Key = Annotated[Path | None, typer.Option(metavar="FILE", help="Secret that both ends share.")]
+AsRoot = Annotated[
+    bool, typer.Option("--as-root", help="Under sudo: run commands as root, not as you.")
+]
+
+# Output.
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Keep the results in a folder.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue what --out DIR holds.")]
+Capture = Annotated[
+    bool, typer.Option("--capture", help="Keep commands' output in --out DIR (1 MiB each).")
+]
+Fingerprint = Annotated[
+    bool, typer.Option(help="With --out: do not probe the machine before and after.")
+]
+NetworkFingerprint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", hidden=True,
+        help="Store this result of `tare net fingerprint --json` with the results.",
+    ),
+]  # fmt: skip
+Store = Annotated[
+    bool,
+    typer.Option("--store/--no-store", help="Do not store it with the results of later sessions."),
+]
+Report = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write a page: .html, or .md with charts.")
+]
+Markdown = Annotated[
+    str | None,
+    typer.Option(metavar="FILE|-", help="Write a table as Markdown; -: standard output."),
+]
+JUnit = Annotated[Path | None, typer.Option(metavar="FILE", help="Write verdicts as JUnit XML.")]
+Json = Annotated[
+    str | None, typer.Option(metavar="FILE|-", help="Write results as JSON; -: standard output.")
+]
