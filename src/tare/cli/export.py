@@ -18,7 +18,7 @@ def export(
         typer.Option(
             "--table",
             help="samples, trials, facts, sessions, faults, stops, notes, findings, estimates "
-            "(docs/store.md).",
+            "(docs/reference/store.md).",
         ),
     ] = "samples",
     out: Annotated[

@@ -62,7 +62,8 @@ UNIT = Check(
         name="perf",
         title="perf events",
         question="May the kernel stamp starts and ends for tare?",
-        source="Documentation/admin-guide/perf-security.rst; docs/architecture.md (wall_ns)",
+        source="Documentation/admin-guide/perf-security.rst; "
+        "docs/explanation/architecture.md (wall_ns)",
     ),
     order=51,
     effect="wall times taken around a process include its launch: 0.1 to 1 ms",

@@ -1,4 +1,4 @@
-"""The tables of ``store.duckdb``: the one definition, and the source of ``docs/store.md``."""
+"""The tables of ``store.duckdb``: the one definition, and what the reference is made of."""
 
 from __future__ import annotations
 
@@ -298,15 +298,17 @@ TABLES = (
 
 
 def document() -> str:
-    """Write the tables as Markdown: ``docs/store.md``."""
+    """Write the tables as Markdown: ``docs/reference/store.md``."""
     parts = [
         "# The store\n",
-        "An experiment's folder holds `store.duckdb`, made from `plan.json` and "
-        "`journal/*.ndjson`, which are the truth; it can be deleted, and is made anew when they "
-        "have changed. `tare export DIR --table NAME` writes a table as CSV, Parquet or JSON, "
-        '`tare.open("DIR")` gives data frames. Absent values are NULL, never zero; a metric\'s '
-        "suffix is its unit.\n",
-        "Written from `src/tare/store/schema.py` by `python -m tare.store.schema`.\n",
+        "Which tables does an experiment's folder hold, and what does each column mean?\n",
+        "The folder holds `store.duckdb`, which tare derives from `plan.json` and "
+        "`journal/*.ndjson`. It can be deleted; tare derives it again when they have changed. "
+        "`tare export DIR --table NAME` writes a table as CSV, Parquet or JSON. In Python, "
+        '`tare.open("DIR")` returns data frames. Absent values are NULL, never zero. '
+        "The suffix of a metric is its unit.\n",
+        "This page is generated from `src/tare/store/schema.py` by "
+        "`python -m tare.store.schema`: do not edit it.\n",
     ]
     for table in TABLES:
         parts.append(f"## {table.name}\n{table.meaning}\n")
