@@ -11,6 +11,10 @@ from pathlib import Path
 import documents
 import pytest
 
+from tare import lease, platforms, remnants
+from tare.errors import TareError
+from tare.network.emulator import Emulator
+
 pytestmark = pytest.mark.system
 
 TARE = Path(sys.executable).with_name("tare")
@@ -52,6 +56,20 @@ STUBS = {
     "sudo": '#!/bin/sh\nexec "$@"\n',
     "hyperfine": "#!/bin/sh\nexec tare run --export-json results.json 'sleep .01' 'sleep .02'\n",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def possible() -> None:
+    """Skip where not even namespaces can be had: the pages say that they need them."""
+    found = platforms.availability("unshare")
+    if not found.works:
+        pytest.skip(f"unshare: {found.why}")
+    name = lease.new_name()
+    try:
+        with remnants.lease(name), Emulator(name, hosts=2) as emulator:
+            emulator.look()
+    except TareError as error:
+        pytest.skip(f"no network can be made here: {error}")
 
 
 @pytest.mark.parametrize("page", documents.EXECUTED, ids=lambda page: page.stem)
