@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH):$(HOME)/.cargo/bin:/usr/sbin:/sbin
 AGENT := --manifest-path agent/Cargo.toml
 
-.PHONY: setup demo test test-slow test-tools torture lint generated check-generated clean
+.PHONY: setup demo test test-slow test-tools torture lint docs generated check-generated clean
 
 setup:
 	@tools/setup
@@ -41,13 +41,22 @@ lint: setup
 	cargo fmt --check $(AGENT)
 	cargo clippy --quiet --locked --all-targets $(AGENT) -- -D warnings
 
+# Builds the site into site/; a link or an anchor that leads nowhere is an error.
+docs: setup
+	@tools/docs
+
 generated: setup
 	tools/generate_record.py --write
 	tools/generate_docs.py --write
+	python -m tare.store.schema > docs/reference/store.md
 
-check-generated: setup
+check-# Builds the site into site/; a link or an anchor that leads nowhere is an error.
+docs: setup
+	@tools/docs
+
+generated: setup
 	tools/generate_record.py --check
 	tools/generate_docs.py --check
 
 clean:
-	rm -rf .venv .tools agent/target src/tare/bin .*_cache
+	rm -rf .venv .tools site agent/target src/tare/bin .*_cache

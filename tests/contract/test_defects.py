@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| ([A-Z]\d+[a-z]?) \| (.+) \| (.+) \| ([0-9a-f]{7}(?:, [0-9a-f]{7})*) \|$")
 ROWS = [
     line
-    for line in (ROOT / "docs" / "defects.md").read_text().splitlines()
+    for line in (ROOT / "docs" / "explanation" / "defects.md").read_text().splitlines()
     if line.startswith("| ") and not line.startswith(("| id ", "| --- "))
 ]
 

@@ -1,7 +1,7 @@
 """Scripts that call hyperfine: the line of tare that stands beside each does the same.
 
-Both lines of ``docs/from-hyperfine.md`` are executed as they stand there, with programs that write
-down how they were called.
+Both lines of ``docs/how-to/from-hyperfine.md`` are executed as they stand there, with programs that
+write down how they were called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tare.interop import read
 
 pytestmark = pytest.mark.system
 
-DOCUMENT = Path(__file__).parents[2] / "docs/from-hyperfine.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/how-to/from-hyperfine.md"
 TARE = Path(sys.executable).with_name("tare")
 #: Writes down its name, words, some of its environment, and what it reads.
 STUB = """#!/bin/sh

@@ -81,7 +81,7 @@ def test_the_contract_has_its_keys(found: Audit) -> None:
 
 
 def test_every_field_of_the_json_and_every_format_is_documented(found: Audit) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "reference" / "audit.md").read_text()
     told = as_json(found)
     parts = [told, *(told[p][0] for p in ("files", "series", "comparisons", "variance"))]
     parts += [told["series"][0]["quantiles"][0], told["series"][0]["repetitions"]]

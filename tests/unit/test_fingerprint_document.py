@@ -9,7 +9,7 @@ import pytest
 
 from tare.fingerprint import file
 
-PAGE = Path(__file__).parents[2] / "docs" / "fingerprint.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "fingerprint.md"
 
 
 def blocks(language: str) -> list[str]:

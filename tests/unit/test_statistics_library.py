@@ -11,7 +11,7 @@ import pytest
 
 from tare import statistics
 
-GUIDE = Path(__file__).parents[2] / "docs" / "library.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "reference" / "library.md"
 
 
 @pytest.mark.parametrize("name", dir(statistics))

@@ -1,4 +1,4 @@
-"""An audit as JSON: the contract that docs/audit.md documents."""
+"""An audit as JSON: the contract that docs/reference/audit.md documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What platforms cost, and how series begin, as JSON: documented in docs/audit.md."""
+"""What platforms cost, and how series begin, as JSON: documented in docs/reference/audit.md."""
 
 from __future__ import annotations
 

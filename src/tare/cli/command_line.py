@@ -267,7 +267,7 @@ def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | No
         verb = "shows" if len(hiding) == 1 else "show"
         return (
             f"name in the command what it opens: {listing(hiding)} {verb} it no other files of "
-            "this machine, and it can write to /tmp alone   (docs/platforms.md: show)"
+            "this machine, and it can write to /tmp alone   (docs/reference/platforms.md: show)"
         )
     return None
 

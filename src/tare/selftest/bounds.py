@@ -1,6 +1,6 @@
 """What each figure promises: how far off it may be, and why.
 
-``docs/selftest.md`` has the same as a table, for people.
+``docs/explanation/selftest.md`` has the same as a table, for people.
 """
 
 from __future__ import annotations

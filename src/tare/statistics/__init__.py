@@ -1,6 +1,6 @@
 """Statistics: pure functions of arrays and a seed, one method a file.
 
-Usable without an experiment, on plain arrays (docs/library.md)::
+Usable without an experiment, on plain arrays (docs/reference/library.md)::
 
     from tare import statistics
     statistics.quantile_interval(values)

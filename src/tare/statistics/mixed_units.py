@@ -72,7 +72,8 @@ def mixed_units(values: FloatArray) -> MixedUnits | None:
 
     Notes
     -----
-    Modes a factor of 10 or 100 apart are no units. Simulated rates are in docs/statistics.md.
+    Modes a factor of 10 or 100 apart are no units. Simulated rates are in
+    docs/explanation/statistics.md.
     """
     values = values[:: max(1, len(values) // _MOST_SORTED)]
     values = values[values != 0]

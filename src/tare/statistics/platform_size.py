@@ -119,7 +119,7 @@ def platform_size(
     Returns
     -------
     PlatformSize
-        Simulated coverage and error rates: docs/statistics.md.
+        Simulated coverage and error rates: docs/explanation/statistics.md.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The tables of ``store.duckdb``: the one definition, and the source of ``docs/store.md``."""
+"""The tables of ``store.duckdb``: the one definition, and what the reference is made of."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ TABLES = (
                    f"{plan.VERSION}"),
             Column("name", "VARCHAR", "name of the experiment"),
             Column("question", "VARCHAR", "the question, as asked"),
-            Column("metric", "VARCHAR", "what the stopping rule and the answers are about"),
-            Column("seed", "BIGINT", "decides order and inputs"),
+            Column("metric", "VARCHAR", "metric of the stopping rule and the findings"),
+            Column("seed", "BIGINT", "seed of order and inputs"),
             Column("file", "VARCHAR", "the experiment file as given; absent for `tare run`"),
             Column("plan", "JSON", "`plan.json`: experiment, cells, frozen repetitions"),
         ),
@@ -49,7 +49,7 @@ TABLES = (
         "One row a session: one uninterrupted stretch.",
         (
             Column("session", "INTEGER", "number, from 1"),
-            Column("name", "VARCHAR", "names what the session made on the machine"),
+            Column("name", "VARCHAR", "prefix of everything that the session made on the machine"),
             Column("started", "VARCHAR", "UTC, ISO 8601"),
             Column("ended", "VARCHAR", "UTC, ISO 8601; absent: it still runs, or was killed"),
             Column("reason", "VARCHAR", "why it ended; absent as `ended`"),
@@ -62,10 +62,10 @@ TABLES = (
     ),
     Table(
         "facts",
-        "What holds for the machine or an instance of a platform.",
+        "Facts of the machine or of an instance of a platform.",
         (
             Column("session", "INTEGER", "session in which it was read"),
-            Column("instance", "VARCHAR", "instance of the platform; absent: not told apart"),
+            Column("instance", "VARCHAR", "instance of the platform; absent: all instances"),
             Column("platform", "VARCHAR", "stack of the instance; absent: the machine"),
             Column("name", "VARCHAR", "name of the fact"),
             Column("value", "JSON", "number, text, true or false"),
@@ -82,14 +82,14 @@ TABLES = (
             Column("platform", "VARCHAR", "level of the factor: a stack of layers"),
             Column("size", "VARCHAR", "level of the factor"),
             Column("pinning", "VARCHAR", "level of the factor"),
-            Column("cores", "DOUBLE", "CPU time that it may take a second of time, by a quota; "
+            Column("cores", "DOUBLE", "CPU time per second of time that it may use, by a quota; "
                    "absent: no quota"),
             Column("cpus", "JSON", "CPUs of the host that it is confined to; null: all"),
             Column("memory_bytes", "BIGINT", "memory that it was given; absent: not limited"),
             Column("workers", "JSON", "workers that run in it"),
             Column("cold", "BOOLEAN", "true: the first of its stack in the session"),
-            Column("start_ns", "BIGINT", "from asking for it to the agent's hello"),
-            Column("stop_ns", "BIGINT", "how long its end took; absent: not told"),
+            Column("start_ns", "BIGINT", "from requesting it to the agent's hello"),
+            Column("stop_ns", "BIGINT", "how long its end took; absent: unknown"),
             Column("host_cpu_ns", "BIGINT", "CPU time on the host of what is around the agent, "
                    "to its end; of a machine of its own, with all that ran in it; absent: nothing "
                    "is seen around it"),
@@ -99,7 +99,7 @@ TABLES = (
     ),
     Table(
         "clocks",
-        "The clocks inside an instance beside the host's, after its start and before its end.",
+        "The clocks inside an instance relative to the host's, after its start and before its end.",
         (
             Column("session", "INTEGER", "its session"),
             Column("instance", "VARCHAR", "name of the instance"),
@@ -112,7 +112,7 @@ TABLES = (
     ),
     Table(
         "figures",
-        "What probes found of the machine before and after the trials of a session.",
+        "Figures of the probes of the machine, before and after the trials of a session.",
         (
             Column("session", "INTEGER", "its session"),
             Column("moment", "VARCHAR", "`before` or `after` the trials"),
@@ -130,17 +130,17 @@ TABLES = (
         (
             Column("session", "INTEGER", "its session"),
             Column("moment", "VARCHAR", "`before` or `after` the trials"),
-            Column("take", "INTEGER", "number, from 1: a take that others disturbed is repeated"),
+            Column("take", "INTEGER", "number, from 1: a disturbed take is repeated"),
             Column("seconds", "DOUBLE", "how long it took"),
             Column("cpus", "INTEGER", "CPUs of the machine"),
             Column("load_average", "DOUBLE", "of the last minute, when it began"),
-            Column("other_cpus", "DOUBLE", "CPUs that others than tare kept at work, in the mean"),
+            Column("other_cpus", "DOUBLE", "mean number of CPUs that other programs used"),
             Column("stolen_cpus", "DOUBLE", "CPUs that the hypervisor gave to others"),
             Column("cpu_pressure", "DOUBLE", "share of the time in which some task waited for a "
                    "CPU, tare's own included (PSI)"),
             Column("memory_pressure", "DOUBLE", "likewise for memory"),
             Column("io_pressure", "DOUBLE", "likewise for a disk; all of these are absent where "
-                   "the kernel does not tell"),
+                   "the kernel does not report them"),
         ),
     ),
     Table(
@@ -162,7 +162,7 @@ TABLES = (
             Column("seed", "BIGINT", "seed of the generated input"),
             Column("repetitions", "BIGINT", "executions in one timed region; absent: a command"),
             Column("cpus", "JSON", "CPUs of each worker; null where it was not pinned"),
-            Column("calibration", "BOOLEAN", "true: a rehearsal, of which no value is used"),
+            Column("calibration", "BOOLEAN", "true: a rehearsal, whose values are not used"),
             Column("error_captured", "BOOLEAN", "true: standard error was a pipe that was read, "
                    "not `/dev/null`"),
             Column("started", "BIGINT", "start, ns of CLOCK_MONOTONIC"),
@@ -180,8 +180,8 @@ TABLES = (
             Column("iteration", "INTEGER", "its iteration; absent: holds for all of them"),
             Column("phase", "VARCHAR", "`warmup`, `measured` or `tail`; only measured ones count"),
             Column("metric", "VARCHAR", "what was measured; the suffix is the unit"),
-            Column("source", "VARCHAR", "by what it was measured"),
-            Column("value", "DOUBLE", "never absent: what could not be had has no row"),
+            Column("source", "VARCHAR", "how it was measured"),
+            Column("value", "DOUBLE", "never absent: unavailable values have no row"),
         ),
     ),
     Table(
@@ -195,8 +195,8 @@ TABLES = (
             Column("tokens_end_bits", "BIGINT", "left when the trial ended; absent likewise"),
             Column("sent_bytes", "BIGINT", "sent in the trial, headers included"),
             Column("dropped_packets", "BIGINT", "dropped in it, as the queue was full"),
-            Column("times_dry", "BIGINT", "how often its bucket was empty in the trial"),
-            Column("dry_ns", "BIGINT", "how long in all"),
+            Column("times_dry", "BIGINT", "how often its bucket was depleted in the trial"),
+            Column("dry_ns", "BIGINT", "how long in total"),
             Column("first_dry_ns", "BIGINT", "when first, since the trial's start; absent: never"),
         ),
     ),
@@ -215,9 +215,9 @@ TABLES = (
     ),
     Table(
         "faults",
-        "What went wrong, or was doubtful.",
+        "Errors and warnings.",
         (
-            Column("trial", "BIGINT", "its trial; absent: belongs to none"),
+            Column("trial", "BIGINT", "its trial; absent: none"),
             Column("worker", "INTEGER", "its worker; absent: unknown"),
             Column("iteration", "INTEGER", "its iteration; absent: unknown"),
             Column("kind", "VARCHAR", "`exit`, `signal`, `timeout`, `out_of_memory`, `launch`, "
@@ -228,7 +228,7 @@ TABLES = (
     ),
     Table(
         "stops",
-        "Why a cell stopped and what it reached; a resumed cell has a row a session.",
+        "Why a cell stopped and what it reached; a resumed cell has one row per session.",
         (
             Column("session", "INTEGER", "session in which it stopped"),
             Column("cell", "INTEGER", "the cell"),
@@ -240,14 +240,14 @@ TABLES = (
             Column("more_trials", "BIGINT", "about how many more the target takes; absent: none "
                    "or unknown"),
             Column("more_seconds", "DOUBLE", "about how long they take; absent likewise"),
-            Column("why", "VARCHAR", "what speaks against calling the target reached: `wide`, "
+            Column("why", "VARCHAR", "why the target is not called reached: `wide`, "
                    "`remembers`, `drifts`, `jumps`, `ordered`; absent: nothing"),
             Column("refusal", "VARCHAR", "the same in words, with what to do"),
         ),
     ),
     Table(
         "notes",
-        "What is to be told with the answer, such as what was left out.",
+        "Notes for the result, such as excluded cells.",
         (
             Column("session", "INTEGER", "its session"),
             Column("message", "VARCHAR", "a sentence"),
@@ -256,7 +256,7 @@ TABLES = (
     ),
     Table(
         "findings",
-        "The answers; empty until they are worked out after the last change of the journal.",
+        "The findings; empty until they are computed after the last change of the journal.",
         (
             Column("place", "INTEGER", "place in reading order, from 1"),
             Column("name", "VARCHAR", "name of the question"),
@@ -271,12 +271,12 @@ TABLES = (
     ),
     Table(
         "estimates",
-        "The numbers that the answers rest on.",
+        "The numbers behind the findings.",
         (
             Column("finding", "VARCHAR", "name of the finding"),
             Column("name", "VARCHAR", "what is estimated"),
-            Column("levels", "JSON", "the levels that it belongs to"),
-            Column("value", "DOUBLE", "the estimate; absent: could not be had"),
+            Column("levels", "JSON", "its levels"),
+            Column("value", "DOUBLE", "the estimate; absent: unavailable"),
             Column("unit", "VARCHAR", "its unit; 1: a ratio or a count"),
             Column("low", "DOUBLE", "interval, lower end; absent: no interval"),
             Column("high", "DOUBLE", "interval, upper end; absent: no interval"),
@@ -287,7 +287,7 @@ TABLES = (
     ),
     Table(
         "origins",
-        "The files that the tables were made from: when one has changed, they are made anew.",
+        "The files that the tables are derived from; a changed file makes tare derive them again.",
         (
             Column("file", "VARCHAR", "path in the experiment's folder"),
             Column("bytes", "BIGINT", "how long it was"),
@@ -298,15 +298,17 @@ TABLES = (
 
 
 def document() -> str:
-    """Write the tables as Markdown: ``docs/store.md``."""
+    """Write the tables as Markdown: ``docs/reference/store.md``."""
     parts = [
         "# The store\n",
-        "An experiment's folder holds `store.duckdb`, made from `plan.json` and "
-        "`journal/*.ndjson`, which are the truth; it can be deleted, and is made anew when they "
-        "have changed. `tare export DIR --table NAME` writes a table as CSV, Parquet or JSON, "
-        '`tare.open("DIR")` gives data frames. Absent values are NULL, never zero; a metric\'s '
-        "suffix is its unit.\n",
-        "Written from `src/tare/store/schema.py` by `python -m tare.store.schema`.\n",
+        "Which tables does an experiment's folder hold, and what does each column mean?\n",
+        "The folder holds `store.duckdb`, which tare derives from `plan.json` and "
+        "`journal/*.ndjson`. It can be deleted; tare derives it again when they have changed. "
+        "`tare export DIR --table NAME` writes a table as CSV, Parquet or JSON. In Python, "
+        '`tare.open("DIR")` returns data frames. Absent values are NULL, never zero. '
+        "The suffix of a metric is its unit.\n",
+        "This page is generated from `src/tare/store/schema.py` by "
+        "`python -m tare.store.schema`: do not edit it.\n",
     ]
     for table in TABLES:
         parts.append(f"## {table.name}\n{table.meaning}\n")

@@ -1,0 +1,153 @@
+"""The documents: links lead somewhere, commands are those of the command line, pages are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import documents
+import pytest
+import typer
+from documents import ROOT, Block
+
+from tare.cli.app import _ClickError, app
+
+#: What pages do not say, as the field has other words for it; data and output have them still.
+NOT_OURS = re.compile(
+    r"\b(beside|told|tells?|telling|remembers?|remembered|undecided|mends?|side by side|runs dry)\b"
+)
+#: Of all blocks: what nobody can execute is not checked by anything else.
+MOST_NOT_RUN = 15
+LONGEST_README = 150
+
+
+def name(value: object) -> str:
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else str(value)
+
+
+SHELL_BLOCKS = [
+    block
+    for page in documents.WRITTEN
+    for block in documents.blocks(page)
+    if block.language in documents.SHELLS
+]
+
+
+@cache
+def command_line() -> Any:
+    """Return the command line, whose commands do nothing."""
+    command = typer.main.get_command(app)
+
+    def leaves(below: Any) -> Iterator[Any]:
+        for one in getattr(below, "commands", {}).values():
+            yield from leaves(one) if hasattr(one, "commands") else [one]
+
+    for leaf in leaves(command):
+        leaf.callback = lambda **_: None
+    return command
+
+
+def parse(words: list[str]) -> None:
+    # Installing completion is no command's doing, and would be done.
+    if not any(word.endswith("-completion") for word in words):
+        command_line().main(args=list(words), prog_name="tare", standalone_mode=False)
+
+
+@pytest.mark.parametrize("page", [*documents.PAGES, *documents.OTHERS], ids=name)
+def test_links_lead_to_files_and_anchors(page: Path) -> None:
+    for target in documents.links(page):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in documents.anchors(file), target
+
+
+@pytest.mark.parametrize("block", SHELL_BLOCKS, ids=str)
+def test_commands_can_be_parsed(block: Block) -> None:
+    for words in documents.invocations(block.script):
+        try:
+            parse(words)
+        except _ClickError as error:
+            pytest.fail(f"tare {' '.join(words)}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("page", documents.WRITTEN, ids=name)
+def test_commands_in_the_text_have_the_options_that_they_name(page: Path) -> None:
+    for words in documents.inline(page):
+        try:
+            parse(words)
+        except _ClickError as error:
+            missing = {"MissingParameter", "BadParameter", "NoArgsIsHelpError", "BadOptionUsage"}
+            if type(error).__name__ not in missing and "Missing" not in error.format_message():
+                pytest.fail(f"tare {' '.join(words)}: {error.format_message()}")
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    for words in (["rum"], ["run", "--runs", "3", "true"], ["net", "measure", "--bogus", "HOST"]):
+        with pytest.raises(_ClickError):
+            parse(words)
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("tare run -- ./prog -n 3 | head\n", [["run", "--", "./prog", "-n", "3"]]),
+        ("sudo tare doctor --fix all -- tare compare a b\n",
+         [["doctor", "--fix", "all", "--", "tare", "compare", "a", "b"], ["compare", "a", "b"]]),
+        ("cat > f <<'END'\ntare nonsense\nEND\ntare cleanup  # comment\n", [["cleanup"]]),
+        ("tare compare 'a\nb' \\\n  c > out 2>&1\n", [["compare", "a\nb", "c"]]),
+    ],
+)  # fmt: skip
+def test_calls_are_found(script: str, found: list[list[str]]) -> None:
+    assert list(documents.invocations(script)) == found
+
+
+def test_of_a_console_only_what_was_typed_is_taken() -> None:
+    block = Block(ROOT, 1, "console", None, "$ tare run \\\n    -- true\nmedian 1\nhere$ ls\n")
+    assert block.script == "tare run \\\n    -- true\nls\n"
+
+
+@pytest.mark.parametrize("page", documents.WRITTEN, ids=name)
+def test_blocks_of_commands_are_marked_as_such(page: Path) -> None:
+    for block in documents.blocks(page):
+        if block.language not in documents.SHELLS:
+            assert not re.search(r"^(\w*\$ +)?(sudo )?tare ", block.text, re.MULTILINE), block
+        assert block.language == "console" or not re.search(r"^\w*\$ ", block.text, re.M), block
+
+
+def test_few_blocks_are_not_run() -> None:
+    reasons = [block.not_run for block in SHELL_BLOCKS if block.not_run is not None]
+    assert len(reasons) <= MOST_NOT_RUN
+    assert all(reasons)
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= LONGEST_README
+
+
+def test_every_page_is_listed() -> None:
+    index = ROOT / "docs" / "index.md"
+    listed = {
+        (index.parent / target.partition("#")[0]).resolve() for target in documents.links(index)
+    }
+    site = (ROOT / "mkdocs.yml").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert page == index or page in listed, page
+        assert f"{page.relative_to(ROOT / 'docs')}\n" in site, page
+
+
+@pytest.mark.parametrize("page", documents.WRITTEN, ids=name)
+def test_a_page_has_the_words_of_the_field(page: Path) -> None:
+    assert NOT_OURS.findall(re.sub(r"`[^`]*`", "", documents.prose(page))) == []
+
+
+@pytest.mark.parametrize("page", documents.PAGES[1:], ids=name)
+def test_a_page_begins_with_the_question_that_it_answers(page: Path) -> None:
+    title, _, text = page.read_text().partition("\n")
+    assert title.startswith("# ")
+    first = text.strip().split("\n\n")[0]
+    assert title.endswith("?") or "?" in first, first
