@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tare.statistics.statistic import FloatArray
 
 #: Version of ``tare run --json``.
-VERSION = 1
+VERSION = 2
 #: Budgets that are worth typing; who wants to wait longer knows it.
 BUDGETS_S = (20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0)
 #: Of the trials that are projected: spreads are not known exactly.

@@ -25,7 +25,7 @@ from tare.statistics.spread import SpreadComparison
 from tare.units import chosen
 
 #: Version of ``tare compare --json``.
-VERSION = 1
+VERSION = 2
 #: Characters of the picture, and of what stands before every line.
 _WIDTH, _INDENT = 61, 9
 
