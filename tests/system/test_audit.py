@@ -142,7 +142,7 @@ def hostile(folder: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     yield table(folder, [1.0] * 9), ("--value", "wall_s", "--precision", "much")
     yield table(folder, [1.0] * 9), ("--value", "wall_s", "--quantile", "p100")
     yield table(folder, [1.0] * 9), ("--value", "wall_s", "--format", "nope")
-    yield table(folder, [1.0] * 9), ("--value", "wall_s", "--out", str(folder / "page.pdf"))
+    yield table(folder, [1.0] * 9), ("--value", "wall_s", "--report", str(folder / "page.pdf"))
 
 
 def test_what_nothing_can_be_concluded_from_is_an_error_with_a_way_out(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ CHARTS = "[...document.querySelectorAll('.chart')]"
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("page") / "audit.html"
-    done = tare(STABILITY / "exp_float.csv", "--value", "cpu_s", *BY_PLATFORM, "--out", written)
+    done = tare(STABILITY / "exp_float.csv", "--value", "cpu_s", *BY_PLATFORM, "--report", written)
     assert done.returncode == 1, done.stderr
     return written
 

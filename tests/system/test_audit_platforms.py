@@ -68,7 +68,7 @@ def test_the_whole_audit_tells_it_too_and_what_to_type(study: Path) -> None:
 
 def test_the_page_draws_its_charts(study: Path, tmp_path: Path) -> None:
     page = tmp_path / "study.html"
-    code, out, err = tare(study, *ASKED, "--finding", "overhead", "--out", page, "--json", "-")
+    code, out, err = tare(study, *ASKED, "--finding", "overhead", "--report", page, "--json", "-")
     assert code == 1, err
     assert json.loads(out)["overhead"]["reference"] == "BM"
     if chromium.binary() is None:
