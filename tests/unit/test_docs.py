@@ -119,6 +119,17 @@ def test_blocks_of_commands_are_marked_as_such(page: Path) -> None:
         assert block.language == "console" or not re.search(r"^\w*\$ ", block.text, re.M), block
 
 
+def test_pages_that_the_program_names_exist() -> None:
+    named = re.compile(r"\bdocs/[a-z_/-]+\.md")
+    missing = {
+        f"{file.relative_to(ROOT)}: {page}"
+        for file in (ROOT / "src").rglob("*.py")
+        for page in named.findall(file.read_text(encoding="utf-8"))
+        if not (ROOT / page).is_file()
+    }
+    assert missing == set()
+
+
 def test_few_blocks_are_not_run() -> None:
     reasons = [block.not_run for block in SHELL_BLOCKS if block.not_run is not None]
     assert len(reasons) <= MOST_NOT_RUN

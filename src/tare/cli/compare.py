@@ -117,7 +117,8 @@ def compare(
     """Compare commands.
 
     Is one slower, by how much, and how certain is that? Trials are interleaved until the verdict is
-    conclusive, or the budget ends. hyperfine's options are understood: docs/from-hyperfine.md.
+    conclusive, or the budget ends. For hyperfine's options see
+    docs/how-to/from-hyperfine.md.
 
         tare compare 'sleep 0.1' 'sleep 0.103'
     """

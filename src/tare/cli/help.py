@@ -40,7 +40,7 @@ GROUPS = {
     ),
 }  # fmt: skip
 #: Where the help of a command ends: what it has besides.
-_MORE = "More options (docs/reference.md)"
+_MORE = "More options (docs/reference/reference.md)"
 
 
 def help_of_command(ctx: Any, command: Any, others: Iterable[Any] = ()) -> str:

@@ -95,8 +95,8 @@ def run(
 ) -> None:
     """Measure how long a command takes.
 
-    Several commands, values of a parameter, or platforms make one table. hyperfine's options are
-    understood: docs/from-hyperfine.md.
+    Several commands, values of a parameter, or platforms make one table. For hyperfine's
+    options see docs/how-to/from-hyperfine.md.
 
         tare run -- sleep 0.1
         tare run 'sleep 0.1' 'sleep 0.103'
