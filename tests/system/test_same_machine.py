@@ -59,7 +59,7 @@ def test_a_session_beside_a_load_is_resumed_and_a_change_is_told(tmp_path: Path)
     assert "The machine was not the same: sessions 1 and 2" in (out / "report.html").read_text()
     chosen = ("experiment", "report", str(out), "--session")
     tare(*chosen, "1", "--session", "2", check=17)
-    tare(*chosen, "2", "--out", str(tmp_path / "two.html"))
+    tare(*chosen, "2", "--report", str(tmp_path / "two.html"))
     page = (tmp_path / "two.html").read_text()
     assert "Do the probes before and after show the same machine?" in page
     assert "not the same" not in page

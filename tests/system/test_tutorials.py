@@ -34,7 +34,7 @@ if own[0] in ("run", "compare"):
     else:
         more = ["--budget", "1s"] if "--precision" in own else ["-n", "6"]
 if own[0] == "doctor":
-    more = ["--fast"]
+    more = ["--quick"]
 if own[:2] == ["experiment", "run"]:
     words = ["experiment", "plan", *[w for w in own[2:3]]]
 long = own[0] in ("selftest", "cleanup", "calibrate", "net", "fingerprint")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tare.findings.instrument import beside, own_error
+from tare.findings.instrument import notable, own_error
+from tare.render.words import text
+from tare.results.message import Amount, Deviation, message
 
 FACTS: dict[str, Any] = {
     "selftest_date": "2026-01-01 00:00",
@@ -17,30 +19,30 @@ FACTS: dict[str, Any] = {
 
 
 def test_the_own_error_names_what_is_known_and_when() -> None:
-    assert own_error(FACTS.get) == (
-        "The instrument's own error here: wall +0.70 ± 0.10 ms, CPU +0.30 ms "
+    found = own_error(FACTS.get)
+    assert found is not None
+    assert text(found) == (
+        "Measurement error of tare on this machine: wall +0.70 ± 0.10 ms, CPU +0.30 ms "
         "(tare selftest, 2026-01-01 00:00)."
     )
-    elsewhere = FACTS | {"selftest_platform": "docker"}
-    assert "error here, on docker: " in (own_error(elsewhere.get) or "")
+    elsewhere = own_error((FACTS | {"selftest_platform": "docker"}).get)
+    assert elsewhere is not None
+    assert elsewhere.args["place"] == message("instrument.on", platform="docker")
     assert own_error({"selftest_date": "2026-01-01 00:00"}.get) is None
 
 
-@pytest.mark.parametrize(
-    ("ns", "said"),
-    [
-        (8e6, "wall +0.70 ± 0.10 ms, up to 10.0 % of the median"),
-        (79e6, "up to 1.0 % of the median"),
-        (81e6, None),
-        (0.0, None),
-    ],
-)
-def test_a_time_is_told_the_own_error_only_where_it_matters(ns: float, said: str | None) -> None:
-    found = beside(FACTS.get, ns)
-    assert found is None if said is None else said in (found or "")
-    assert beside({}.get, ns) is None
+@pytest.mark.parametrize(("ns", "share"), [(8e6, 0.1), (79e6, 0.8 / 79), (81e6, None), (0.0, None)])
+def test_a_time_is_told_the_own_error_only_where_it_matters(ns: float, share: float | None) -> None:
+    found = notable(FACTS.get, ns)
+    if share is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.args["error"] == Deviation(0.7e6, "ns", 0.1e6)
+        assert found.args["share"] == Amount(pytest.approx(share), "share")
+    assert notable({}.get, ns) is None
 
 
 def test_a_fact_that_is_no_number_is_not_told() -> None:
     for key in ("selftest_wall_error_ns", "selftest_wall_error_within_ns"):
-        assert beside((FACTS | {key: "much"}).get, 1e6) is None
+        assert notable((FACTS | {key: "much"}).get, 1e6) is None

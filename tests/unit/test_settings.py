@@ -147,7 +147,7 @@ def test_of_all_that_would_be_good_the_rest_is_held(state: Path) -> None:
     with settings.hold(wanted, tolerant=True, kernel=machine) as held:
         assert [change.setting for change in held.changes] == ["autogroup"]
         (left,) = held.left_out
-        assert "the hypervisor keeps the frequency to itself" in left.why
+        assert "the hypervisor controls the frequency" in left.why
 
 
 def test_without_anything_to_hold_nothing_is_noted(state: Path) -> None:
