@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
+from tare.render.words import listing
 
 
 def test_lists() -> None:

@@ -9,7 +9,7 @@ from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.series import SeriesAudit
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
 

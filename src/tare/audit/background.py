@@ -9,7 +9,7 @@ from tare.audit import telling as words
 from tare.audit.specification import CRITERIA
 from tare.audit.variance import VarianceAudit
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.statistics.factorial import Decomposition
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.audit.telling import told_quantity
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change, change_interval

@@ -13,7 +13,7 @@ from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.statistics.factorial import Effect
 from tare.units import counted, percent, quantity
 

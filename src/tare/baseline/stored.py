@@ -10,10 +10,10 @@ import numpy as np
 
 from tare.baseline.agreement import LEVELS, lasting, networked, settings
 from tare.errors import StoreError
-from tare.findings.phrasing import listing
 from tare.findings.sessions import probed, rules
 from tare.fingerprint.difference import Rule
 from tare.frames import Results
+from tare.render.words import listing
 
 #: Version of the file; one of another version is refused.
 VERSION = 1

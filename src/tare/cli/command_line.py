@@ -258,7 +258,7 @@ def how_to_see(found: Sequence[Failure], hiding: Sequence[str] = ()) -> str | No
     hiding : sequence of str
         Where every trial failed, of those of :func:`hiding`.
     """
-    from tare.findings.phrasing import listing
+    from tare.render.words import listing
 
     ran = [one for one in found if one.ran]
     if ran and not any(one.stderr for one in ran):

@@ -230,7 +230,7 @@ def _check_enough(gate_on: str, trials: int) -> None:
 def _interleaved(table: dict[str, Any], execution: Execution, wanted: Wanted) -> int:
     from tare.findings.failures import failures
     from tare.findings.judgement import failing
-    from tare.findings.phrasing import listing
+    from tare.render.words import listing
 
     prepared = prepare(table, execution.network)
     with wanted.folder() as folder:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from tare.cli import output
-from tare.findings.phrasing import listing
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Weighed, Weights
+from tare.render.words import listing
 from tare.report.fingerprint_primitives import SHOWN, clocks_told, cpu_told, drift_told, ratio_told
 from tare.units import counted, quantity, significant
 

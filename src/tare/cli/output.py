@@ -68,6 +68,11 @@ def print_whole(table: RenderableType) -> None:
         out.width = width
 
 
+def labelled(label: str, words: str, width: int, style: str | None = None) -> None:
+    """Print a line with its label to the left: the terminal breaks it where it is narrower."""
+    out.print(f"{label:<{width}} {words}", style=style, soft_wrap=True)
+
+
 #: Where answers have been written.
 written: set[str] = set()
 

@@ -7,8 +7,8 @@ from rich.table import Table
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
 from tare.experiment import Experiment
-from tare.findings.phrasing import listing
 from tare.pilot import Forecast
+from tare.render.words import listing
 from tare.units import counted
 
 #: Rows shown; ``--json`` has all.

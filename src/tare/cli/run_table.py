@@ -349,7 +349,7 @@ def _check_all(results: Results, factor: str) -> None:
     from tare.cli.command_line import hiding, how_to_see
     from tare.findings.failures import failures
     from tare.findings.judgement import failing
-    from tare.findings.phrasing import listing
+    from tare.render.words import listing
 
     hopeless = failing(results, factor)
     if hopeless:

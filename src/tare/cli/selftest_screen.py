@@ -60,7 +60,7 @@ def show_alarms(found: FalseAlarms) -> None:
 
 
 def _say(head: str, words: str) -> None:
-    output.out.print(f"{head:<9} {words}", soft_wrap=True)
+    output.labelled(head, words, 9)
 
 
 def _table(accuracy: Accuracy) -> Table:

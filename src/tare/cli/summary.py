@@ -356,7 +356,7 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
 
 def _say(label: str, said: Message | str, style: str | None = None) -> None:
     written = said if isinstance(said, str) else text(said)
-    output.out.print(f"{label:<7} {written}", style=style, soft_wrap=True)
+    output.labelled(label, written, 7, style)
 
 
 def timed(source: str) -> Message:

@@ -64,7 +64,7 @@ def show(found: Sequence[Difference], results: Results, gate: float | None = Non
 
 
 def _say(label: str, said: str, style: str | None = None) -> None:
-    output.out.print(f"{label:<8} {said}", style=style, soft_wrap=True)
+    output.labelled(label, said, _INDENT - 1, style)
 
 
 def trust(results: Results, found: Sequence[Difference]) -> str:

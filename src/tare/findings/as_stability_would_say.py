@@ -10,9 +10,9 @@ import numpy as np
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, pooled
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.stability_words import RESAMPLES, Of, percentile_interval, word
 
 _DESCRIPTION = Description(

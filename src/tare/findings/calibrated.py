@@ -12,9 +12,9 @@ from typing import Any
 
 from tare.calibration.numbers import cpus, span
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.units import percent, significant
 
 _DESCRIPTION = Description(

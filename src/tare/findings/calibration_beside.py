@@ -9,7 +9,7 @@ import numpy as np
 
 from tare.calibration.document import Calibration, Point
 from tare.findings.cells import REFERENCES
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.statistics.moments import mean_and_sd
 from tare.units import change_interval, counted, percent
 

@@ -11,10 +11,11 @@ from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns, relative_spread
 from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
 from tare.findings.ladder import ladders
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.findings.stability import compare_platforms
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import HIGHER
 from tare.statistics.statistic import FloatArray
 from tare.statistics.variance import FEWEST, Explained, explained

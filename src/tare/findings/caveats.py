@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tare.findings import same_network
-from tare.findings.phrasing import listing
 from tare.findings.sessions import Caveat
 from tare.fingerprint.difference import Change
 from tare.journal import Activity
+from tare.render.words import listing
 from tare.units import change, quantity
 
 #: Changes, and comparisons, that one sentence names.

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from tare import metrics, plan
 from tare.experiment import Stopping
 from tare.findings import known
-from tare.findings.phrasing import listing, unit_of
+from tare.findings.phrasing import unit_of
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.render import vocabulary
 from tare.render.vocabulary import Words
+from tare.render.words import listing
 from tare.statistics.intervals import Interval
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray

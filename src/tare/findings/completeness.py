@@ -13,9 +13,10 @@ import pandas as pd
 from tare.experiment import Cell
 from tare.findings.failures import Failure, failures, reasons
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.units import counted, percent
 
 #: By which others find it.

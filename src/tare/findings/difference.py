@@ -25,11 +25,10 @@ from tare.findings.judgement import (
     worst,
 )
 from tare.findings.pairing import ERROR
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.harmless import on_one_line
 from tare.registry import Description
-from tare.render.words import sentence, text
+from tare.render.words import listing, sentence, text
 from tare.units import chosen, counted
 
 _DESCRIPTION = Description(

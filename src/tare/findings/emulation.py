@@ -7,8 +7,8 @@ from typing import Any
 from tare.findings.cells import Cells
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import listing
 from tare.frames import Results
+from tare.render.words import listing
 
 
 def note(results: Results) -> str | None:

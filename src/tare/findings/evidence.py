@@ -10,8 +10,9 @@ import numpy as np
 from tare import units
 from tare.findings.cells import Basis, Cell, Cells, Pair
 from tare.findings.finding import Column, Estimate, Table
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.render.vocabulary import VALUES, Words
+from tare.render.words import listing
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, range_interval

@@ -9,9 +9,10 @@ from tare.findings import caveats, completeness, sessions
 from tare.findings.cells import basis_of
 from tare.findings.failures import failures, reasons
 from tare.findings.finding import Finding
-from tare.findings.phrasing import listing, metric_name
+from tare.findings.phrasing import metric_name
 from tare.findings.platform_cells import cost_basis
 from tare.frames import Results
+from tare.render.words import listing
 from tare.units import counted
 
 

@@ -14,9 +14,10 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, Cell, Pair, basis_of, cells_of, verdict_words
 from tare.findings.evidence import without_ratio
 from tare.findings.pairing import confidence, reference_level
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.render.vocabulary import SPREADS, Words
+from tare.render.words import listing
 from tare.results.message import Chosen, Duration, Message, Ratio, message
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval

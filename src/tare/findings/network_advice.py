@@ -14,10 +14,11 @@ from tare.findings.network_repetitions import remedy
 from tare.findings.network_slowdown import nothing, slowdowns, too_few
 from tare.findings.network_spending import CAVEATS, undecided
 from tare.findings.network_spread import unknown
-from tare.findings.phrasing import listing, metric_name
+from tare.findings.phrasing import metric_name
 from tare.findings.telling import further
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.depletion import BOUND
 from tare.units import change_interval, counted, percent, quantity
 

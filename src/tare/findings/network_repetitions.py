@@ -17,9 +17,9 @@ from tare.findings.finding import (
 )
 from tare.findings.network_cells import applies, networks_of
 from tare.findings.network_course import Course, State, courses
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.depletion import BOUND, FEWEST
 from tare.units import chosen, counted, duration, p_value, percent, quantity, significant
 

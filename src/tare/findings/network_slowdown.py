@@ -18,10 +18,11 @@ from tare.findings.network_cells import (
     constant,
     networks_of,
 )
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.findings.telling import further
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,

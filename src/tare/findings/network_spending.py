@@ -16,9 +16,9 @@ from tare.findings.network_need import (
     needs,
 )
 from tare.findings.network_slowdown import Slowed
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.shares import share_interval
 from tare.units import counted, percent, quantity
 

@@ -30,10 +30,10 @@ from tare.findings.network_cells import (
     networks_of,
 )
 from tare.findings.network_slowdown import nothing
-from tare.findings.phrasing import listing
 from tare.findings.telling import further, spread_kind
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,

@@ -8,9 +8,9 @@ from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table,
 from tare.findings.network_cells import Networks, applies, networks_of
 from tare.findings.network_dry import Dry, DryHost, droughts
 from tare.findings.network_need import FEWEST_TRIALS
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.shares import share_interval
 from tare.units import counted, p_value, percent, quantity, significant
 

@@ -8,12 +8,13 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, Cells, cells_of, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
 from tare.findings.finding import Finding, FindingUnit, Table, settled, uncompared
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import cost_basis
 from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN
 from tare.statistics.comparison import compare_family
 from tare.units import change_interval, chosen

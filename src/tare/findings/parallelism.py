@@ -12,9 +12,10 @@ from tare.findings.evidence import (
 )
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.ladder import Ladder, Step, beyond, ladders
-from tare.findings.phrasing import at_levels, listing, metric_name
+from tare.findings.phrasing import at_levels, metric_name
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.units import change_interval, chosen, counted, duration, factor, percent
 
 _DESCRIPTION = Description(

@@ -1,8 +1,8 @@
-"""Names of metrics and levels in words, and lists as a person writes them."""
+"""Names of metrics, facts and levels in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tare.units import counted, quantity
 
@@ -38,14 +38,6 @@ def fact(name: str, value: bool | int | float | str) -> str:
         unit = next((unit for suffix, unit in units if name.endswith(suffix)), None)
         return f"{value:,}" if unit is None else quantity(value, unit)
     return value
-
-
-def listing(words: Iterable[str], word: str = "and") -> str:
-    """Write a list: "a", "a and b", "a, b and c"."""
-    items = list(words)
-    if len(items) < 2:
-        return "".join(items)
-    return f"{', '.join(items[:-1])} {word} {items[-1]}"
 
 
 def at_levels(levels: Mapping[str, str], varied: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from tare.findings import emulation
 from tare.findings.cells import Basis, cells_of
 from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import listing, metric_name
+from tare.findings.phrasing import metric_name
 from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
@@ -19,6 +19,7 @@ from tare.findings.telling import Compared, further, share_of
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import compare_family
 from tare.units import change_interval, chosen, percent

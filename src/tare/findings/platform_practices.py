@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from tare.findings.cells import Basis, Pair, cells_of
 from tare.findings.finding import Column, Table
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import FREE, Beside, over_sizes, size_name
 from tare.findings.platform_kinds import CPU_BOUND, ULTRA, Intensity, intensities, kind_of
 from tare.findings.platform_size import where
 from tare.frames import Results
 from tare.metrics import RATES
+from tare.render.words import listing
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison
 from tare.units import change_interval, chosen

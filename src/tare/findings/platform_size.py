@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tare.findings import emulation
 from tare.findings.cells import Basis
 from tare.findings.finding import Estimate, Finding, FindingUnit, settled, uncompared
-from tare.findings.phrasing import at_levels, listing, metric_name
+from tare.findings.phrasing import at_levels, metric_name
 from tare.findings.platform_cells import (
     FREE,
     SIZES,
@@ -21,6 +21,7 @@ from tare.findings.platform_cells import (
 from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, ratio_table
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change_interval, chosen

@@ -8,9 +8,9 @@ from typing import Any
 from tare.findings.cells import Basis
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Table
-from tare.findings.phrasing import listing
 from tare.findings.platform_cells import SIZES, Beside
 from tare.frames import Results
+from tare.render.words import listing
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,

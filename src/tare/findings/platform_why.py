@@ -14,11 +14,12 @@ from tare.findings import emulation
 from tare.findings.cells import Pair, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, listing, metric_name, unit_of
+from tare.findings.phrasing import at_levels, metric_name, unit_of
 from tare.findings.platform_cells import cost_basis, is_time
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from tare.units import counted, quantity
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from tare.findings.caveats import activity_words, changes_words, sessions_words
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table
-from tare.findings.phrasing import listing
 from tare.findings.sessions import comparisons, probed
 from tare.fingerprint.activity import LIMIT
 from tare.fingerprint.sessions import Judged, Probed
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.units import chosen, counted, quantity
 
 _DESCRIPTION = Description(

@@ -7,13 +7,13 @@ from itertools import combinations
 from typing import Any
 
 from tare.findings.finding import Column, Finding, FindingUnit, Table
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.difference import Difference
 from tare.network_fingerprint.remembered import GIVEN, Told
 from tare.network_fingerprint.telling import figure_told, name_told
 from tare.registry import Description
+from tare.render.words import listing
 from tare.units import change, counted, quantity
 
 _DESCRIPTION = Description(

@@ -16,7 +16,7 @@ from tare.findings.evidence import (
     relative_spread,
 )
 from tare.findings.finding import Answer, Estimate, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.findings.telling import (
     Compared,
     Telling,
@@ -28,6 +28,7 @@ from tare.findings.telling import (
 )
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads

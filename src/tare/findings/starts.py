@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
 from tare.units import quantity

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tare.findings.cells import Pair
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.render.vocabulary import SPREADS, Words
+from tare.render.words import listing
 from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.spread import SpreadComparison

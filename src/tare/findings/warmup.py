@@ -11,10 +11,11 @@ from scipy import stats
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
 from tare.units import change, counted, percent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +87,26 @@ def environment() -> Environment:
     return made
 
 
-def _amount(amount: Amount) -> str:
+@functools.singledispatch
+def _shown(value: Any) -> str:
+    """Write a value by its type; what is absent has no form: a template asks for it first."""
+    raise TypeError(f"{value!r} has no form in a text")
+
+
+_shown.register(str, str)
+_shown.register(float, units.significant)
+_shown.register(Message, text)
+
+
+@_shown.register
+def _(value: int) -> str:
+    if isinstance(value, bool):
+        raise TypeError(f"{value!r} has no form in a text")
+    return f"{value:,}"
+
+
+@_shown.register
+def _(amount: Amount) -> str:
     if amount.value is not None and amount.low is not None and amount.high is not None:
         return units.interval(amount.unit, amount.value, amount.low, amount.high)
     if amount.unit == "share" and amount.value is not None:
@@ -95,26 +114,21 @@ def _amount(amount: Amount) -> str:
     return units.quantity(amount.value, amount.unit)
 
 
-def _ratio(ratio: Ratio) -> str:
+@_shown.register
+def _(ratio: Ratio) -> str:
     return units.change_interval(ratio.value, ratio.low, ratio.high)
 
 
-#: How values of each type are written.
-_FORMS: dict[type, Callable[[Any], str]] = {
-    str: str,
-    int: lambda value: f"{value:,}",
-    float: units.significant,
-    Message: text,
-    Amount: _amount,
-    Ratio: _ratio,
-    Chosen: lambda one: units.chosen(one.value, one.unit),
-    Deviation: lambda one: units.off_by(one.value, one.unit, one.half),
-    Duration: lambda one: units.duration(one.seconds),
-}
+@_shown.register
+def _(chosen: Chosen) -> str:
+    return units.chosen(chosen.value, chosen.unit)
 
 
-def _shown(value: Any) -> str:
-    """Write a value by its type; what is absent has no form: a template asks for it first."""
-    if (form := _FORMS.get(type(value))) is None:
-        raise TypeError(f"{value!r} has no form in a text")
-    return form(value)
+@_shown.register
+def _(deviation: Deviation) -> str:
+    return units.off_by(deviation.value, deviation.unit, deviation.half)
+
+
+@_shown.register
+def _(duration: Duration) -> str:
+    return units.duration(duration.seconds)

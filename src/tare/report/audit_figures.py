@@ -13,7 +13,7 @@ from tare.audit.answers import kinds
 from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import SeriesAudit, worst
 from tare.audit.variance import VarianceAudit
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.report.audit_overhead import overhead_figures
 from tare.report.page import Figure
 from tare.statistics import charts

@@ -8,7 +8,7 @@ from typing import Any
 from tare.audit import overhead_telling as words
 from tare.audit.overhead import Line, OverheadAudit, Place
 from tare.audit.telling import told_quantity
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.report.page import Figure
 from tare.statistics import charts
 from tare.statistics.intervals import Interval

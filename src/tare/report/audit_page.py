@@ -11,7 +11,7 @@ from tare.audit import telling as words
 from tare.audit.answers import findings
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead_telling import brief
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
 from tare.report.page import Page, Section

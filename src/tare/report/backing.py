@@ -14,9 +14,9 @@ from tare.findings.evidence import level_columns
 from tare.findings.failures import failures, reasons
 from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.render import words
+from tare.render.words import listing
 from tare.results.message import message
 from tare.units import counted, duration, percent, quantile_name, quantity
 

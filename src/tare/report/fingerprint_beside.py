@@ -6,8 +6,8 @@ from math import log
 from typing import Any
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import listing
 from tare.fingerprint.document import Fingerprint
+from tare.render.words import listing
 from tare.report.fingerprint_groups import interval_told, ordered, ratio
 from tare.report.machine_charts import beside
 from tare.report.machine_charts.beside import NEAR, Beside

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tare.findings.phrasing import listing
 from tare.fingerprint.document import Axis as CurveAxis
 from tare.fingerprint.document import Curve, Fingerprint, Point
 from tare.registry import Probe, ProbeMetric
+from tare.render.words import listing
 from tare.report.fingerprint_groups import (
     caches_found,
     group_of,

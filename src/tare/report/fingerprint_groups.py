@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import floor, log10
 
-from tare.findings.phrasing import listing
 from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric
+from tare.render.words import listing
 from tare.units import fixed, percent, quantity, scale_for
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import median
 
 from tare.findings.finding import Column, Finding, Table
-from tare.findings.phrasing import fact, listing
+from tare.findings.phrasing import fact
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
+from tare.render.words import listing
 from tare.report import fingerprint_beside
 from tare.report import fingerprint_figures as charts
 from tare.report.fingerprint_groups import (

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tare.findings.finding import Finding
-from tare.findings.phrasing import fact, listing
+from tare.findings.phrasing import fact
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Cost, Weighed, Weights
+from tare.render.words import listing
 from tare.report.fingerprint_groups import interval_told
 from tare.report.fingerprint_page import OPTION
 from tare.report.fingerprint_primitives import (

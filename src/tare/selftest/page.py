@@ -7,8 +7,7 @@ from pathlib import Path
 
 import tare
 from tare.findings.finding import Column, Estimate, Finding, Table
-from tare.findings.phrasing import listing
-from tare.render.words import sentence, text
+from tare.render.words import listing, sentence, text
 from tare.report import format_of, put
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section

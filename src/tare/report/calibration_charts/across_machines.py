@@ -6,7 +6,7 @@ from typing import Any
 
 from tare.calibration.mapping_document import Equal, Mapping
 from tare.drawing import GAP, colour, data, panel_width, styled
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.report.calibration_charts.axes import GUTTER, Across, rounded, upwards
 from tare.report.calibration_charts.rates import shape, tint
 from tare.units import significant

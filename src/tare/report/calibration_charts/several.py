@@ -7,7 +7,7 @@ from typing import Any
 
 from tare.calibration.document import Calibration
 from tare.drawing import GAP, MOST_PANELS, SERIES, data, panel_width, styled
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.report.calibration_charts.axes import GUTTER, Across, rounded, upwards
 from tare.report.calibration_charts.key import Entry, key, r_squared
 from tare.report.calibration_charts.rates import highest, rates, shape, tint, told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tare.findings.phrasing import listing
+from tare.render.words import listing
 from tare.report.calibration_charts.key import r_squared
 from tare.report.calibration_charts.machine import Course, rows
 from tare.report.calibration_charts.rates import thinned

@@ -11,10 +11,9 @@ import numpy as np
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.judgement import Difference, differences
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import text
+from tare.render.words import listing, text
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
 from tare.units import chosen, counted

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tare.drawing import MOST_PANELS
 from tare.findings.cells import Cell, Cells
-from tare.findings.phrasing import at_levels, listing
+from tare.findings.phrasing import at_levels
+from tare.render.words import listing
 
 #: Levels at which nothing is added.
 _PLAIN = {"load": "none", "pinning": "none", "size": "all"}

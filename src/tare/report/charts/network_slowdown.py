@@ -10,9 +10,9 @@ from tare.findings.finding import Finding
 from tare.findings.network_cells import Networks
 from tare.findings.network_need import needs
 from tare.findings.network_slowdown import Slowed, slowdowns
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.report.charts.platform_lines import logarithmic, sizes_axis

@@ -12,9 +12,9 @@ from tare.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
 from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_dry import droughts
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.units import quantity

@@ -7,9 +7,9 @@ from typing import Any
 
 from tare.drawing import colour, data, panel_width, styled
 from tare.findings.finding import Finding
-from tare.findings.phrasing import listing
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of
 from tare.units import counted

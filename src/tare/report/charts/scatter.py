@@ -13,9 +13,10 @@ from tare.calibration.conclude import refusal
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.cells import Basis, Cells, basis_of, measured
 from tare.findings.finding import Finding
-from tare.findings.phrasing import listing, metric_name
+from tare.findings.phrasing import metric_name
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_and_p90
