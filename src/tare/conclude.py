@@ -37,13 +37,14 @@ from tare.experiment import Cell, Experiment, Stopping
 from tare.metrics import tick
 from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
+from tare.results.message import Said
 
 if TYPE_CHECKING:
     from tare.findings.failures import Failure
-    from tare.findings.finding import Finding
     from tare.findings.sessions import Caveat
     from tare.fingerprint.session_takes import SessionTakes
     from tare.frames import Results
+    from tare.results.finding import Finding
 
 
 @dataclass
@@ -63,8 +64,8 @@ class Prepared:
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """What an experiment says, as ``--json`` writes it."""
 
-    version: int = 1
-    headline: tuple[str, ...]
+    version: int = 2
+    headline: tuple[Said, ...]
     findings: tuple[Finding, ...]
     #: How trials failed, the most frequent reason first.
     failures: tuple[Failure, ...] = ()

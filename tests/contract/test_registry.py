@@ -19,9 +19,10 @@ from tare import experiment_file, record, registry, workloads
 from tare.catalogue import catalogue
 from tare.experiment import Cell, WorkloadSpec
 from tare.experiment_file import kinds
-from tare.findings.finding import Finding
 from tare.registry import KINDS, Description, Parameter
+from tare.render import words
 from tare.report.charts.chart import ChartUnit
+from tare.results.finding import Finding
 from tare.statistics.statistic import Statistic
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -145,7 +146,7 @@ def test_a_finding_has_an_answer_or_does_not_apply(unit: Any) -> None:
         return
     assert isinstance(found, Finding)
     assert found.name == unit.description.name
-    assert found.answer.strip()
+    assert words.paragraph(found.answer)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Finding) == found
     assert set(found.charts) <= set(registry.scan("report.charts"))
 

@@ -13,12 +13,12 @@ from synthetic import Behaviour, make
 
 from tare.experiment import Stopping
 from tare.findings.answers import all_findings
-from tare.findings.finding import Finding, Table
 from tare.fingerprint.difference import Rule, differences
 from tare.fingerprint.figures import figure
 from tare.frames import Results
 from tare.network_fingerprint import difference as network_difference
 from tare.network_fingerprint import document
+from tare.results.finding import Finding, Table
 from tare.statistics.anytime import sequence_interval
 from tare.statistics.comparison import compare, compare_unpaired
 from tare.statistics.intervals import percentile_bounds, quantile_interval, range_interval

@@ -13,10 +13,10 @@ from synthetic import MS, Behaviour, make
 
 from tare.experiment import Stopping, WindowSpec
 from tare.findings.answers import all_findings
-from tare.findings.finding import Finding
 from tare.findings.headline import headline
 from tare.frames import Results
 from tare.registry import scan
+from tare.results.finding import Finding
 from tare.units import percent
 
 

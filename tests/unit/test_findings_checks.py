@@ -10,10 +10,10 @@ import pytest
 from synthetic import MS, Behaviour, make
 
 from tare.experiment import Experiment, WorkloadSpec
-from tare.findings.finding import Finding
 from tare.findings.parallelism_check import parallel_ratios
 from tare.frames import Results
 from tare.registry import scan
+from tare.results.finding import Finding
 
 DATA = Path(__file__).parents[1] / "data" / "stability_2020"
 

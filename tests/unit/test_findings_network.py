@@ -10,7 +10,6 @@ from networked import RATES, Program, budgets, make
 from scipy import stats
 
 from tare.findings.answers import all_findings
-from tare.findings.finding import Finding
 from tare.findings.headline import headline
 from tare.findings.network_advice import advise
 from tare.findings.network_cells import Networks, levels_of, networks_of
@@ -20,6 +19,7 @@ from tare.findings.network_slowdown import slowdowns
 from tare.findings.network_spread import spreads
 from tare.frames import Results
 from tare.registry import scan
+from tare.results.finding import Finding
 from tare.results.verdict import EQUIVALENT, INCONCLUSIVE
 
 NAMES = (

@@ -14,12 +14,12 @@ from synthetic import MS, Behaviour, make
 
 from tare.experiment import Cell
 from tare.findings.answers import all_findings
-from tare.findings.finding import Finding
 from tare.findings.headline import headline
 from tare.findings.platform_kinds import intensities, kind_of
 from tare.frames import Results
 from tare.journal import SEEN
 from tare.registry import scan
+from tare.results.finding import Finding
 
 SIZES = ("0.25c", "0.5c", "1c", "2c")
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tare.findings.finding import Column, Table
 from tare.report.tables import ABSENT, MOST_ROWS, fixed, lay
+from tare.results.finding import Column, Table
 
 
 def column(values, unit="ns", key="x", title="x"):

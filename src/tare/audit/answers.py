@@ -8,8 +8,8 @@ from typing import Any
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.series import SeriesAudit
-from tare.findings.finding import Column, Finding, Table
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
 

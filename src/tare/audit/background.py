@@ -8,8 +8,8 @@ from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.specification import CRITERIA
 from tare.audit.variance import VarianceAudit
-from tare.findings.finding import Column, Finding, Table
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
 from tare.statistics.factorial import Decomposition
 
 

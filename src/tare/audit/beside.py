@@ -8,7 +8,7 @@ from typing import Any
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.comparison import MOST_COMPARED, ComparisonAudit, doubtful_told
-from tare.findings.finding import Column, Finding, Table
+from tare.results.finding import Column, Finding, Table
 from tare.statistics.stability_words import RESAMPLES
 
 

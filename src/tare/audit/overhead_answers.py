@@ -9,8 +9,8 @@ from tare.audit import overhead_telling as words
 from tare.audit.cold import ColdStart
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit
-from tare.findings.finding import Column, Finding, Table
 from tare.render.vocabulary import SIZES, TIMES
+from tare.results.finding import Column, Finding, Table
 from tare.statistics.platform_size_curves import Factor
 from tare.units import chosen
 

@@ -27,6 +27,7 @@ from tare.errors import (
     TerminatedError,
     TrialError,
 )
+from tare.results.message import Message
 
 if TYPE_CHECKING:
     from tare.cli.progress import Bar
@@ -171,10 +172,11 @@ def differences_in(
     from tare import conclude
     from tare.findings.failures import by_level, failures
     from tare.findings.judgement import differences, failing
+    from tare.render.words import sentence
 
     results = conclude.results_of(folder)
     found = differences(results)
-    if isinstance(found, str):
+    if isinstance(found, Message):
         if ended == "interrupted":
             raise cut_short(folder, execution)
         factor = results.experiment.stopping.compare or "workload"
@@ -182,7 +184,7 @@ def differences_in(
         stacks = (
             hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
         )
-        raise TrialError(f"{found} {why}".strip(), how_to_see(failures(results), stacks))
+        raise TrialError(f"{sentence(found)} {why}".strip(), how_to_see(failures(results), stacks))
     return results, found
 
 
@@ -255,11 +257,12 @@ def check_complete(
     from tare.cli.summary import fails_often
     from tare.findings import completeness
     from tare.findings.failures import failures
+    from tare.render.words import paragraph
 
     # Who stops it by hand wants no more of them.
     enough = ended == "interrupted" or (ended == "budget" and not is_number_asked)
     short = None if enough else completeness.find(results)
-    told = None if short is None else short.answer
+    told = None if short is None else paragraph(short.answer)
     status = results.trial_table["status"]
     failed = int((status == "failed").sum())
     if told is None and fails_often(failed, len(status)):

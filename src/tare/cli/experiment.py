@@ -101,6 +101,7 @@ def run(
     from tare import conclude
     from tare.cli.progress import Bar
     from tare.findings import completeness
+    from tare.render.words import paragraph
 
     folder = out or file.with_suffix("")
     given = (" --skip-missing" * skip_missing) + (" --as-root" * as_root)
@@ -122,7 +123,7 @@ def run(
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
-            short.answer,
+            paragraph(short.answer),
             f"a longer budget in {file}, then {again}   (measures for as long again)"
             if completeness.over_budget(conclude.results_of(folder))
             else f"{again}   (measures what is missing)",
@@ -203,6 +204,7 @@ def _tell(
     """
     from tare import conclude
     from tare import report as pages
+    from tare.render import data
 
     pages.chosen(format, out)
     with output.err.status("working out the answers") as status:
@@ -218,7 +220,7 @@ def _tell(
         _show(answers, written)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
-        output.write_json({**told, "written": [str(path) for path in written]}, json)
+        output.write_json({**data.builtins(told), "written": [str(path) for path in written]}, json)
     conclude.check_same(answers.caveats, results.levels_of, folder)
     return answers
 
@@ -226,14 +228,15 @@ def _tell(
 def _show(answers: Answers, written: Sequence[Path]) -> None:
     """Print what weakens all of it, the headline, the verdict on each question, and the files."""
     from tare.findings import caveats
+    from tare.render.words import sentences, text
 
     for sentence in caveats.sentences(answers.caveats, answers.levels_of):
         output.out.print(f"Caveat: {sentence}")
-    for line in answers.headline:
+    for line in sentences(answers.headline):
         output.out.print(line)
     output.out.print()
     for finding in answers.findings:
-        output.out.print(f"{finding.word:<18} {finding.question}")
+        output.out.print(f"{finding.word:<18} {text(finding.question)}")
     output.out.print()
     for path in written:
         output.out.print(f"Report: {path}", soft_wrap=True)

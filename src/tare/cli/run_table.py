@@ -172,11 +172,12 @@ def _show_uncompared(folder: Path) -> None:
     """Print what was measured where there is nothing to compare it with."""
     from tare import conclude
     from tare.findings.cells import basis_of, cells_of
+    from tare.results.message import Message
 
     results = conclude.results_of(folder)
     factor = results.experiment.stopping.compare
     basis = basis_of(results)
-    if factor is None or isinstance(basis, str):
+    if factor is None or isinstance(basis, Message):
         return
     _print(
         _heads(factor, None, basis.metric),
@@ -238,7 +239,7 @@ def _counted(n: int) -> str:
 
 def _heads(factor: str, reference: str | None, metric: str) -> list[str]:
     """Return the heads of the columns; the metric is named where it is not the usual one."""
-    from tare.findings.phrasing import metric_name
+    from tare.render.vocabulary import metric_name
 
     what = "command" if factor == "workload" else factor
     of = "median" if metric == "wall_ns" else f"median {metric_name(metric)}"

@@ -8,10 +8,11 @@ import msgspec
 
 from tare.calibration.trials import swept
 from tare.findings.cells import answer_metric
-from tare.findings.finding import Finding, FindingUnit
+from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import scan
+from tare.results.finding import Finding
 
 
 def all_findings(

@@ -9,10 +9,12 @@ import numpy as np
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, pooled
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message
 from tare.statistics.stability_words import RESAMPLES, Of, percentile_interval, word
 
 _DESCRIPTION = Description(
@@ -28,7 +30,7 @@ def find(results: Results) -> Finding | None:
     if results.trial_table["platform"].nunique() < 2:
         return None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     platforms = list(dict.fromkeys(c.levels["platform"] for c in cells.all))

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tare.calibration.numbers import cpus, span
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Answer, Column, Finding, Table
 from tare.units import percent, significant
 
 _DESCRIPTION = Description(

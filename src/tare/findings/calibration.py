@@ -8,9 +8,10 @@ from tare.calibration import conclude, telling, trials
 from tare.calibration.document import Calibration
 from tare.findings.calibration_beside import beside
 from tare.findings.calibration_tables import models_table, points_table, regimes_table
-from tare.findings.finding import Answer, Estimate, Finding, FindingUnit, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.frames import Results
 from tare.registry import Description
+from tare.results.finding import Answer, Estimate, Finding
 from tare.statistics.regression import Line
 
 _DESCRIPTION = Description(

@@ -7,7 +7,7 @@ from typing import Any
 from tare.calibration import telling
 from tare.calibration.document import Calibration, Interval, Point
 from tare.calibration.rates import unit_for
-from tare.findings.finding import Column, Table
+from tare.results.finding import Column, Table
 
 _STEPS = {
     "quota": "CPU asked for (quota)",

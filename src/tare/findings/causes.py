@@ -9,13 +9,15 @@ import pandas as pd
 
 from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns, relative_spread
-from tare.findings.finding import Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.ladder import ladders
 from tare.findings.phrasing import at_levels
 from tare.findings.stability import compare_platforms
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message
 from tare.results.verdict import HIGHER
 from tare.statistics.statistic import FloatArray
 from tare.statistics.variance import FEWEST, Explained, explained
@@ -52,7 +54,7 @@ _ORDER = "time since the start of the experiment"
 def find(results: Results) -> Finding | None:
     """Explain the cells that are less stable than bare, disturbed by others, or simply wide."""
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     some = _unstable(cells)

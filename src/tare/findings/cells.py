@@ -18,7 +18,7 @@ from tare.frames import Results
 from tare.metrics import RATES
 from tare.render import vocabulary
 from tare.render.vocabulary import Words
-from tare.render.words import listing
+from tare.results.message import Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
@@ -318,28 +318,26 @@ def verdict_words(basis: Basis) -> Words:
     return vocabulary.TIMES if basis.unit == "ns" else vocabulary.VALUES
 
 
-def basis_of(results: Results, metric: str | None = None) -> Basis | str:
+def basis_of(results: Results, metric: str | None = None) -> Basis | Message:
     """Choose the best source that every good trial has; or say why there is none."""
     metric = metric or answer_metric(results)
     common = results.sources(metric)
     if common:
         return Basis(metric, common[0])
     if not (results.trial_table["status"] == "ok").any():
-        return "Nothing is compared, because no trial ended well."
+        return message("cells.none_good")
     rows = results.samples()
     rows = rows[(rows["metric"] == metric) & (rows["phase"] == "measured")]
     if rows.empty:
-        return f"Nothing is compared, because no trial has {metric}."
+        return message("cells.no_metric", metric=metric)
     by_platform = rows.groupby("platform")["source"].unique()
-    told = [
-        f"{platform} has it from {listing(sorted(sources))}"
-        for platform, sources in by_platform.items()
-    ]
-    told += [
-        f"{platform} does not have it at all"
-        for platform in sorted(set(results.trial_table["platform"]) - set(by_platform.index))
-    ]
-    return (
-        f"Nothing is compared, because no source of {metric} is common to all trials: "
-        f"{'; '.join(told)}."
+    missing = sorted(set(results.trial_table["platform"]) - set(by_platform.index))
+    return message(
+        "cells.no_common_source",
+        metric=metric,
+        sources=[
+            message("cells.sources", platform=str(platform), sources=sorted(sources))
+            for platform, sources in by_platform.items()
+        ],
+        missing=[str(platform) for platform in missing],
     )

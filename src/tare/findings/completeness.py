@@ -12,11 +12,12 @@ import pandas as pd
 
 from tare.experiment import Cell
 from tare.findings.failures import Failure, failures, reasons
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Estimate, Finding, Table
 from tare.units import counted, percent
 
 #: By which others find it.

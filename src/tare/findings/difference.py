@@ -8,15 +8,7 @@ from typing import Any
 from tare.findings import emulation
 from tare.findings.cells import cells_of
 from tare.findings.evidence import cell_table, verdict_cells
-from tare.findings.finding import (
-    Answer,
-    Column,
-    Estimate,
-    Finding,
-    FindingUnit,
-    Table,
-    uncompared,
-)
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.judgement import (
     Difference,
     GateAnswer,
@@ -29,6 +21,8 @@ from tare.frames import Results
 from tare.harmless import on_one_line
 from tare.registry import Description
 from tare.render.words import listing, sentence, text
+from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.message import Message
 from tare.units import chosen, counted
 
 _DESCRIPTION = Description(
@@ -44,7 +38,7 @@ def find(results: Results) -> Finding | None:
     if results.experiment.stopping.compare is None:
         return None
     found = differences(results)
-    if isinstance(found, str):
+    if isinstance(found, Message):
         return uncompared(_DESCRIPTION, found)
     cells = cells_of(results.of_levels, found[0].basis)
     gate = results.experiment.stopping.gate

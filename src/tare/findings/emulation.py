@@ -6,9 +6,9 @@ from typing import Any
 
 from tare.findings.cells import Cells
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Table
 from tare.frames import Results
 from tare.render.words import listing
+from tare.results.finding import Column, Table
 
 
 def note(results: Results) -> str | None:

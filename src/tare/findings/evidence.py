@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tare import units
 from tare.findings.cells import Basis, Cell, Cells, Pair
-from tare.findings.finding import Column, Estimate, Table
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.render.vocabulary import VALUES, Words
-from tare.render.words import listing
+from tare.results.finding import Column, Estimate, Table
+from tare.results.message import Amount, Message, message
 from tare.results.verdict import Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import p10_p90, range_interval
@@ -22,37 +21,37 @@ from tare.statistics.spread import SpreadComparison
 LOCATION_METHOD = (
     "Hodges–Lehmann median of paired log-ratios on common blocks, signed-rank interval"
 )
-#: What each SD is of, where a table has it.
-_SDS = {
-    "sd_trials": "of the trials' means",
-    "sd_workers": "of the workers' means inside a trial",
-    "sd_within": "of the iterations of one worker",
-}
+#: Standard deviations that a table of cells has, where they can be had.
+_SDS = ("sd_trials", "sd_workers", "sd_within")
+#: Differences that a sentence names.
+_MOST_DIFFERENCES = 6
 SPREAD_METHOD = "ratio of p10–p90 ranges on common blocks, percentile bootstrap of blocks"
 
 
-def without_ratio(pairs: Sequence[Pair], cells: Cells) -> str | None:
-    """Tell the differences of what has no ratio, since some values are zero; None: all have one."""
-    basis = cells.basis
-    told = [_difference(pair, cells) for pair in pairs if not pair.has_ratio]
-    if not told:
+def without_ratio(pairs: Sequence[Pair], cells: Cells) -> Message | None:
+    """Give the differences of what has no ratio, since some values are zero; None: all have one."""
+    lacking = [pair for pair in pairs if not pair.has_ratio]
+    if not lacking:
         return None
-    more = f" and {len(told) - 6} more" if told[6:] else ""
-    return (
-        f"No ratio of {basis}, because some values are 0. Differences: {'; '.join(told[:6])}{more}."
+    return message(
+        "cells.without_ratio",
+        metric=cells.basis.metric,
+        differences=[_difference(pair, cells) for pair in lacking[:_MOST_DIFFERENCES]],
+        others=len(lacking[_MOST_DIFFERENCES:]),
     )
 
 
-def _difference(pair: Pair, cells: Cells) -> str:
+def _difference(pair: Pair, cells: Cells) -> Message:
     basis = cells.basis
     found = paired_shift(*pair.trial_values, tick=basis.tick)
-    if found.low is None or found.high is None:
-        amount = units.amount(basis.unit, found.middle)
-    else:
-        amount = units.interval(basis.unit, found.middle, found.low, found.high)
     others = [f for f in cells.varied if f != pair.factor]
-    at = f" at {at_levels(pair.levels, others)}" if others else ""
-    return f"{pair.level} − {pair.reference}{at}: {amount}"
+    return message(
+        "cells.difference",
+        level=pair.level,
+        reference=pair.reference,
+        where=where(pair.levels, others) if others else None,
+        difference=Amount(found.middle, basis.unit, found.low, found.high),
+    )
 
 
 def level_columns(factors: Sequence[str]) -> tuple[Column, ...]:
@@ -78,13 +77,14 @@ def cell_table(cells: Sequence[Cell], factors: Sequence[str], basis: Basis) -> T
         Column(key="sd_workers", title="SD between workers", unit=u),
         Column(key="sd_within", title="SD within a worker", unit=u),
     )
-    sds = [of for key, of in _SDS.items() if any(row[key] is not None for row in rows)]
-    note = (
-        "95 % intervals: order statistics for the median, widened for looks and for what trials "
-        "remember; bootstrap over trials for the range of single workers' values."
-        + (f" {'SDs are those' if sds[1:] else 'The SD is that'} {listing(sds)}." if sds else "")
+    sds = [key for key in _SDS if any(row[key] is not None for row in rows)]
+    note = (message("cells.table.note"), *([message("cells.table.sds", of=sds)] if sds else []))
+    return Table(
+        title=message("cells.table.title", basis=str(basis)),
+        columns=columns,
+        rows=tuple(rows),
+        note=note,
     )
-    return Table(title=f"Every cell, {basis}", columns=columns, rows=tuple(rows), note=note)
 
 
 def _cell_row(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
@@ -141,10 +141,10 @@ def comparison_columns(factors: Sequence[str], what: str) -> tuple[Column, ...]:
         Column(key="ratio", title=what, unit="1"),
         Column(key="low", title="from", unit="1"),
         Column(key="high", title="to", unit="1"),
-        Column(key="p", title="p after Holm", unit="1"),
+        Column(key="p", title="p (Holm)", unit="1"),
         Column(key="verdict", title="verdict"),
         Column(key="detectable", title="smallest detectable change", unit="1"),
-        Column(key="more", title="further trials each"),
+        Column(key="more", title="more trials per cell"),
     )
 
 

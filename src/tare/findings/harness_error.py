@@ -9,11 +9,13 @@ import pandas as pd
 
 from tare.findings.cells import measured
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, metric_name
+from tare.findings.finding import FindingUnit, uncompared
+from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
+from tare.results.finding import Column, Estimate, Finding, Table
 from tare.statistics.intervals import Interval
 from tare.statistics.moments import coverage_like, mean_and_sd
 from tare.units import percent, quantity

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from tare.findings import caveats, completeness, sessions
 from tare.findings.cells import basis_of
 from tare.findings.failures import failures, reasons
-from tare.findings.finding import Finding
-from tare.findings.phrasing import metric_name
 from tare.findings.platform_cells import cost_basis
 from tare.frames import Results
-from tare.render.words import listing
+from tare.render.vocabulary import metric_name
+from tare.render.words import listing, paragraph
+from tare.results.finding import Finding
+from tare.results.message import Message, Said, each
 from tare.units import counted
 
 
@@ -25,7 +26,7 @@ class Headline:
     missing : tuple of str
         What a budget ended too early, or was stopped because it kept failing: an answer is about
         less than was asked.
-    answers : tuple of str
+    answers : tuple of Said
         The answer first, then what else matters; never empty.
     failed : tuple of str
         What failed besides, and why.
@@ -34,17 +35,17 @@ class Headline:
     """
 
     missing: tuple[str, ...]
-    answers: tuple[str, ...]
+    answers: tuple[Said, ...]
     failed: tuple[str, ...]
     left_out: tuple[str, ...]
 
     @property
-    def lines(self) -> tuple[str, ...]:
+    def lines(self) -> tuple[Said, ...]:
         """All of it, in order of importance."""
         return (*self.missing, *self.answers, *self.failed, *self.left_out)
 
 
-def headline(results: Results, found: Sequence[Finding]) -> list[str]:
+def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
     """Sum up an experiment in a few sentences; as for :func:`summarize`."""
     return [*summarize(results, found).lines]
 
@@ -59,10 +60,12 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     found : sequence of Finding
         As :func:`tare.findings.answers.all_findings` gave them.
     """
-    told = [line for f in found for line in f.advice]
-    told += [f.summary for f in found if f.summary]
+    told: list[Said] = [line for f in found for line in f.advice]
+    told += [one for f in found for one in each(f.summary)]
     if not told:
-        told = [f.answer for f in found[:1]] or ["There is nothing to conclude from yet."]
+        told = [paragraph(f.answer) for f in found[:1]] or [
+            "There is nothing to conclude from yet."
+        ]
     early = completeness.over_budget(results)
     busy = caveats.notes(sessions.caveats(results))
     return Headline(
@@ -75,10 +78,10 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
 
 def _basis(results: Results, found: Sequence[Finding]) -> list[str]:
     basis, cost = basis_of(results), cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return []
     costs = ""
-    if not isinstance(cost, str) and cost != basis and any(f.advice for f in found):
+    if not isinstance(cost, Message) and cost != basis and any(f.advice for f in found):
         costs = f"; costs by {metric_name(cost.metric)}, {cost}"
     good = results.cells()["n"]
     least = "" if good.min() == good.max() else f"{good.min()} to "

@@ -6,11 +6,13 @@ from typing import Any
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.frames import Results
 from tare.registry import Description
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Message
 from tare.statistics.comparison import holm
 from tare.statistics.grouping import GroupEffect, group_effect
 from tare.units import percent, quantity
@@ -29,7 +31,7 @@ def find(results: Results) -> Finding | None:
     if results.experiment.inputs < 2 or "seed" not in results.trial_table:
         return None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     effects = [(c, e) for c in cells.all if (e := _effect(c, cells)) is not None]

@@ -17,7 +17,6 @@ from tare.findings.pairing import confidence, reference_level
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.render.vocabulary import SPREADS, Words
-from tare.render.words import listing
 from tare.results.message import Chosen, Duration, Message, Ratio, message
 from tare.statistics.comparison import Comparison, compare, further
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval
@@ -238,7 +237,7 @@ def _time(seconds: float) -> Duration | None:
 
 
 @lru_cache(maxsize=4)
-def differences(results: Results) -> tuple[Difference, ...] | str:
+def differences(results: Results) -> tuple[Difference, ...] | Message:
     """Compare what an experiment was asked to compare.
 
     Parameters
@@ -254,7 +253,7 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     factor = results.experiment.stopping.compare
     assert factor is not None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return basis
     planned = [str(level) for level in results.trial_table.sort_values("cell")[factor]]
     reference = reference_level(factor, planned)
@@ -263,7 +262,7 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     if not pairs:
         return _nothing_shared(results, factor, reference)
     if refused := without_ratio(pairs, cells):
-        return f"Nothing is compared. {refused}"
+        return message("difference.no_ratio", why=refused)
     alone = results.trial_table.drop_duplicates("cell")
     level = confidence(int((alone[factor].astype(str) != reference).sum()))
     spreads, _ = compare_spreads(
@@ -276,12 +275,12 @@ def differences(results: Results) -> tuple[Difference, ...] | str:
     )
 
 
-def _nothing_shared(results: Results, factor: str, reference: str) -> str:
+def _nothing_shared(results: Results, factor: str, reference: str) -> Message:
     if factor == "platform" and (apart := emulation.note(results)):
-        return f"Nothing is compared: {apart}"
+        return message("difference.emulated", why=apart)
     if hopeless := failing(results, factor):
-        return f"Nothing is compared, because every trial of {listing(hopeless)} failed."
-    return f"Nothing is compared, because {reference} shares no good block with any other."
+        return message("difference.all_failed", levels=hopeless)
+    return message("difference.no_shared_block", reference=reference)
 
 
 def failing(results: Results, factor: str) -> list[str]:

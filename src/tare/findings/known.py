@@ -9,7 +9,8 @@ import numpy as np
 
 from tare import metrics, units
 from tare.experiment import Stopping
-from tare.findings.phrasing import metric_name, unit_of
+from tare.findings.phrasing import unit_of
+from tare.render.vocabulary import metric_name
 from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.looks import Target
 from tare.statistics.refusals import Why, clock_words, unsteady

@@ -6,9 +6,11 @@ from typing import Any
 
 from tare.findings.cells import basis_of, cells_of
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.frames import Results
 from tare.registry import Description
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Message
 
 _DESCRIPTION = Description(
     name="levels_by_session",
@@ -23,7 +25,7 @@ def find(results: Results) -> Finding | None:
     if results.levels_of is None:
         return None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     rows: list[dict[str, Any]] = []
     estimates = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
+from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.network_cells import Networks, applies, carried, networks_of
 from tare.findings.network_course import courses
 from tare.findings.network_dry import droughts
@@ -14,11 +14,13 @@ from tare.findings.network_repetitions import remedy
 from tare.findings.network_slowdown import nothing, slowdowns, too_few
 from tare.findings.network_spending import CAVEATS, undecided
 from tare.findings.network_spread import unknown
-from tare.findings.phrasing import metric_name
 from tare.findings.telling import further
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message
 from tare.statistics.depletion import BOUND
 from tare.units import change_interval, counted, percent, quantity
 
@@ -52,7 +54,7 @@ def find(results: Results) -> Finding | None:
     if not applies(results):
         return None
     networks = networks_of(results)
-    if isinstance(networks, str):
+    if isinstance(networks, Message):
         return uncompared(_DESCRIPTION, networks)
     lines = advise(networks)
     if not lines:

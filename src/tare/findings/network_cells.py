@@ -13,6 +13,7 @@ from tare.experiment import NO_NETWORK
 from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
+from tare.results.message import Message
 from tare.shaping.specification import Bucket, Shaping, parse
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen
@@ -146,10 +147,10 @@ def carried(results: Results) -> bool:
 
 
 @lru_cache(maxsize=4)
-def networks_of(results: Results) -> Networks | str:
+def networks_of(results: Results) -> Networks | Message:
     """Lay the cells of an experiment out as ladders; or say why nothing can be."""
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return basis
     cells = cells_of(results, basis)
     texts = dict.fromkeys(c.levels[FACTOR] for c in cells.all)

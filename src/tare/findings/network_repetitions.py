@@ -6,20 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tare.findings.finding import (
-    Answer,
-    Column,
-    Estimate,
-    Finding,
-    FindingUnit,
-    Table,
-    uncompared,
-)
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.network_cells import applies, networks_of
 from tare.findings.network_course import Course, State, courses
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.message import Message
 from tare.statistics.depletion import BOUND, FEWEST
 from tare.units import chosen, counted, duration, p_value, percent, quantity, significant
 
@@ -36,7 +30,7 @@ def find(results: Results) -> Finding | None:
     if not applies(results):
         return None
     networks = networks_of(results)
-    if isinstance(networks, str):
+    if isinstance(networks, Message):
         return uncompared(_DESCRIPTION, networks)
     found = courses(networks)
     if not found:

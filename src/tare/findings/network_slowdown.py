@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tare.findings.cells import Pair, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
-from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
+from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.network_cells import (
     FACTOR,
     Level,
@@ -23,6 +23,8 @@ from tare.findings.telling import further
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,
@@ -113,7 +115,7 @@ def find(results: Results) -> Finding | None:
     if not applies(results) or constant(results):
         return None
     networks = networks_of(results)
-    if isinstance(networks, str):
+    if isinstance(networks, Message):
         return uncompared(_DESCRIPTION, networks)
     some = slowdowns(networks)
     ratioless = without_ratio(networks.cells.pairs(FACTOR, networks.reference.text), networks.cells)

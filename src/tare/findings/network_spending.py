@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
+from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.network_cells import Networks, applies, carried, networks_of
 from tare.findings.network_need import (
     FEWEST_TRIALS,
@@ -19,6 +19,8 @@ from tare.findings.network_slowdown import Slowed
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Message
 from tare.statistics.shares import share_interval
 from tare.units import counted, percent, quantity
 
@@ -38,7 +40,7 @@ def find(results: Results) -> Finding | None:
     if not applies(results):
         return None
     networks = networks_of(results)
-    if isinstance(networks, str):
+    if isinstance(networks, Message):
         return uncompared(_DESCRIPTION, networks)
     found = needs(networks)
     if not found:

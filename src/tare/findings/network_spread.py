@@ -10,15 +10,7 @@ import numpy as np
 
 from tare.findings.cells import Pair
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate
-from tare.findings.finding import (
-    Answer,
-    Column,
-    Estimate,
-    Finding,
-    FindingUnit,
-    Table,
-    uncompared,
-)
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.network_cells import (
     FACTOR,
     Ladder,
@@ -34,6 +26,8 @@ from tare.findings.telling import further, spread_kind
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Answer, Column, Estimate, Finding, Table
+from tare.results.message import Message
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,
@@ -112,7 +106,7 @@ def find(results: Results) -> Finding | None:
     if not applies(results) or constant(results):
         return None
     networks = networks_of(results)
-    if isinstance(networks, str):
+    if isinstance(networks, Message):
         return uncompared(_DESCRIPTION, networks)
     some = spreads(networks)
     if not some:

@@ -1,4 +1,4 @@
-"""What each platform costs: its values beside those of bare."""
+"""What each platform costs: its values relative to those of bare."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import msgspec
 from tare.findings import emulation
 from tare.findings.cells import Basis, Cells, cells_of, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, ratio_estimate, without_ratio
-from tare.findings.finding import Finding, FindingUnit, Table, settled, uncompared
-from tare.findings.phrasing import at_levels
+from tare.findings.finding import FindingUnit, settled, uncompared
+from tare.findings.phrasing import where
 from tare.findings.platform_cells import cost_basis
-from tare.findings.telling import Compared, Telling, per_level, smallest_detectable
+from tare.findings.telling import Compared, Telling, by_level, smallest_detectable
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
-from tare.render.words import listing
-from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, LOWER, LOWER_WITHIN
+from tare.results.finding import Finding, Table
+from tare.results.message import Amount, Chosen, Message, Ratio, message
+from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import compare_family
-from tare.units import change_interval, chosen
+from tare.units import chosen
 
 _DESCRIPTION = Description(
     name="overhead",
@@ -25,6 +26,9 @@ _DESCRIPTION = Description(
     question="What does each platform cost?",
     source="STABILITY; PINNING",
 )
+
+#: Cells that a sentence names.
+_MOST_CELLS = 6
 
 
 def find(results: Results) -> Finding | None:
@@ -34,7 +38,7 @@ def find(results: Results) -> Finding | None:
     if results.experiment.stopping.compare == "platform":
         return None  # judged look by look: see the difference
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     margin = results.experiment.margin
@@ -42,23 +46,25 @@ def find(results: Results) -> Finding | None:
     apart, emulated = emulation.note(results), emulation.table(cells)
     ratioless = without_ratio(cells.pairs("platform"), cells)
     if not compared:
-        why = apart or ratioless or "No platform has cells that bare has too."
-        finding = uncompared(_DESCRIPTION, f"Nothing is compared: {why}" if apart else why)
+        why = message("overhead.emulated", why=apart) if apart else ratioless
+        finding = uncompared(_DESCRIPTION, why or message("overhead.no_common_cell"))
         return msgspec.structs.replace(finding, tables=(emulated,) if emulated else ())
-    telling = location_telling(cells, margin)
-    reference = compared[0][0].reference
-    answer = per_level(
-        compared, lambda name, some: f"{name}, beside {reference}, is {telling.clauses(some)}."
-    )
-    said = [f"{answer} n ≥ {min(c.n for _, c in compared)}.", smallest_detectable(compared), apart]
-    summary = [_summary(compared, margin, rate=basis.metric in RATES), apart]
+    reference, least = compared[0][0].reference, min(c.n for _, c in compared)
+    also = [said for said in (smallest_detectable(compared), apart) if said]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join(filter(None, said)),
+        answer=(
+            *levels_said(location_telling(cells, margin), compared, reference),
+            message("cells.blocks", n=least),
+            *also,
+        ),
         verdict=settled(c.verdict.conclusive for _, c in compared),
-        summary=" ".join(filter(None, summary)),
+        summary=(
+            _summary(compared, margin, rate=basis.metric in RATES),
+            *([apart] if apart else []),
+        ),
         basis=str(basis),
         estimates=tuple(ratio_estimate(p, c, "cost ratio") for p, c in compared),
         tables=(_table(compared, cells, basis, margin), *filter(None, [emulated])),
@@ -67,25 +73,33 @@ def find(results: Results) -> Finding | None:
     )
 
 
+def levels_said(telling: Telling, compared: Compared, reference: str) -> list[Message]:
+    """Say what each level's comparisons show."""
+    return [
+        message("cells.level", level=level, reference=reference, clauses=[*telling.clauses(some)])
+        for level, some in by_level(compared).items()
+    ]
+
+
 def _table(compared: Compared, cells: Cells, basis: Basis, margin: float) -> Table:
+    reference = compared[0][0].reference
     return Table(
-        title=f"Cost beside {compared[0][0].reference}, {basis}",
+        title=message("overhead.table.title", reference=reference, basis=str(basis)),
         columns=comparison_columns(cells.varied, "ratio"),
         rows=tuple(
             comparison_row(p, c, cells.varied, (verdict_words(basis), chosen(margin)))
             for p, c in compared
         ),
-        note=f"Hodges–Lehmann median of the ratios within common blocks; “equivalent”: within "
-        f"{chosen(margin)}; “slower” and “faster” after Holm over this table.",
+        note=message("overhead.table.note", margin=Chosen(margin)),
     )
 
 
-def _unmatched(cells: Cells, compared: Compared) -> str | None:
+def _unmatched(cells: Cells, compared: Compared) -> Message | None:
     """Name the cells of other platforms that the reference has none for; None: it has all."""
     reference = compared[0][0].reference
     met = {(p.level, tuple(sorted(p.levels.items()))) for p, _ in compared}
     alone = [
-        at_levels(cell.levels, cells.varied)
+        where(cell.levels, cells.varied)
         for others, by_level in cells.groups("platform")
         for level, cell in by_level.items()
         if level != reference
@@ -94,8 +108,12 @@ def _unmatched(cells: Cells, compared: Compared) -> str | None:
     ]
     if not alone:
         return None
-    more = f" and {len(alone) - 6} more" if alone[6:] else ""
-    return f"Not compared, since {reference} has no such cell: {listing(alone[:6])}{more}."
+    return message(
+        "overhead.unmatched",
+        reference=reference,
+        cells=[*alone[:_MOST_CELLS]],
+        others=len(alone[_MOST_CELLS:]),
+    )
 
 
 def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
@@ -106,40 +124,42 @@ def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
 
 
 def location_telling(cells: Cells, margin: float) -> Telling:
-    """Tell verdicts of location."""
-    words, x = verdict_words(cells.basis), chosen(margin)
-    return Telling(
-        words={v: words.of(v, x) for v in (HIGHER, LOWER, HIGHER_WITHIN, LOWER_WITHIN, EQUIVALENT)},
-        quantity="ratio",
-        limit=x,
-        varied=cells.varied,
-    )
+    """Return how verdicts of location are summed up."""
+    return Telling(verdict_words(cells.basis), chosen(margin), "ratio", cells.varied)
 
 
-def _summary(compared: Compared, margin: float, *, rate: bool) -> str:
-    """Say the worst of each platform: the largest ratio, of rates the least."""
-    worst = -1 if rate else 1
-    of_rates = " of throughput" if rate else ""
+def _summary(compared: Compared, margin: float, *, rate: bool) -> Message:
+    """Give the worst cell of each platform: the largest ratio, of rates the least."""
+    parts = [_worst(*of, margin, rate=rate) for of in by_level(compared).items()]
+    reference = compared[0][0].reference
+    if rate:
+        return message("overhead.summary_of_rates", reference=reference, parts=[*parts])
+    return message("overhead.summary", reference=reference, parts=[*parts])
 
-    def one(name: str, some: Compared) -> str:
-        shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
-        if shown:
-            c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
-            change = change_interval(c.ratio or 1, c.low, c.high)
-            return f"{name} {change}{of_rates} where it {'differs' if rate else 'costs'} most"
-        if any(not c.verdict.conclusive for _, c in some):
-            known = [c for _, c in some if c.high is not None]
-            if not known:
-                return f"{name} inconclusive"
-            most = max(known, key=lambda c: worst * ((c.low if rate else c.high) or 0))
-            where = " where it may cost most" if len(some) > 1 else ""
-            ratio = change_interval(most.ratio or 1, most.low, most.high)
-            return f"{name} {ratio}{of_rates}{where} (inconclusive)"
-        return f"{name} less than {chosen(margin)}"
 
-    levels = dict.fromkeys(p.level for p, _ in compared)
-    told = [one(x, [pc for pc in compared if pc[0].level == x]) for x in levels]
-    return f"Cost beside {compared[0][0].reference}: {listing(told)}."
+def _worst(platform: str, some: Compared, margin: float, *, rate: bool) -> Message:
+    several = len(some) > 1
+    shown = [c for _, c in some if c.verdict in (HIGHER, LOWER)]
+    if shown:
+        c = max(shown, key=lambda c: abs((c.ratio or 1) - 1))
+        ratio = Ratio(c.ratio or 1, c.low, c.high)
+        return message("overhead.differs", platform=platform, ratio=ratio, several=several)
+    if all(c.verdict.conclusive for _, c in some):
+        return message("overhead.within", platform=platform, margin=Chosen(margin))
+    known = [c for _, c in some if c.low is not None and c.high is not None]
+    if not known:
+        return message("overhead.few", platform=platform)
+    if rate:
+        c = min(known, key=lambda c: c.low or 0)
+        bound = Amount(max(1 - (c.low or 0), 0), "share")
+        ratio = Ratio(c.ratio or 1, c.low, c.high)
+        return message(
+            "overhead.at_least", platform=platform, bound=bound, ratio=ratio, several=several
+        )
+    c = max(known, key=lambda c: c.high or 0)
+    bound = Amount(max((c.high or 0) - 1, 0), "share")
+    ratio = Ratio(c.ratio or 1, c.low, c.high)
+    return message("overhead.at_most", platform=platform, bound=bound, ratio=ratio, several=several)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=30, find=find, of_rates=True, over_sessions=True)

@@ -1,4 +1,4 @@
-"""The number of workers that may run side by side before they disturb each other."""
+"""The number of workers that may run at a time before they disturb each other."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from tare.findings.evidence import (
     level_columns,
     ratio_estimate,
 )
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, settled, uncompared
+from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.ladder import Ladder, Step, beyond, ladders
-from tare.findings.phrasing import at_levels, metric_name
+from tare.findings.phrasing import where
+from tare.findings.telling import share
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
-from tare.units import change_interval, chosen, counted, duration, factor, percent
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Chosen, Duration, Message, Ratio, Value, message
 
 _DESCRIPTION = Description(
     name="parallelism",
     title="Number of workers before the mean shifts or the spread grows",
-    question="How many workers may run side by side?",
+    question="How many workers may run at a time?",
     source="STABILITY",
 )
 
+#: Groups of cells that a sentence names one by one.
+_NAMED = 3
 #: A group of cells with the number of workers that ends it.
 Ended = tuple[Ladder, Step]
 
@@ -34,29 +37,31 @@ def find(results: Results) -> Finding | None:
     if results.trial_table["workers"].nunique() < 2:
         return None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     found = ladders(cells)
     if not found:
-        return uncompared(_DESCRIPTION, "Only one number of workers has good trials.")
-    answer, summary = _answer(found, cells.varied, results), _summary(found, cells.varied, results)
-    tables = [_table(found, cells, results)]
+        return uncompared(_DESCRIPTION, message("parallelism.one_number"))
+    summary, *details = _answer(found, cells.varied, results)
+    summaries, answer, tables = [summary], [summary, *details], [_table(found, cells, results)]
     wall = _by_wall(results, basis)
     by_wall = [] if wall is None else ladders(wall)
     if wall is not None:
         tables.append(_table(by_wall, wall, results))
-        answer += f" By {metric_name(wall.basis.metric)}: {_answer(by_wall, cells.varied, results)}"
-        if _says_more(by_wall, found, results):
-            more = _summary(by_wall, cells.varied, results)
-            summary += f" By {metric_name(wall.basis.metric)}, {more[0].lower()}{more[1:]}"
+        also = [
+            message("parallelism.by_metric", metric=wall.basis.metric, said=said)
+            for said in _answer(by_wall, cells.varied, results)
+        ]
+        answer += also
+        summaries += also[:1] if _says_more(by_wall, found, results) else []
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=answer,
+        answer=tuple(answer),
         verdict=_verdict(found, by_wall),
-        summary=summary,
+        summary=tuple(summaries),
         basis=str(basis),
         estimates=tuple(
             e
@@ -78,7 +83,7 @@ def _by_wall(results: Results, basis: Basis) -> Cells | None:
     if basis.metric != "kernel_cpu_ns":
         return None
     wall = basis_of(results, "kernel_wall_ns")
-    return None if isinstance(wall, str) else cells_of(results, wall)
+    return None if isinstance(wall, Message) else cells_of(results, wall)
 
 
 def _says_more(wall: list[Ladder], cpu: list[Ladder], results: Results) -> bool:
@@ -105,89 +110,96 @@ def _verdict(found: list[Ladder], by_wall: list[Ladder]) -> Answer:
     return "no" if any(ladder.ends for ladder in found) else "yes"
 
 
-def _summary(found: list[Ladder], varied: list[str], results: Results) -> str:
-    """Tell the number that is safe everywhere, and what ends it first."""
-    safe = min(ladder.safe for ladder in found)
-    ends = [(x, x.ends) for x in found if x.ends and x.safe == safe]
-    if not ends:
-        return f"At least {counted(safe, 'worker')}, the most that was tried, may run side by side."
-    disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]
-    if disturbed:
-        ladder, end = _worst(disturbed, results)
-        where = at_levels(ladder.levels, varied)
-        return (
-            f"Run at most {counted(safe, 'worker')} side by side: with {end.workers}, "
-            f"{_disturbance(end, results)} for {where}.{_elsewhere(found, safe)}"
-        )
-    ladder, end = _slowest(ends)
-    return (
-        f"{counted(safe, 'worker').capitalize()} side by side, for certain; with {end.workers}, "
-        f"{_open(results)}, for {at_levels(ladder.levels, varied)}"
-        f"{_others(len(ends) - 1)} ({_further([step for _, step in ends])})."
-    )
-
-
-def _elsewhere(found: list[Ladder], safe: int) -> str:
-    """Name the platforms that allow more than the one that allows least."""
-    least: dict[str, int] = {}
-    for ladder in found:
-        name = ladder.levels.get("platform", "")
-        least[name] = min(ladder.safe, least.get(name, ladder.safe))
-    more = [f"{n} on {name}" for name, n in least.items() if n > safe]
-    return f" At least {listing(more)}." if more else ""
-
-
-def _others(n: int) -> str:
-    return f" and {counted(n, 'other group')}" if n else ""
-
-
-def _further(open_ones: list[Step]) -> str:
-    """Tell how many further trials of a cell decide all that is open, and how long they take."""
-    time = sum(step.pair.seconds * (step.more or 1) for step in open_ones)
-    most = max(step.more or 1 for step in open_ones)
-    return f"about {counted(most, 'further trial')} of a cell would decide" + (
-        f", {duration(time)} in all" if time else ""
-    )
-
-
-def _answer(found: list[Ladder], varied: list[str], results: Results) -> str:
-    """Tell how many groups may have how many workers, with the clearest case of each."""
+def _answer(found: list[Ladder], varied: list[str], results: Results) -> list[Message]:
+    """Give the number that is safe everywhere, then how many groups may have how many workers."""
+    told = [_safe(found, varied, results)]
     undisturbed = [x for x in found if x.ends is None]
-    told = []
-    if undisturbed:
-        tried = min(x.safe for x in undisturbed)
+    if undisturbed and len(undisturbed) < len(found):
         told.append(
-            f"{_groups(undisturbed, found, varied)}: at least {counted(tried, 'worker')}, the "
-            f"most that was tried (shift of the mean {_widest(undisturbed)})."
+            message(
+                "parallelism.undisturbed",
+                groups=_groups(undisturbed, found, varied),
+                workers=min(x.safe for x in undisturbed),
+                **_widest(undisturbed),
+            )
         )
     ended = [(x, x.ends) for x in found if x.ends]
     for safe in sorted({x.safe for x, _ in ended}):
         for state in ("disturbed", "inconclusive"):
             some = [(x, e) for x, e in ended if x.safe == safe and e.state == state]
-            if not some:
-                continue
-            where = _groups([x for x, _ in some], found, varied)
-            if state == "disturbed":
-                ladder, end = _worst(some, results)
-                text = f"at most {counted(safe, 'worker')}; with {end.workers}, "
-                text += f"{_disturbance(end, results)}{_where(ladder, end, some, results, varied)}."
-            else:
-                ladder, end = _slowest(some)
-                most = f", most for {at_levels(ladder.levels, varied)}" if some[1:] else ""
-                text = (
-                    f"{counted(safe, 'worker')} for certain; with {end.workers}, "
-                    f"{_open(results)} ({_further([step for _, step in some])}{most})."
-                )
-            told.append(f"{where}: {text}")
-    return " ".join(told)
+            if some and len(some) < len(found):
+                told.append(_ended(some, found, varied, results))
+    return told
 
 
-def _open(results: Results) -> str:
-    """Say what is inconclusive, with the thresholds that decide."""
-    asked = results.experiment
-    return (
-        f"it is inconclusive whether the mean shifts by more than {chosen(asked.parallel_shift)} "
-        f"or the spread grows to more than {factor(asked.parallel_growth)}"
+def _safe(found: list[Ladder], varied: list[str], results: Results) -> Message:
+    """Give the number that is safe everywhere, and what ends it first."""
+    safe = min(ladder.safe for ladder in found)
+    ends = [(x, x.ends) for x in found if x.ends and x.safe == safe]
+    if not ends:
+        return message("parallelism.all", workers=safe, **_widest(found))
+    disturbed = [(x, e) for x, e in ends if e.state == "disturbed"]
+    if disturbed:
+        ladder, end = _worst(disturbed, results)
+        return message(
+            "parallelism.at_most",
+            workers=safe,
+            more=end.workers,
+            disturbance=_disturbance(end, results),
+            where=where(ladder.levels, varied),
+            elsewhere=_elsewhere(found, safe),
+        )
+    return message(
+        "parallelism.inconclusive",
+        workers=safe,
+        more=_slowest(ends)[1].workers,
+        share=share(len(ends), len(found)),
+        trials=_more([step for _, step in ends]),
+    )
+
+
+def _ended(some: list[Ended], found: list[Ladder], varied: list[str], results: Results) -> Message:
+    """Say what ends groups that may have the same number of workers."""
+    groups = _groups([x for x, _ in some], found, varied)
+    if some[0][1].state == "disturbed":
+        ladder, end = _worst(some, results)
+        return message(
+            "parallelism.disturbed",
+            groups=groups,
+            workers=some[0][0].safe,
+            more=end.workers,
+            disturbance=_disturbance(end, results),
+            where=where(ladder.levels, varied) if some[1:] else None,
+            n=end.shift.n,
+        )
+    return message(
+        "parallelism.open",
+        groups=groups,
+        workers=some[0][0].safe,
+        more=_slowest(some)[1].workers,
+        trials=_more([step for _, step in some]),
+    )
+
+
+def _elsewhere(found: list[Ladder], safe: int) -> list[Message]:
+    """Name the platforms that allow more than the one that allows least."""
+    least: dict[str, int] = {}
+    for ladder in found:
+        name = ladder.levels.get("platform", "")
+        least[name] = min(ladder.safe, least.get(name, ladder.safe))
+    return [
+        message("parallelism.on", workers=n, platform=name) for name, n in least.items() if n > safe
+    ]
+
+
+def _more(steps: list[Step]) -> Message:
+    """Say how many more trials per cell settle all of these, and how long they take."""
+    time = sum(step.pair.seconds * (step.more or 1) for step in steps)
+    return message(
+        "cells.more",
+        trials=max(step.more or 1 for step in steps),
+        time=Duration(time) if time else None,
+        few=False,
     )
 
 
@@ -200,50 +212,50 @@ def _worst(some: list[Ended], results: Results) -> Ended:
 
 
 def _slowest(some: list[Ended]) -> Ended:
-    """Give the group that needs most further trials."""
+    """Give the group that needs most trials."""
     return max(some, key=lambda xe: xe[1].more or 0)
 
 
-def _where(told: Ladder, end: Step, some: list[Ended], results: Results, varied: list[str]) -> str:
-    """Name the one of several groups whose numbers are told, and how many blocks it has."""
-    n = f" (n = {end.shift.n})"
-    if len(some) == 1:
-        return n
-    by_mean = beyond(end.shift, results.experiment.parallel_shift)
-    most = "the mean shifts" if by_mean else "the spread grows"
-    return f" for {at_levels(told.levels, varied)}, where {most} most{n}"
-
-
-def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> str:
+def _groups(some: list[Ladder], found: list[Ladder], varied: list[str]) -> Message:
     """Name groups of cells: each where they are few, otherwise how many."""
-    if len(some) == len(found) and len(found) > 1:
-        return f"All {len(found)} groups"
-    if len(some) <= 3:
-        return listing(at_levels(x.levels, varied) for x in some)
-    return f"{len(some)} of {len(found)} groups"
+    named = len(some) <= _NAMED
+    return message(
+        "parallelism.groups",
+        named=[where(x.levels, varied) for x in some] if named else None,
+        share=share(len(some), len(found)),
+    )
 
 
-def _widest(some: list[Ladder]) -> str:
+def _widest(some: list[Ladder]) -> dict[str, Value]:
     """Give the widest interval of the shift: all others are inside what it allows."""
     shifts = [x.steps[-1].shift for x in some]
     low = min(c.low for c in shifts if c.low is not None)
     high = max(c.high for c in shifts if c.high is not None)
-    return f"between {percent(low - 1, sign=True)} and {percent(high - 1, sign=True)}"
+    return {"low": Ratio(low), "high": Ratio(high)}
 
 
-def _disturbance(step: Step, results: Results) -> str:
+def _disturbance(step: Step, results: Results) -> list[Message]:
     """Say what was exceeded, with its interval."""
     shift, growth = step.shift, step.growth
-    most_shift = results.experiment.parallel_shift
-    words = []
+    most_shift, most_growth = results.experiment.parallel_shift, results.experiment.parallel_growth
+    exceeded: list[Message] = []
     if beyond(shift, most_shift):
-        ratio = change_interval(shift.ratio, shift.low, shift.high)
-        words.append(f"the mean shifts by {ratio} (limit {percent(most_shift)})")
-    most_growth = results.experiment.parallel_growth
+        exceeded.append(
+            message(
+                "parallelism.shift",
+                shift=Ratio(shift.ratio, shift.low, shift.high),
+                limit=Chosen(most_shift),
+            )
+        )
     if growth.low is not None and growth.low > 1 + most_growth:
-        ratio = change_interval(growth.ratio or 1, growth.low, growth.high)
-        words.append(f"the spread grows by {ratio} (limit {factor(most_growth)})")
-    return listing(words)
+        exceeded.append(
+            message(
+                "parallelism.growth",
+                growth=Ratio(growth.ratio or 1, growth.low, growth.high),
+                limit=Chosen(most_growth, "growth"),
+            )
+        )
+    return exceeded
 
 
 def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
@@ -258,7 +270,7 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
         Column(key="growth_high", title="to", unit="1"),
         Column(key="detectable", title="smallest detectable growth", unit="1"),
         Column(key="state", title="verdict"),
-        Column(key="more", title="further trials each"),
+        Column(key="more", title="more trials per cell"),
     )
     rows = tuple(
         {
@@ -277,27 +289,25 @@ def _table(found: list[Ladder], cells: Cells, results: Results) -> Table:
         for ladder in found
         for s in ladder.steps
     )
-    experiment = results.experiment
-    note = (
-        f"Disturbed: the mean shifts by more than {chosen(experiment.parallel_shift)} or the "
-        f"p10–p90 range of single workers' values grows by more than "
-        f"{percent(experiment.parallel_growth)}, the whole 95 % interval being beyond that. "
-        f"Spread: {SPREAD_METHOD}."
+    return Table(
+        title=message("parallelism.table.title", workers=found[0].smallest, basis=str(cells.basis)),
+        columns=columns,
+        rows=rows,
+        note=message(
+            "parallelism.table.note",
+            shift=Chosen(results.experiment.parallel_shift),
+            growth=Chosen(results.experiment.parallel_growth, "growth"),
+            method=SPREAD_METHOD,
+        ),
     )
-    title = f"Workers side by side, beside {found[0].smallest}, {cells.basis}"
-    return Table(title=title, columns=columns, rows=rows, note=note)
 
 
-def _caveats(results: Results) -> tuple[str, ...]:
+def _caveats(results: Results) -> tuple[Message, ...]:
     cpus = results.fact("cpus")
     counts = [int(w) for w in results.trial_table["workers"].unique()]
-    told = []
-    if cpus is not None and not math.isnan(float(cpus)) and max(counts) > int(cpus):
-        told.append(
-            f"With more workers than the machine's {int(cpus)} logical CPUs, workers wait for "
-            "each other; CPU time does not show that, wall time does."
-        )
-    return tuple(told)
+    if cpus is None or math.isnan(float(cpus)) or max(counts) <= int(cpus):
+        return ()
+    return (message("parallelism.more_than_cpus", cpus=int(cpus)),)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=20, find=find, over_sessions=True)

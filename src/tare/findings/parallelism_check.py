@@ -10,12 +10,14 @@ from scipy import stats
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
@@ -40,7 +42,7 @@ def find(results: Results) -> Finding | None:
     if not (results.trial_table["workers"].astype(int) > 1).any():
         return None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     many = [c for c in cells.all if int(c.levels["workers"]) > 1]

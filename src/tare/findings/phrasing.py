@@ -1,19 +1,13 @@
-"""Names of metrics, facts and levels in words."""
+"""Names of facts and levels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tare.units import counted, quantity
+from tare.render.words import shown
+from tare.results.message import Levels
+from tare.units import quantity
 
-_QUANTITIES = {
-    "kernel_cpu_ns": "CPU time of the kernel",
-    "kernel_wall_ns": "wall time of the kernel",
-    "cpu_ns": "CPU time",
-    "wall_ns": "wall time",
-    "memory_bytes": "peak memory",
-    "throughput": "work done a second",
-}
 #: Levels that go without saying.
 _DEFAULTS = {"pinning": "none", "load": "none", "size": "all"}
 
@@ -22,11 +16,6 @@ def unit_of(metric: str) -> str:
     """Tell the unit of a metric from the suffix of its name."""
     suffix = metric.rsplit("_", 1)[-1]
     return suffix if suffix in ("ns", "bytes", "hz") else "1"
-
-
-def metric_name(metric: str) -> str:
-    """Name a metric as a person does: "wall time" for wall_ns."""
-    return _QUANTITIES.get(metric, metric)
 
 
 def fact(name: str, value: bool | int | float | str) -> str:
@@ -40,22 +29,21 @@ def fact(name: str, value: bool | int | float | str) -> str:
     return value
 
 
-def at_levels(levels: Mapping[str, str], varied: Sequence[str]) -> str:
-    """Write where something holds: "exp_float with 2 workers under memcpy".
+def where(levels: Mapping[str, str], varied: Sequence[str]) -> Levels:
+    """Keep the levels that name a cell among the others.
 
-    Factors that have one level in the experiment and levels that go without saying are left
-    out.
+    Factors that have one level in the experiment and levels that go without saying are left out,
+    except for the workload.
     """
-    shown = {f: v for f, v in levels.items() if f in varied and _DEFAULTS.get(f) != v}
-    words = [shown.pop("workload", levels.get("workload", "")) if "workload" in levels else ""]
-    if "platform" in shown:
-        words.append(f"on {shown.pop('platform')}")
-    if "workers" in shown:
-        words.append(f"with {counted(int(shown.pop('workers')), 'worker')}")
-    if "load" in shown:
-        words.append(f"under {shown.pop('load')}")
-    if "pinning" in shown:
-        pinned = shown.pop("pinning")
-        words.append(pinned if pinned == "pinned" else f"pinned {pinned}")
-    words += [f"at {factor} {level}" for factor, level in shown.items()]
-    return " ".join(w for w in words if w)
+    return Levels(
+        {
+            factor: level
+            for factor, level in levels.items()
+            if factor == "workload" or (factor in varied and _DEFAULTS.get(factor) != level)
+        }
+    )
+
+
+def at_levels(levels: Mapping[str, str], varied: Sequence[str]) -> str:
+    """Write where something holds: "exp_float with 2 workers under memcpy"."""
+    return shown(where(levels, varied))

@@ -8,26 +8,21 @@ from tare.findings import emulation
 from tare.findings.as_stability_would_say import intervals
 from tare.findings.cells import Cells, basis_of, cells_of, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.overhead import compare_locations, location_telling
-from tare.findings.telling import (
-    Compared,
-    Telling,
-    per_level,
-    smallest_detectable,
-    spread_kind,
-    spread_words,
-)
+from tare.findings.telling import Compared, Telling, by_level, smallest_detectable, spread_kind
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import Words
+from tare.render.vocabulary import SPREADS, Words
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Message, message
 from tare.statistics.spread import compare_spreads
 from tare.statistics.stability_words import Of, word
 from tare.units import chosen, factor
 
 _DESCRIPTION = Description(
     name="pinning",
-    title="Location and spread with pinning beside those without, over all groups",
+    title="Location and spread, pinned vs. not pinned, over all groups",
     question="Does pinning make times more stable?",
     source="STABILITY; PINNING",
 )
@@ -40,7 +35,7 @@ def find(results: Results) -> Finding | None:
     if results.trial_table["pinning"].nunique() < 2:
         return None
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     margin = results.experiment.parallel_growth
@@ -53,18 +48,19 @@ def find(results: Results) -> Finding | None:
     )
     spreads: Compared = list(zip(pairs, single, strict=True))
     if not pairs:
-        return uncompared(_DESCRIPTION, "No cell has good trials both pinned and not pinned.")
-    answer = per_level(
-        spreads, lambda name, some: f"{_pinned(name)}: {_telling(cells, margin, some)}."
-    )
-    times = location_telling(cells, results.experiment.margin)
-    answer += " " + per_level(
-        locations, lambda name, some: f"Times {_pinned(name).lower()} are {times.clauses(some)}."
-    )
+        return uncompared(_DESCRIPTION, message("pinning.none"))
+    seen = smallest_detectable(spreads)
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=f"{answer} n ≥ {min(p.n for p in pairs)}. {smallest_detectable(spreads)}",
+        answer=(
+            *_said(
+                "spread", Telling(SPREADS, factor(margin), "p10–p90 range", cells.varied), spreads
+            ),
+            *_said("values", location_telling(cells, results.experiment.margin), locations),
+            message("cells.blocks", n=min(p.n for p in pairs)),
+            *([seen] if seen else []),
+        ),
         verdict=_verdict(spreads),
         basis=str(basis),
         estimates=tuple(
@@ -75,7 +71,6 @@ def find(results: Results) -> Finding | None:
         tables=(
             _table(
                 "spreads",
-                "Spread with pinning beside that without",
                 "p10–p90 ranges",
                 spreads,
                 cells,
@@ -83,7 +78,6 @@ def find(results: Results) -> Finding | None:
             ),
             _table(
                 "values",
-                "Values with pinning beside those without",
                 "values",
                 locations,
                 cells,
@@ -96,28 +90,25 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _pinned(level: str) -> str:
-    return "Pinned" if level == "pinned" else f"Pinned {level}"
+def _said(name: str, telling: Telling, compared: Compared) -> list[Message]:
+    """Say what each level of pinning shows."""
+    return [
+        message(
+            f"pinning.{name}",
+            level=message("pinning.level.pinned", level=level),
+            clauses=[*telling.clauses(some)],
+        )
+        for level, some in by_level(compared).items()
+    ]
 
 
-def _table(
-    id_: str, title: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]
-) -> Table:
+def _table(id_: str, what: str, compared: Compared, cells: Cells, kind: tuple[Words, str]) -> Table:
     return Table(
         id=id_,
-        title=f"{title}, {cells.basis}",
+        title=message(f"pinning.table.{id_}", basis=str(cells.basis)),
         columns=comparison_columns(cells.varied, f"ratio of {what}"),
         rows=tuple(comparison_row(p, c, cells.varied, kind) for p, c in compared),
     )
-
-
-def _telling(cells: Cells, margin: float, some: Compared) -> str:
-    return Telling(
-        words=spread_words(margin, "not pinned"),
-        quantity="p10–p90 range",
-        limit=factor(margin),
-        varied=cells.varied,
-    ).clauses(some)
 
 
 def _verdict(spreads: Compared) -> Answer:
@@ -135,9 +126,9 @@ def _counted_as_stability(cells: Cells) -> Table:
     counts: dict[tuple[str, str], Counter[str]] = {}
     for of in _STATISTICS:
         known = intervals(cells, of)
-        for _, by_level in cells.groups("pinning"):
-            free = by_level.get("none")
-            for level, cell in by_level.items():
+        for _, cells_by_level in cells.groups("pinning"):
+            free = cells_by_level.get("none")
+            for level, cell in cells_by_level.items():
                 if free is None or level == "none" or not {cell.cell, free.cell} <= set(known):
                     continue
                 said = word(known[cell.cell], known[free.cell])

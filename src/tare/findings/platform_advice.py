@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from tare.findings import emulation
 from tare.findings.cells import Basis, cells_of
-from tare.findings.finding import Column, Finding, FindingUnit, Table, settled, uncompared
+from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import metric_name
 from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
@@ -19,7 +18,10 @@ from tare.findings.telling import Compared, further, share_of
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
+from tare.results.message import Message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import compare_family
 from tare.units import change_interval, chosen, percent
@@ -57,7 +59,7 @@ def find(results: Results) -> Finding | None:
     if results.experiment.stopping.compare is not None:
         return None  # one comparison was asked for, and is judged look by look
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     known = evidence(results, basis)
     lines = advise(results, basis, known)
@@ -144,7 +146,7 @@ def _verb(names: list[str], here: Compared, *, among: bool) -> str:
 def _no_worse(best: str, results: Results) -> list[str]:
     """Name platforms that are nowhere shown to be slower than the best one."""
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return []
     pairs = cells_of(results, basis).ratios("platform", best)
     pairs = [p for p in pairs if p.reference == best and p.level != reference_of(results)]

@@ -13,6 +13,7 @@ from tare.findings.cells import REFERENCES, Basis, Cell, Cells, answer_metric, b
 from tare.findings.phrasing import unit_of
 from tare.frames import Results
 from tare.metrics import RATES
+from tare.results.message import Message
 from tare.statistics.platform_size import PlatformSize, platform_size
 from tare.statistics.statistic import FloatArray
 
@@ -22,7 +23,7 @@ SIZES = ("size", "quota")
 FREE = "none"
 
 
-def cost_basis(results: Results) -> Basis | str:
+def cost_basis(results: Results) -> Basis | Message:
     """Choose what platforms are judged by: wall time where sizes differ.
 
     A quota takes time, not CPU time, so that a kernel's CPU time would hide what it costs.
@@ -31,7 +32,7 @@ def cost_basis(results: Results) -> Basis | str:
     chosen = results.experiment.metric is not None
     if metric == "kernel_cpu_ns" and not chosen and set(SIZES) & set(results.varied):
         wall = basis_of(results, "kernel_wall_ns")
-        if not isinstance(wall, str):
+        if not isinstance(wall, Message):
             return wall
     return basis_of(results)
 

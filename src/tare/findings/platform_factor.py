@@ -11,12 +11,14 @@ import numpy as np
 from tare.findings import emulation
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
 from tare.findings.evidence import level_columns, verdict_cells
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, settled, uncompared
-from tare.findings.phrasing import at_levels, metric_name
+from tare.findings.finding import FindingUnit, settled, uncompared
+from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import Words
+from tare.render.vocabulary import Words, metric_name
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Message
 from tare.results.verdict import EQUIVALENT
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.shift import has_ratio
@@ -60,7 +62,7 @@ def find(results: Results) -> Finding | None:
     if results.trial_table["platform"].nunique() < 2 or not factors:
         return None
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     found = compared_changes(results, basis)
     if not found:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tare.findings.cells import Basis, Pair, cells_of
-from tare.findings.finding import Column, Table
 from tare.findings.overhead import compare_locations
 from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import FREE, Beside, over_sizes, size_name
@@ -15,6 +14,7 @@ from tare.findings.platform_size import where
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.render.words import listing
+from tare.results.finding import Column, Table
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison
 from tare.units import change_interval, chosen

@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from tare.findings.finding import Column, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.findings.platform_cells import FREE, given_cores, named, size_name
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
 from tare.units import counted
 
 _DESCRIPTION = Description(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tare.findings import emulation
 from tare.findings.cells import Basis
-from tare.findings.finding import Estimate, Finding, FindingUnit, settled, uncompared
-from tare.findings.phrasing import at_levels, metric_name
+from tare.findings.finding import FindingUnit, settled, uncompared
+from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import (
     FREE,
     SIZES,
@@ -21,7 +21,10 @@ from tare.findings.platform_cells import (
 from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, ratio_table
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.render.words import listing
+from tare.results.finding import Estimate, Finding
+from tare.results.message import Message
 from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size_curves import Factor
 from tare.units import change_interval, chosen
@@ -41,7 +44,7 @@ def find(results: Results) -> Finding | None:
     if results.trial_table["platform"].nunique() < 2 and "pinning" not in results.varied:
         return None
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     some = over_sizes(results, basis)
     apart = emulation.note(results)

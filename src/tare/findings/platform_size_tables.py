@@ -7,10 +7,10 @@ from typing import Any
 
 from tare.findings.cells import Basis
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Table
 from tare.findings.platform_cells import SIZES, Beside
 from tare.frames import Results
 from tare.render.words import listing
+from tare.results.finding import Column, Table
 from tare.results.verdict import (
     EQUIVALENT,
     HIGHER,

@@ -13,13 +13,16 @@ from tare import units
 from tare.findings import emulation
 from tare.findings.cells import Pair, cells_of
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table, uncompared
-from tare.findings.phrasing import at_levels, metric_name, unit_of
+from tare.findings.finding import FindingUnit, uncompared
+from tare.findings.phrasing import at_levels, unit_of
 from tare.findings.platform_cells import cost_basis, is_time
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.render.words import listing
+from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Message
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from tare.units import counted, quantity
 
@@ -104,7 +107,7 @@ def find(results: Results) -> Finding | None:
     if results.trial_table["platform"].nunique() < 2:
         return None
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     if not is_time(basis):
         return None
@@ -137,7 +140,7 @@ _OVERLAP = (
 def extras(results: Results) -> list[Extra]:
     """Put every real platform beside bare, on the same cells and common blocks."""
     basis = cost_basis(results)
-    if isinstance(basis, str) or not is_time(basis):
+    if isinstance(basis, Message) or not is_time(basis):
         return []
     values = _by_trial(results)
     cells = cells_of(results, basis)

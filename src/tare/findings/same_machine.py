@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tare.findings.caveats import activity_words, changes_words, sessions_words
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.findings.sessions import comparisons, probed
 from tare.fingerprint.activity import LIMIT
 from tare.fingerprint.sessions import Judged, Probed
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Answer, Column, Finding, Table
 from tare.units import chosen, counted, quantity
 
 _DESCRIPTION = Description(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from tare.findings.finding import Column, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.difference import Difference
@@ -14,6 +14,7 @@ from tare.network_fingerprint.remembered import GIVEN, Told
 from tare.network_fingerprint.telling import figure_told, name_told
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Finding, Table
 from tare.units import change, counted, quantity
 
 _DESCRIPTION = Description(

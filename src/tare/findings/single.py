@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tare.findings.cells import answer_metric
 from tare.findings.disturbance import Disturbance, disturbance, said
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.findings.known import Known, know, spread
 from tare.findings.phrasing import unit_of
 from tare.frames import Results
 from tare.registry import Description
 from tare.render import words
+from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import message
 from tare.units import counted, percent
 

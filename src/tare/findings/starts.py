@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tare.findings.finding import Column, Estimate, Finding, FindingUnit, Table
+from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Column, Estimate, Finding, Table
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
 from tare.units import quantity

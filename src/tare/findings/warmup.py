@@ -10,12 +10,14 @@ from scipy import stats
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
-from tare.findings.finding import Answer, Column, Finding, FindingUnit, Table, uncompared
+from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.phrasing import at_levels
 from tare.findings.telling import share_of
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.results.finding import Answer, Column, Finding, Table
+from tare.results.message import Message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
 from tare.units import change, counted, percent
@@ -35,7 +37,7 @@ _ALPHA = 0.05
 def find(results: Results) -> Finding | None:
     """Classify the series of each cell: flat, warm-up, slowdown, no steady state."""
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
     cells = cells_of(results, basis)
     iterations = results.experiment.iterations

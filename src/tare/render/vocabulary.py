@@ -39,3 +39,25 @@ SPREADS = Words("less stable", "more stable", "equally stable")
 
 #: Of a check of the machine: its sign and its word, so that nobody depends on colour.
 CHECKS = {"fail": "✕ fail", "warn": "! warn", "ok": "✓ ok", "unknown": "? unknown"}
+
+#: Standard deviations of a cell: between what.
+SDS = {
+    "sd_trials": "of the trials' means",
+    "sd_workers": "of the workers' means inside a trial",
+    "sd_within": "of the iterations of one worker",
+}
+
+#: Metrics, as a person names them; the others have their own names.
+_QUANTITIES = {
+    "kernel_cpu_ns": "CPU time of the kernel",
+    "kernel_wall_ns": "wall time of the kernel",
+    "cpu_ns": "CPU time",
+    "wall_ns": "wall time",
+    "memory_bytes": "peak memory",
+    "throughput": "work done a second",
+}
+
+
+def metric_name(metric: str) -> str:
+    """Name a metric as a person does: "wall time" for wall_ns."""
+    return _QUANTITIES.get(metric, metric)

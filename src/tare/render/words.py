@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,16 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import tare
 from tare import units
-from tare.results.message import Amount, Chosen, Deviation, Duration, Message, Ratio
+from tare.render.vocabulary import SDS, metric_name
+from tare.results.message import (
+    Amount,
+    Chosen,
+    Deviation,
+    Duration,
+    Levels,
+    Message,
+    Ratio,
+    Said,
+    Value,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 #: What these files are called, in whatever folder of the package.
-FILE = "words.toml"
+FILES = "*words.toml"
 
 
-def text(message: Message) -> str:
+def text(message: Said) -> str:
     """Write a message.
 
     Raises
@@ -29,18 +41,46 @@ def text(message: Message) -> str:
     jinja2.UndefinedError, TypeError
         If the template shows what the message does not have, or what is absent.
     """
+    if isinstance(message, str):
+        return message
     return _template(message.id).render(message.args).strip()
 
 
-def sentence(message: Message) -> str:
-    """Write a message with a capital letter and a full stop."""
+def sentence(message: Said) -> str:
+    """Write a message with a full stop and a capital letter, unless a name stands first."""
+    if isinstance(message, str):
+        return message
     written = text(message)
-    return f"{written[:1].upper()}{written[1:]}{'' if written.endswith(('.', '?', '!')) else '.'}"
+    first = written[:1] if written.startswith(tuple(_names(message))) else written[:1].upper()
+    return f"{first}{written[1:]}{'' if written.endswith(('.', '?', '!')) else '.'}"
+
+
+def _names(value: Value) -> Iterator[str]:
+    """Return the names in a message: whatever is text already."""
+    match value:
+        case str() if value:
+            yield value
+        case list() | tuple():
+            yield from itertools.chain.from_iterable(map(_names, value))
+        case Message():
+            yield from _names([*value.args.values()])  # type: ignore[list-item]
+
+
+def sentences(said: Said | Iterable[Said] | None) -> list[str]:
+    """Write each message as a sentence."""
+    if said is None:
+        return []
+    return [sentence(one) for one in ((said,) if isinstance(said, str | Message) else said)]
+
+
+def paragraph(said: Said | Iterable[Said] | None) -> str:
+    """Write messages as sentences, one after another."""
+    return " ".join(sentences(said))
 
 
 def listing(items: Iterable[Any], word: str = "and") -> str:
     """Write a list: "a", "a and b", "a, b and c"."""
-    *most, last = [_shown(item) for item in items] or [""]
+    *most, last = [shown(item) for item in items] or [""]
     return f"{', '.join(most)} {word} {last}" if most else last
 
 
@@ -52,7 +92,7 @@ def templates() -> Mapping[str, str]:
 @functools.cache
 def _templates() -> dict[str, str]:
     found: dict[str, str] = {}
-    for file in sorted(Path(tare.__file__).parent.rglob(FILE)):
+    for file in sorted(Path(tare.__file__).parent.rglob(FILES)):
         for id_, template in _flat(tomllib.loads(file.read_text(encoding="utf-8"))):
             assert id_ not in found, f"{id_} is in two files, {file} is one"
             found[id_] = template
@@ -77,35 +117,37 @@ def environment() -> Environment:
     """Return what compiles templates: each value is written by its type."""
     from jinja2 import Environment, StrictUndefined
 
-    made = Environment(undefined=StrictUndefined, autoescape=False, finalize=_shown)
+    made = Environment(undefined=StrictUndefined, autoescape=False, finalize=shown)
     made.filters = {
         "listing": listing,
         "counted": units.counted,
         "length": len,
-        "join": lambda items, between: between.join(map(_shown, items)),
+        "metric": metric_name,
+        "sd": SDS.__getitem__,
+        "join": lambda items, between: between.join(map(shown, items)),
     }
     return made
 
 
 @functools.singledispatch
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Write a value by its type; what is absent has no form: a template asks for it first."""
     raise TypeError(f"{value!r} has no form in a text")
 
 
-_shown.register(str, str)
-_shown.register(float, units.significant)
-_shown.register(Message, text)
+shown.register(str, str)
+shown.register(float, units.significant)
+shown.register(Message, text)
 
 
-@_shown.register
+@shown.register
 def _(value: int) -> str:
     if isinstance(value, bool):
         raise TypeError(f"{value!r} has no form in a text")
     return f"{value:,}"
 
 
-@_shown.register
+@shown.register
 def _(amount: Amount) -> str:
     if amount.value is not None and amount.low is not None and amount.high is not None:
         return units.interval(amount.unit, amount.value, amount.low, amount.high)
@@ -114,21 +156,41 @@ def _(amount: Amount) -> str:
     return units.quantity(amount.value, amount.unit)
 
 
-@_shown.register
+@shown.register
 def _(ratio: Ratio) -> str:
     return units.change_interval(ratio.value, ratio.low, ratio.high)
 
 
-@_shown.register
+@shown.register
 def _(chosen: Chosen) -> str:
+    if chosen.unit == "growth":
+        return units.factor(chosen.value)
     return units.chosen(chosen.value, chosen.unit)
 
 
-@_shown.register
+@shown.register
 def _(deviation: Deviation) -> str:
     return units.off_by(deviation.value, deviation.unit, deviation.half)
 
 
-@_shown.register
+@shown.register
 def _(duration: Duration) -> str:
     return units.duration(duration.seconds)
+
+
+@shown.register
+def _(where: Levels) -> str:
+    """Write "exp_float on docker with 2 workers under memcpy"."""
+    rest = dict(where.levels)
+    parts = [rest.pop("workload", "")]
+    if "platform" in rest:
+        parts.append(f"on {rest.pop('platform')}")
+    if "workers" in rest:
+        parts.append(f"with {units.counted(int(rest.pop('workers')), 'worker')}")
+    if "load" in rest:
+        parts.append(f"under {rest.pop('load')}")
+    if "pinning" in rest:
+        pinned = rest.pop("pinning")
+        parts.append(pinned if pinned == "pinned" else f"pinned {pinned}")
+    parts += [f"at {factor} {level}" for factor, level in rest.items()]
+    return " ".join(part for part in parts if part)

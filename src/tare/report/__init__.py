@@ -11,9 +11,9 @@ from tare.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tare.findings.finding import Finding
     from tare.frames import Results
     from tare.report.page import Page
+    from tare.results.finding import Finding
 
 FORMATS = ("html", "markdown", "svg", "png")
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}

@@ -11,7 +11,7 @@ from tare.audit import telling as words
 from tare.audit.answers import findings
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead_telling import brief
-from tare.render.words import listing
+from tare.render.words import listing, text
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
 from tare.report.page import Page, Section
@@ -64,7 +64,7 @@ def make(audit: Audit, command: str) -> Page:
     names = [f.path.name for f in audit.files]
     return Page(
         name=f"audit of {listing(names[:4])}{' and others' if len(names) > 4 else ''}",
-        question=sections[0].finding.question,
+        question=text(sections[0].finding.question),
         lead=sections[0],
         headline=_headline(audit),
         strip=_strip(audit),

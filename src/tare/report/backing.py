@@ -12,12 +12,12 @@ from tare.findings.calibrated import sentence
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
 from tare.findings.failures import failures, reasons
-from tare.findings.finding import Column, Table
 from tare.findings.instrument import own_error
 from tare.frames import Results
 from tare.render import words
 from tare.render.words import listing
-from tare.results.message import message
+from tare.results.finding import Column, Table
+from tare.results.message import Message, message
 from tare.units import counted, duration, percent, quantile_name, quantity
 
 _REASONS = {
@@ -83,7 +83,7 @@ def stop_table(results: Results) -> Table:
 def _known(results: Results) -> dict[Any, known.Known]:
     results = results.of_levels
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return {}
     values = results.values(basis.metric, basis.source).sort_values("trial")
     stopping = results.experiment.stopping

@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from tare.findings.finding import Finding
 from tare.fingerprint.document import Fingerprint
 from tare.render.words import listing
 from tare.report.fingerprint_groups import interval_told, ordered, ratio
 from tare.report.machine_charts import beside
 from tare.report.machine_charts.beside import NEAR, Beside
 from tare.report.page import Figure, Section
+from tare.results.finding import Finding
 from tare.units import change, counted, quantity
 
 #: Rows of the chart; the tables have all.

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
-from tare.findings.finding import Column, Finding, Table
 from tare.findings.phrasing import fact
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
@@ -28,6 +27,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.report.tables import ABSENT, Head, Laid, lay
+from tare.results.finding import Column, Finding, Table
 from tare.units import counted, duration, percent, quantity, significant
 
 #: Rows of a table of figures that is shown as a whole: it is what the page is there for.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tare.findings.finding import Finding
 from tare.findings.phrasing import fact
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Cost, Weighed, Weights
@@ -27,6 +26,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.report.tables import ABSENT, Head, Laid
+from tare.results.finding import Finding
 from tare.units import counted, duration, quantity, significant
 
 _MOST_NAMED = 4

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 import tare
 from tare.harmless import harmless, harmless_data
+from tare.render import words
 from tare.report.page import Page
 
 #: Characters below which a sentence does not stand by itself.
@@ -40,6 +41,9 @@ def render(page: Page) -> str:
     environment.filters["script_json"] = _script_json
     environment.filters["chunks"] = _chunks
     environment.filters["kept"] = _kept
+    environment.filters["text"] = words.text
+    environment.filters["sentence"] = words.sentence
+    environment.filters["paragraph"] = words.paragraph
     environment.filters["sentences"] = _sentences
     scripts = [
         vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import tare
 from tare.harmless import harmless
+from tare.render import words
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import Laid
 
@@ -32,11 +33,11 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
     for sentence in page.missing:
         yield f"**{text(sentence)}**\n"
     badge = f"**{page.lead.finding.word}** – " if page.lead and page.lead.finding.word else ""
-    yield f"{badge}{text(page.headline[0])}\n"
+    yield f"{badge}{text(words.sentence(page.headline[0]))}\n"
     for sentence in page.failed:
         yield f"{text(sentence)}\n"
-    for sentence in page.headline[1:]:
-        yield f"{text(sentence)}\n"
+    for said in page.headline[1:]:
+        yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
     for number, section in enumerate(page.sections):
         yield from _section(section, charts, page.badges)
@@ -48,15 +49,15 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
 
 def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
     finding = section.finding
-    yield f"## {text(finding.question)}\n"
+    yield f"## {text(words.text(finding.question))}\n"
     badge = f"**{finding.word}** – " if badges and finding.word else ""
-    yield f"{badge}{text(finding.answer)}\n"
+    yield f"{badge}{text(words.paragraph(finding.answer))}\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"
     if finding.session is not None:
         yield f"*session {finding.session} alone*\n"
     for caveat in finding.caveats:
-        yield f"- {text(caveat)}"
+        yield f"- {text(words.sentence(caveat))}"
     if finding.caveats:
         yield ""
     for figure in section.figures:
@@ -121,7 +122,7 @@ def _code(content: str) -> str:
     return f"{fence}\n{content}\n{fence}\n"
 
 
-def text(words: str) -> str:
+def text(plain: str) -> str:
     """Write text so that nothing in it is markup: names come from the experiment."""
-    escaped = re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", harmless(" ".join(words.split())))
+    escaped = re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", harmless(" ".join(plain.split())))
     return escaped.replace("&", "&amp;")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tare.findings.finding import Finding
 from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
@@ -20,6 +19,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.report.tables import ABSENT, Head, Laid
+from tare.results.finding import Finding
 from tare.units import chosen, duration, quantity
 
 #: With which the page is asked for.

@@ -9,9 +9,9 @@ from typing import Any
 
 import tare
 from tare.errors import StoreError
-from tare.findings.finding import Finding
 from tare.network.caveats import blamed, caveats
 from tare.network.folder import Measured, read
+from tare.render.words import paragraph, text
 from tare.report import network_shape
 from tare.report import network_tables as tables
 from tare.report.network_charts import (
@@ -27,6 +27,7 @@ from tare.report.network_charts.series import Group, Series, grouped, series
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.report.tables import Laid
+from tare.results.finding import Finding
 
 OPTION = "--report network.html"
 #: Side by side, a page holds no more.
@@ -88,11 +89,11 @@ def of(some: Sequence[Measured], command: str) -> Page:
     kept = tuple(section for section in sections if section is not None)
     return Page(
         name=", ".join(one.name for one in some),
-        question=kept[0].finding.question,
+        question=text(kept[0].finding.question),
         lead=None,
         headline=(
             *blamed([one.summary for one in groups]),
-            *(s.finding.answer for s in kept[: 2 if groups else 1]),
+            *(paragraph(s.finding.answer) for s in kept[: 2 if groups else 1]),
         ),
         strip=tables.strip(some),
         sections=kept,

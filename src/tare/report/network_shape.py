@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.findings.finding import Finding
 from tare.identification.identifying import identify
 from tare.identification.reading import Reading, of_measured
 from tare.identification.telling import WORDS
 from tare.network.folder import Measured
 from tare.report.network_charts import identified
 from tare.report.page import Figure, Section
+from tare.results.finding import Finding
 
 
 def section(some: Sequence[Measured]) -> Section | None:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tare.findings.finding import Column, Table
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES
 from tare.report.network_charts import write_sizes
 from tare.report.network_charts.series import Group, rate_unit
 from tare.report.tables import ABSENT, Head, Laid, lay
+from tare.results.finding import Column, Table
 from tare.units import counted, percent, quantity
 
 #: Of these many, each has its sentence.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.findings import caveats, sessions
-from tare.findings.finding import Finding
 from tare.findings.headline import summarize
 from tare.frames import Results
 from tare.registry import scan
@@ -15,6 +14,8 @@ from tare.report.backing import doubts, machine_tables, stop_table
 from tare.report.charts.chart import ChartUnit
 from tare.report.origin import Origin
 from tare.report.tables import Laid, lay
+from tare.results.finding import Finding
+from tare.results.message import Said
 from tare.units import counted, duration
 
 
@@ -74,7 +75,7 @@ class Page:
     name: str
     question: str
     lead: Section | None
-    headline: tuple[str, ...]
+    headline: tuple[Said, ...]
     strip: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     overview: tuple[Figure, ...]
@@ -119,7 +120,7 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
     return Page(
         name=results.experiment.name,
         question=results.experiment.question,
-        lead=next((s for s in sections if first in (*s.finding.advice, s.finding.summary)), None),
+        lead=next((s for s in sections if first in s.finding.head), None),
         missing=told.missing,
         headline=(*told.answers, *told.left_out),
         failed=told.failed,

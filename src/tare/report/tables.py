@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tare.findings.finding import Column, Table
+from tare.render.words import paragraph, text
+from tare.results.finding import Column, Table
 from tare.units import fixed, places_of, places_of_width, scale_for, significant
 
 #: Rows that a page or a document shows; all of them are in the exported findings.
@@ -62,10 +63,10 @@ def lay(table: Table) -> Laid:
         heads.append(head)
         columns.append(texts)
     return Laid(
-        title=table.title,
+        title=text(table.title),
         heads=tuple(heads),
         rows=tuple(zip(*columns, strict=True)),
-        note=table.note,
+        note=paragraph(table.note) or None,
         left_out=len(table.rows) - len(rows),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -25,7 +27,10 @@ class Amount(msgspec.Struct, frozen=True, tag="amount"):
 
 
 class Chosen(msgspec.Struct, frozen=True, tag="chosen"):
-    """A value that somebody chose: a margin, a limit. It has no digits of its own."""
+    """A value that somebody chose: a margin, a limit. It has no digits of its own.
+
+    Of unit ``growth``, .5 is written as "1.5 ×".
+    """
 
     value: float
     unit: str = "share"
@@ -53,6 +58,12 @@ class Duration(msgspec.Struct, frozen=True, tag="duration"):
     seconds: float
 
 
+class Levels(msgspec.Struct, frozen=True, tag="levels"):
+    """Where something holds: the levels of factors, ``{"workload": "sort", "workers": "2"}``."""
+
+    levels: dict[str, str]
+
+
 class Message(msgspec.Struct, frozen=True, tag="message"):
     """A sentence, or a part of one, as data.
 
@@ -68,10 +79,34 @@ class Message(msgspec.Struct, frozen=True, tag="message"):
     args: dict[str, Value] = {}
 
 
-Atom = str | int | float | bool | None | Amount | Chosen | Ratio | Deviation | Duration | Message
-Value = Atom | list[Atom]
+Atom = (
+    str
+    | int
+    | float
+    | bool
+    | None
+    | Amount
+    | Chosen
+    | Ratio
+    | Deviation
+    | Duration
+    | Levels
+    | Message
+)
+Value = Atom | Sequence[Atom]
+
+#: A message, or a sentence that is none yet.
+Said = str | Message
+
+
+def each(said: Said | tuple[Said, ...] | None) -> tuple[Said, ...]:
+    """Return one, several or no messages as a tuple."""
+    if said is None:
+        return ()
+    return (said,) if isinstance(said, str | Message) else said
 
 
 def message(id_: str, /, **args: Value) -> Message:
     """Make a message: ``message("doctor.noise.loses", cpu=1, lost=Amount(0.02, "share"))``."""
-    return Message(id_, args)
+    # As they come back from JSON.
+    return Message(id_, {k: list(v) if isinstance(v, tuple) else v for k, v in args.items()})

@@ -18,6 +18,7 @@ from tare import conclude, execute, machine
 from tare.errors import TrialError
 from tare.experiment import Cell, Experiment, Stopping, WorkloadSpec
 from tare.render.vocabulary import TIMES
+from tare.results.message import Message
 from tare.results.verdict import Verdict
 from tare.selftest.document import FalseAlarms, now
 
@@ -92,12 +93,13 @@ def compare(platform: str, seed: int, folder: Path) -> tuple[Verdict, int]:
     """
     from tare import store
     from tare.findings.judgement import differences
+    from tare.render.words import sentence
 
     prepared = conclude.check(question(platform, seed))
     conclude.execute(prepared, folder, _Silent(), teardown=True)
     found = differences(store.load(folder))
-    if isinstance(found, str):
-        raise TrialError(found, f"tare selftest --platform {platform} --workers 1")
+    if isinstance(found, Message):
+        raise TrialError(sentence(found), f"tare selftest --platform {platform} --workers 1")
     return found[0].comparison.verdict, found[0].comparison.n
 
 

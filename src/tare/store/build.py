@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import duckdb
-import msgspec
 import pyarrow as pa
 
 from tare import journal, plan_file, whole_file
 from tare.errors import StoreError
+from tare.render import data, words
+from tare.results.finding import Finding
 from tare.store import journals
 from tare.store.journals import as_json
 from tare.store.schema import TABLES, Table
@@ -87,7 +88,7 @@ def _attach(
     return False
 
 
-def save_findings(folder: Path, found: Sequence[msgspec.Struct]) -> None:
+def save_findings(folder: Path, found: Sequence[Finding]) -> None:
     """Put the answers of an experiment into its store, in place of earlier ones.
 
     Parameters
@@ -103,17 +104,18 @@ def save_findings(folder: Path, found: Sequence[msgspec.Struct]) -> None:
         If the store cannot be written.
     """
     rows: dict[str, list[tuple[Any, ...]]] = {"findings": [], "estimates": []}
-    for place, finding in enumerate(msgspec.to_builtins(found), 1):
+    for place, finding in enumerate(found, 1):
         rows["findings"].append((
-            place, finding["name"], finding["question"], finding["verdict"], finding["answer"],
-            finding["summary"], finding["basis"], as_json(finding),
+            place, finding.name, words.text(finding.question), finding.verdict,
+            words.paragraph(finding.answer), words.paragraph(finding.summary) or None,
+            finding.basis, as_json(data.builtins(finding)),
         ))  # fmt: skip
         rows["estimates"] += [
             (
-                finding["name"], e["name"], as_json(e["levels"]), e["value"], e["unit"], e["low"],
-                e["high"], e["confidence"], e["method"], e["n"],
+                finding.name, e.name, as_json(e.levels), e.value, e.unit, e.low, e.high,
+                e.confidence, e.method, e.n,
             )
-            for e in finding["estimates"]
+            for e in finding.estimates
         ]  # fmt: skip
     with connect(folder) as store:
         made_from = store.sql("SELECT file, bytes, modified_ns FROM origins").fetchall()

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.calibration.conclude import calibrations
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.calibration_charts import (
@@ -19,6 +18,7 @@ from tare.report.calibration_charts import (
     tell_sweep,
 )
 from tare.report.charts.chart import ChartUnit
+from tare.results.finding import Finding
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.calibration.conclude import calibrations
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.calibration_charts import Sweep, delivered, delivered_chart, tell_delivered
 from tare.report.charts.chart import ChartUnit
+from tare.results.finding import Finding
 
 
 def _sweep(results: Results) -> Sweep | None:

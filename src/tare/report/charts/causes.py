@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of, where
+from tare.results.finding import Finding
 from tare.units import percent
 
 _MOST_ROWS = 16

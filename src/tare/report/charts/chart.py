@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import altair
 
-    from tare.findings.finding import Finding
     from tare.frames import Results
     from tare.registry import Description
+    from tare.results.finding import Finding
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.findings.judgement import Difference, differences
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing, text
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.units import chosen, counted
 
 _GUTTER, _LABELS = 78, 52
@@ -29,7 +30,7 @@ def _shown(results: Results) -> tuple[Difference, ...]:
     if results.experiment.stopping.compare is None:
         return ()
     found = differences(results)
-    return () if isinstance(found, str) else found[:_MOST]
+    return () if isinstance(found, Message) else found[:_MOST]
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:

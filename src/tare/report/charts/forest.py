@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.findings.finding import Table
 from tare.frames import Results
 from tare.report.charts.rows import of_where, where
+from tare.results.finding import Table
 from tare.results.verdict import Verdict
 from tare.statistics.charts.forest import MOST_ROWS, Ratio, draw_ratios, ratio_axis
 from tare.units import change_interval, counted

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
-from tare.findings.finding import Finding, Table
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import of_where, tables_of, where
+from tare.results.finding import Finding, Table
 from tare.units import percent, quantity, scale_for
 
 #: Cells of one panel: those whose error varies most, as STABILITY's tables begin.

@@ -10,11 +10,12 @@ import numpy as np
 
 from tare.drawing import colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import tell_left_out
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.statistics.statistic import FloatArray
 from tare.units import counted, quantity, scale_for
 
@@ -33,7 +34,7 @@ class _Inputs:
 def _inputs(results: Results) -> tuple[str, list[_Inputs]] | None:
     """Take each workload's plainest cell, the first of the experiment."""
     basis = basis_of(results)
-    if isinstance(basis, str) or results.experiment.inputs < 2:
+    if isinstance(basis, Message) or results.experiment.inputs < 2:
         return None
     seeds = results.trial_table.set_index("trial")["seed"]
     found: dict[str, _Inputs] = {}

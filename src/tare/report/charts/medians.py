@@ -10,12 +10,14 @@ import numpy as np
 from tare.calibration.conclude import refusal
 from tare.drawing import SERIES, SHAPES, colour, data, label_axis, label_width, panel_width, styled
 from tare.findings.cells import Cell, Cells, basis_of
-from tare.findings.finding import Finding
-from tare.findings.phrasing import at_levels, metric_name
+from tare.findings.phrasing import at_levels
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import labelled
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.units import quantity, scale_for
 
 #: Cells that one chart holds; the table has all.
@@ -25,7 +27,7 @@ _LANE = 11
 
 def _cells(results: Results) -> tuple[Cells, list[Cell]] | None:
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return None
     cells = Cells(results, basis)
     return cells, cells.all[:_MOST]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung
-from tare.findings.phrasing import metric_name
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
+from tare.results.finding import Finding
 from tare.statistics.convergence import Curve, prefixes
 from tare.statistics.depletion import BOUND
 from tare.units import percent, quantity, scale_for

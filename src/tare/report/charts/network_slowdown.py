@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.findings.network_cells import Networks
 from tare.findings.network_need import needs
 from tare.findings.network_slowdown import Slowed, slowdowns
@@ -16,6 +15,7 @@ from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
+from tare.results.finding import Finding
 from tare.units import quantity
 
 _GUTTER, _HEIGHT = 64, 230

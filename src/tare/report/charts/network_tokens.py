@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from tare.drawing import MOST_MARKS, SERIES, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_dry import droughts
 from tare.frames import Results
@@ -17,6 +16,7 @@ from tare.registry import Description
 from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
+from tare.results.finding import Finding
 from tare.units import quantity
 
 _GUTTER, _HEIGHT = 120, 120

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.findings.network_cells import Ladder, Networks, Rung, applies, networks_of
-from tare.findings.phrasing import metric_name
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic
+from tare.results.finding import Finding
 from tare.units import quantity, scale_for
 
 _GUTTER, _HEIGHT = 70, 230

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
 from tare.report.charts.rows import comparison_of
+from tare.results.finding import Finding
 
 
 def _ratios(results: Results, findings: Sequence[Finding]) -> list[Ratio]:

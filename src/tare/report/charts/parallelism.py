@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import ratio_axis
 from tare.report.charts.grid import tell_left_out
 from tare.report.charts.rows import tables_of, where
+from tare.results.finding import Finding
 from tare.units import change_interval, chosen, percent
 
 _MOST_GROUPS = 12

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.drawing import colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import tables_of
+from tare.results.finding import Finding
 from tare.units import counted
 
 _GUTTER = 130

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
-from tare.findings.finding import Finding
 from tare.findings.platform_cells import Beside, cost_basis, over_sizes
 from tare.findings.platform_size import where
 from tare.frames import Results
@@ -16,6 +15,8 @@ from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
 from tare.report.charts.rows import tables_of
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.units import change, change_interval
 
 _GUTTER, _HEIGHT = 70, 260
@@ -28,7 +29,7 @@ _STEPS = 40
 def _some(results: Results) -> list[Beside]:
     """Return what has several sizes, those with a curve first."""
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return []
     several = [b for b in over_sizes(results, basis) if len(b.found.sizes) > 1]
     return sorted(several, key=lambda b: b.found.curve is None)[:_MOST]

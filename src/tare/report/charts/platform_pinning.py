@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tare.findings.finding import Finding, Table
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.forest import Ratio, draw_ratios, ratios, tell_ratios
 from tare.report.charts.rows import tables_of
+from tare.results.finding import Finding, Table
 
 
 def _table(findings: Sequence[Finding]) -> Table | None:

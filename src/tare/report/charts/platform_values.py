@@ -7,11 +7,12 @@ from typing import Any
 
 from tare.drawing import data, panel_width, styled
 from tare.findings.cells import Cell, cells_of
-from tare.findings.finding import Finding
-from tare.findings.phrasing import at_levels, metric_name
+from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.vocabulary import metric_name
+from tare.render.words import sentence
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import (
     labelled,
@@ -21,6 +22,8 @@ from tare.report.charts.platform_lines import (
     tell_emulated,
 )
 from tare.report.charts.rows import tables_of
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.units import quantity, scale_for
 
 _GUTTER, _HEIGHT = 62, 190
@@ -34,7 +37,7 @@ Panel = list[tuple[float, Cell]]
 def _panels(results: Results) -> dict[str, dict[str, Panel]]:
     """Return cells by the levels of other factors in words, then by pinning."""
     basis = cost_basis(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return {}
     cells = cells_of(results, basis)
     others = [f for f in results.varied if f not in ("platform", "pinning", *SIZES)]
@@ -63,7 +66,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     if len({cores for cores, _ in cells}) < 2:
         return None
     basis = cost_basis(results)
-    assert not isinstance(basis, str)
+    assert not isinstance(basis, Message)
     gone = results.emulated
     tried = dict.fromkeys(cell.levels["platform"] for _, cell in cells)
     platforms = [labelled(p, p in gone) for p in tried]
@@ -120,8 +123,8 @@ def _record(one: tuple[float, Cell], scale: float, results: Results) -> dict[str
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
     """Tell each platform's value at the smallest and the largest size."""
     basis = cost_basis(results)
-    if isinstance(basis, str):
-        return basis
+    if isinstance(basis, Message):
+        return sentence(basis)
     told = []
     for name, row in _drawn(results).items():
         for pinning, panel in row.items():

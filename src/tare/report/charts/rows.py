@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tare.findings.finding import Finding, Table
 from tare.findings.phrasing import at_levels
 from tare.frames import Results
+from tare.results.finding import Finding, Table
 
 
 def tables_of(findings: Sequence[Finding], name: str) -> tuple[Table, ...]:

@@ -12,13 +12,14 @@ import pandas as pd
 from tare.calibration.conclude import refusal
 from tare.drawing import MOST_MARKS, colour, data, panel_width, styled
 from tare.findings.cells import Basis, Cells, basis_of, measured
-from tare.findings.finding import Finding
-from tare.findings.phrasing import metric_name
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.vocabulary import metric_name
+from tare.render.words import listing, sentence
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.statistics.intervals import FEWEST_FOR_RANGE, p10_and_p90
 from tare.units import percent, scale_for
 
@@ -72,7 +73,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 
     basis = basis_of(results)
     # The cells of a sweep are points of one curve: they have charts of their own.
-    if isinstance(basis, str) or refusal(results) is None:
+    if isinstance(basis, Message) or refusal(results) is None:
         return None
     shown = _select(results, basis)
     platforms = shown.grid.platforms
@@ -150,8 +151,8 @@ def _records(points: pd.DataFrame, scale: float) -> list[dict[str, Any]]:
 def alternative(results: Results, findings: Sequence[Finding]) -> str:
     """Tell the most extreme panels, and what was thinned."""
     basis = basis_of(results)
-    if isinstance(basis, str):
-        return basis
+    if isinstance(basis, Message):
+        return sentence(basis)
     shown = _select(results, basis)
     platforms = shown.grid.platforms
     spreads = {}

@@ -9,12 +9,13 @@ import numpy as np
 
 from tare.drawing import MOST_PANELS, colour, data, panel_width, styled
 from tare.findings.cells import Cells, basis_of
-from tare.findings.finding import Finding
 from tare.findings.warmup import series
 from tare.frames import Results
 from tare.registry import Description
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.grid import Grid, grid, tell_left_out
+from tare.results.finding import Finding
+from tare.results.message import Message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import WINDOW, settle, sliding_sd
 from tare.units import counted, quantity, scale_for
@@ -27,7 +28,7 @@ _MOST_POINTS = 100
 def _shown(results: Results) -> tuple[Cells, Grid, dict[int, FloatArray]] | None:
     """Arrange the series that are long enough."""
     basis = basis_of(results)
-    if isinstance(basis, str):
+    if isinstance(basis, Message):
         return None
     cells = Cells(results, basis)
     arranged = grid(cells, MOST_PANELS)

@@ -1,0 +1,115 @@
+"""Findings: answers with their evidence, as one document that any machine can render."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from tare.results.message import Said, each
+
+#: How sure the answer is; the report colours by it, and always with the word beside it.
+Answer = Literal[
+    "yes", "no", "inconclusive", "partly", "none", "nothing to compare", "TRUST", "DOUBT", "REJECT"
+]  # fmt: skip
+
+
+#: What readers see for a verdict: its sign and its word, so that no one depends on colour.
+_BADGES: dict[Answer, tuple[str, str]] = {
+    "yes": ("✓", "yes"),
+    "no": ("✕", "no"),
+    "inconclusive": ("?", "inconclusive"),
+    "partly": ("?", "partly"),
+    "nothing to compare": ("–", "nothing to compare"),
+    "TRUST": ("✓", "TRUST"),
+    "DOUBT": ("?", "DOUBT"),
+    "REJECT": ("✕", "REJECT"),
+}
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """One column of a table."""
+
+    key: str
+    title: str
+    #: Unit of the numbers as stored ("ns", "bytes", "%", "1"); None for words.
+    unit: str | None = None
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows of evidence; absent values are None, never zero.
+
+    A row may hold more than its columns show: of a verdict, its direction as data.
+    """
+
+    title: Said
+    #: By which charts find it, where a finding has several.
+    id: str | None = None
+    columns: tuple[Column, ...]
+    rows: tuple[dict[str, Any], ...]
+    note: Said | tuple[Said, ...] | None = None
+    #: Of the intervals in it.
+    confidence: float = 0.95
+
+
+class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+    """One number that an answer rests on."""
+
+    name: str
+    #: The levels that it belongs to, e.g. {"platform": "docker", "workers": "2"}.
+    levels: dict[str, str]
+    value: float | None
+    unit: str
+    low: float | None = None
+    high: float | None = None
+    confidence: float | None = None
+    method: str
+    #: Trials (not samples) behind it.
+    n: int
+    trials: tuple[int, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer with its estimate, unit, interval, method, and the trials it rests on."""
+
+    name: str
+    question: Said
+    #: Whether "yes" or "no" answers it.
+    closed: bool = True
+    #: The answer first, then what it rests on.
+    answer: Said | tuple[Said, ...]
+    verdict: Answer
+    #: A line each for the head of the page and the terminal; None: nothing is there.
+    summary: Said | tuple[Said, ...] | None = None
+    #: What to do, a line each, at most six; before all summaries.
+    advice: tuple[Said, ...] = ()
+    #: "metric (source)" of the values, e.g. "kernel_cpu_ns (self)".
+    basis: str | None = None
+    estimates: tuple[Estimate, ...] = ()
+    tables: tuple[Table, ...] = ()
+    #: What weakens the answer or could not be compared, and why.
+    caveats: tuple[Said, ...] = ()
+    #: Names of the charts (registry) that show it.
+    charts: tuple[str, ...] = ()
+    #: The only session that it is about; None: all.
+    session: int | None = None
+
+    @property
+    def head(self) -> tuple[Said, ...]:
+        """What of it stands at the head of the page and the terminal."""
+        return (*self.advice, *each(self.summary))
+
+    @property
+    def shown(self) -> Answer:
+        """The verdict as an answer to the question: an open one is not answered by yes or no."""
+        return self.verdict if self.closed or self.verdict not in ("yes", "no") else "none"
+
+    @property
+    def sign(self) -> str:
+        """The sign of the verdict that is shown; empty for what only measures something."""
+        return _BADGES.get(self.shown, ("", ""))[0]
+
+    @property
+    def word(self) -> str:
+        """The word of the verdict that is shown: the same on the page and in the terminal."""
+        return _BADGES.get(self.shown, ("", ""))[1]
