@@ -37,6 +37,7 @@ from tare.experiment import Cell, Experiment, Stopping
 from tare.metrics import tick
 from tare.network_fingerprint import remembered as networks
 from tare.placement import Machine
+from tare.results.finding import Table
 from tare.results.message import Said
 
 if TYPE_CHECKING:
@@ -65,7 +66,11 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """What an experiment says, as ``--json`` writes it."""
 
     version: int = 2
+    name: str
+    question: str
     headline: tuple[Said, ...]
+    #: Every cell, a row each; None where none has values.
+    overview: Table | None = None
     findings: tuple[Finding, ...]
     #: How trials failed, the most frequent reason first.
     failures: tuple[Failure, ...] = ()
@@ -390,6 +395,7 @@ def answers(
     from tare.findings.answers import all_findings
     from tare.findings.failures import failures
     from tare.findings.headline import headline
+    from tare.findings.overview import overview
     from tare.findings.sessions import caveats
 
     found = tuple(all_findings(results, tell))
@@ -398,7 +404,10 @@ def answers(
 
         store.save_findings(folder, found)
     return Answers(
+        name=results.experiment.name,
+        question=results.experiment.question,
         headline=tuple(headline(results, found)),
+        overview=overview(results),
         findings=found,
         failures=tuple(failures(results)),
         caveats=caveats(results),

@@ -11,7 +11,7 @@ from sweeps import Sweep
 from tare.findings.answers import all_findings
 from tare.findings.calibration import UNIT
 from tare.findings.headline import headline
-from tare.report.tables import lay
+from tare.render.tables import lay
 
 FOUR_CPUS = [round(0.1 * n, 1) for n in range(1, 41)]
 

@@ -11,7 +11,6 @@ import pytest
 from simulated_network import Channel, Network, Silent, measured
 
 from tare.cli import net_fingerprint, net_fingerprint_diff, net_fingerprint_screen, net_plan
-from tare.cli.columns import fitted
 from tare.cli.net_measure_identify import Options, identify
 from tare.errors import ExperimentError, StoreError
 from tare.network.ends import Ends
@@ -19,6 +18,7 @@ from tare.network_fingerprint import file, remembered, searching
 from tare.network_fingerprint.difference import compare
 from tare.network_fingerprint.document import NetworkFingerprint
 from tare.network_fingerprint.measuring import Wanted, take
+from tare.render.terminal import fitted
 from tare.report import network_fingerprint_page
 
 

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from tare.calibration.rates import unit_for
 from tare.cli import output
-from tare.cli.calibrate_screen import aligned
 from tare.errors import ExperimentError
+from tare.render.terminal import aligned
 
 if TYPE_CHECKING:
     from tare.calibration.document import Calibration

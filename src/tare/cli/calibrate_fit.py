@@ -11,7 +11,7 @@ import numpy as np
 from tare.calibration import sweep_file
 from tare.cli import output
 from tare.cli.calibrate_picture import picture
-from tare.cli.calibrate_screen import aligned
+from tare.render.terminal import aligned
 from tare.report import calibration_page, format_of
 from tare.report.calibration_charts import fitted
 from tare.statistics.regression import Line

@@ -14,8 +14,8 @@ from tare.calibration.matrix import FILE, Matrix, Standing
 from tare.calibration.rates import unit_for
 from tare.calibration.sweep import WINDOWS
 from tare.cli import output
-from tare.cli.calibrate_screen import aligned
 from tare.kernel_files import KernelFiles
+from tare.render.terminal import aligned
 from tare.units import counted, significant
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.calibration_beside import beside
+from tare.render.terminal import aligned
 from tare.statistics.regression import Line
 from tare.units import counted, significant
 
@@ -156,18 +156,6 @@ def _p(p: float | None) -> str:
     if p is None:
         return "–"
     return "< 2.2e-16" if p < 2.2e-16 else f"{p:.2g}"
-
-
-def aligned(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
-    """Return rows with their columns below each other, the first ones to the left."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def _more_steps(found: Calibration) -> str:

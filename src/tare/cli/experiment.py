@@ -119,7 +119,7 @@ def run(
         ) from error
     except TrialError as error:
         raise _explained(error, folder, prepared) from error
-    answers = _tell(folder, json)
+    answers = _tell(folder, json, again=f"more trials in {file}, then {again}")
     short = next((f for f in answers.findings if f.name == completeness.NAME), None)
     if short is not None:
         raise IncompleteError(
@@ -197,13 +197,15 @@ def _tell(
     format: str | None = None,
     out: Path | None = None,
     keep: bool = True,
+    again: str | None = None,
 ) -> Answers:
     """Print the answers, write the report, say where it is, and return the answers.
 
-    ``keep``: also store the findings in the folder.
+    ``keep``: also store the findings in the folder. ``again``: what to type for more trials.
     """
     from tare import conclude
     from tare import report as pages
+    from tare.cli.experiment_screen import show
     from tare.render import data
 
     pages.chosen(format, out)
@@ -217,26 +219,9 @@ def _tell(
         status.update("drawing the page")
         written = pages.write(folder, format, out, answers.findings, results=results)
     if json != "-":
-        _show(answers, written)
+        show(answers, written, again)
     if json is not None:
         told = {name: getattr(answers, name) for name in answers.__struct_fields__}
         output.write_json({**data.builtins(told), "written": [str(path) for path in written]}, json)
     conclude.check_same(answers.caveats, results.levels_of, folder)
     return answers
-
-
-def _show(answers: Answers, written: Sequence[Path]) -> None:
-    """Print what weakens all of it, the headline, the verdict on each question, and the files."""
-    from tare.findings import caveats
-    from tare.render.words import sentences, text
-
-    for sentence in caveats.sentences(answers.caveats, answers.levels_of):
-        output.out.print(f"Caveat: {sentence}")
-    for line in sentences(answers.headline):
-        output.out.print(line)
-    output.out.print()
-    for finding in answers.findings:
-        output.out.print(f"{finding.word:<18} {text(finding.question)}")
-    output.out.print()
-    for path in written:
-        output.out.print(f"Report: {path}", soft_wrap=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import output
-from tare.cli.columns import fitted
 from tare.errors import ExperimentError
+from tare.render.terminal import fitted
 
 if TYPE_CHECKING:
     from tare.fingerprint.difference import Change, Difference, Verdict

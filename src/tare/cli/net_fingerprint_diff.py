@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tare.cli import output
-from tare.cli.columns import fitted
+from tare.render.terminal import fitted
 from tare.units import chosen, quantity
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tare.cli import output
-from tare.cli.calibrate_screen import aligned
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.telling import (
     doubts,
@@ -15,6 +14,7 @@ from tare.network_fingerprint.telling import (
     name_told,
     shaping_told,
 )
+from tare.render.terminal import aligned
 from tare.units import chosen, quantity
 
 if TYPE_CHECKING:

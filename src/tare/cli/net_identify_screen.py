@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.cli import output
-from tare.cli.calibrate_screen import aligned
 from tare.identification.document import Estimate, Identification
 from tare.identification.reading import Reading
 from tare.identification.telling import WORDS
 from tare.network.starved import no_cpu
+from tare.render.terminal import aligned
 from tare.shaping.trace import Floats, Trace
 from tare.units import duration, quantity, significant
 

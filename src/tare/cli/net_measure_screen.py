@@ -11,7 +11,7 @@ from tare.cli import output
 from tare.network.caveats import blamed
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES, Latency, Summary
-from tare.report.tables import ABSENT
+from tare.render.tables import ABSENT
 from tare.units import percent, quantity, significant
 
 #: Facts of an end that decide what was measured, as they are told.

@@ -98,7 +98,7 @@ def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], li
 
 
 def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
-    from tare.cli.columns import fitted
+    from tare.render.terminal import fitted
 
     out = output.out
     out.print(headline(made), style="bold")

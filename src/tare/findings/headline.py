@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,11 +11,8 @@ from tare.findings.cells import basis_of
 from tare.findings.failures import failures, reasons
 from tare.findings.platform_cells import cost_basis
 from tare.frames import Results
-from tare.render.vocabulary import metric_name
-from tare.render.words import listing, paragraph
 from tare.results.finding import Finding
-from tare.results.message import Message, Said, each
-from tare.units import counted
+from tare.results.message import Message, Said, each, message
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,10 @@ class Headline:
         What was not measured.
     """
 
-    missing: tuple[str, ...]
+    missing: tuple[Said, ...]
     answers: tuple[Said, ...]
-    failed: tuple[str, ...]
-    left_out: tuple[str, ...]
+    failed: tuple[Said, ...]
+    left_out: tuple[Said, ...]
 
     @property
     def lines(self) -> tuple[Said, ...]:
@@ -60,12 +58,12 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     found : sequence of Finding
         As :func:`tare.findings.answers.all_findings` gave them.
     """
-    told: list[Said] = [line for f in found for line in f.advice]
-    told += [one for f in found for one in each(f.summary)]
+    told = [line for f in found for line in f.advice]
+    # What a platform costs is in the advice already.
+    repeated = {"overhead"} if any(f.name == "platform_advice" and f.advice for f in found) else ()
+    told += [one for f in found if f.name not in repeated for one in each(f.summary)]
     if not told:
-        told = [paragraph(f.answer) for f in found[:1]] or [
-            "There is nothing to conclude from yet."
-        ]
+        told = [*each(found[0].answer)] if found else [message("headline.nothing")]
     early = completeness.over_budget(results)
     busy = caveats.notes(sessions.caveats(results))
     return Headline(
@@ -76,34 +74,45 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     )
 
 
-def _basis(results: Results, found: Sequence[Finding]) -> list[str]:
+def _basis(results: Results, found: Sequence[Finding]) -> list[Message]:
     basis, cost = basis_of(results), cost_basis(results)
     if isinstance(basis, Message):
         return []
-    costs = ""
-    if not isinstance(cost, Message) and cost != basis and any(f.advice for f in found):
-        costs = f"; costs by {metric_name(cost.metric)}, {cost}"
+    differs = not isinstance(cost, Message) and cost != basis and any(f.advice for f in found)
     good = results.cells()["n"]
-    least = "" if good.min() == good.max() else f"{good.min()} to "
     return [
-        f"Judged by {metric_name(basis.metric)}, {basis}{costs}; n = {least}"
-        f"{counted(good.max(), 'trial')} of a cell; intervals are 95 %."
+        message(
+            "headline.basis",
+            metric=basis.metric,
+            source=basis.source,
+            cost=cost.metric if differs and not isinstance(cost, Message) else None,
+            least=int(good.min()),
+            most=int(good.max()),
+        )
     ]
 
 
-def _failures(results: Results) -> list[str]:
-    """Tell what failed in cells that were not given up, and why."""
+def _failures(results: Results) -> list[Message]:
+    """Say what failed in cells that were not given up, and why."""
     trials = results.trial_table
     over = [cell.cell for cell in completeness.short_cells(results) if cell.given_up]
-    failed = trials[(trials["status"] == "failed") & ~trials["cell"].isin(over)]
+    counted_in = trials[~trials["cell"].isin(over)]
+    failed = counted_in[counted_in["status"] == "failed"]
     if failed.empty:
         return []
-    counts = failed.groupby(["workload", "platform"]).size().rename("n").reset_index()
-    where = [f"{row.n} of {row.workload} on {row.platform}" for row in counts.itertuples()]
-    counted_in = trials[~trials["cell"].isin(over)]
-    of = " of the other cells" if over else ""
+    counts = Counter(zip(failed["workload"], failed["platform"], strict=True))
     return [
-        f"{len(failed)} of {counted(len(counted_in), 'trial')}{of} failed and "
-        f"{'is' if len(failed) == 1 else 'are'} not in these answers ({listing(where)}): "
-        f"{reasons(failures(results, failed)).removesuffix('.')}."
+        message(
+            "headline.failed",
+            failed=len(failed),
+            trials=len(counted_in),
+            others=bool(over),
+            where=[
+                message(
+                    "headline.failed_of", failed=n, workload=str(workload), platform=str(platform)
+                )
+                for (workload, platform), n in counts.items()
+            ],
+            reasons=reasons(failures(results, failed)).removesuffix("."),
+        )
     ]

@@ -116,9 +116,11 @@ def _unmatched(cells: Cells, compared: Compared) -> Message | None:
     )
 
 
-def compare_locations(cells: Cells, factor: str, margin: float) -> Compared:
+def compare_locations(
+    cells: Cells, factor: str, margin: float, reference: str | None = None
+) -> Compared:
     """Compare trial values with those at the factor's reference; Holm over all comparisons."""
-    pairs = cells.ratios(factor)
+    pairs = cells.ratios(factor, reference)
     found = compare_family([p.trial_values for p in pairs], margin, tick=cells.basis.tick)
     return list(zip(pairs, found, strict=True))
 

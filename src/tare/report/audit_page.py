@@ -11,11 +11,11 @@ from tare.audit import telling as words
 from tare.audit.answers import findings
 from tare.audit.cold_telling import cold_told, item_name
 from tare.audit.overhead_telling import brief
+from tare.render.tables import lay
 from tare.render.words import listing, text
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
 from tare.report.page import Page, Section
-from tare.report.tables import lay
 from tare.units import counted, percent
 
 #: Files larger than this are not read again for a digest.

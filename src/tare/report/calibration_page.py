@@ -10,11 +10,11 @@ from tare.calibration.document import Calibration
 from tare.calibration.fairness import IN_TURN
 from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.matrix import Matrix
+from tare.render.tables import Laid
 from tare.report import calibration_charts as charts
 from tare.report import calibration_page_tables as tables
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
-from tare.report.tables import Laid
 from tare.results.finding import Finding
 
 #: With which a page is asked for.

@@ -8,8 +8,8 @@ from tare.calibration.mapping_document import Mapping as Between
 from tare.calibration.mapping_telling import cpus, within
 from tare.calibration.matrix import Matrix, Standing
 from tare.calibration.rates import unit_for
+from tare.render.tables import ABSENT, Head, Laid
 from tare.report.calibration_charts import Sweep
-from tare.report.tables import ABSENT, Head, Laid
 from tare.units import percent, significant
 
 

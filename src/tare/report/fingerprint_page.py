@@ -9,6 +9,7 @@ from statistics import median
 from tare.findings.phrasing import fact
 from tare.fingerprint.document import Curve, Figure, Fingerprint
 from tare.registry import Probe
+from tare.render.tables import ABSENT, Head, Laid, lay
 from tare.render.words import listing
 from tare.report import fingerprint_beside
 from tare.report import fingerprint_figures as charts
@@ -26,7 +27,6 @@ from tare.report.fingerprint_groups import (
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
-from tare.report.tables import ABSENT, Head, Laid, lay
 from tare.results.finding import Column, Finding, Table
 from tare.units import counted, duration, percent, quantity, significant
 

@@ -9,6 +9,7 @@ from typing import Any
 from tare.findings.phrasing import fact
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Cost, Weighed, Weights
+from tare.render.tables import ABSENT, Head, Laid
 from tare.render.words import listing
 from tare.report.fingerprint_groups import interval_told
 from tare.report.fingerprint_page import OPTION
@@ -25,7 +26,6 @@ from tare.report.machine_charts.weights import Field, weights
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
-from tare.report.tables import ABSENT, Head, Laid
 from tare.results.finding import Finding
 from tare.units import counted, duration, quantity, significant
 

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import tare
 from tare.harmless import harmless
 from tare.render import words
+from tare.render.tables import Laid
 from tare.report.page import Figure, Page, Section
-from tare.report.tables import Laid
 
 
 def render(page: Page, charts: str) -> str:
@@ -30,12 +30,12 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"# {text(page.question)}\n"
     for caveat in page.caveats:
         yield f"> {text(caveat)}\n"
-    for sentence in page.missing:
-        yield f"**{text(sentence)}**\n"
+    for said in page.missing:
+        yield f"**{text(words.sentence(said))}**\n"
     badge = f"**{page.lead.finding.word}** – " if page.lead and page.lead.finding.word else ""
     yield f"{badge}{text(words.sentence(page.headline[0]))}\n"
-    for sentence in page.failed:
-        yield f"{text(sentence)}\n"
+    for said in page.failed:
+        yield f"{text(words.sentence(said))}\n"
     for said in page.headline[1:]:
         yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"

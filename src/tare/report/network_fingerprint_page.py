@@ -14,11 +14,11 @@ from tare.network_fingerprint.telling import (
     name_told,
     shaping_told,
 )
+from tare.render.tables import ABSENT, Head, Laid
 from tare.report import network_fingerprint_figures as charts
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
-from tare.report.tables import ABSENT, Head, Laid
 from tare.results.finding import Finding
 from tare.units import chosen, duration, quantity
 

@@ -11,6 +11,7 @@ import tare
 from tare.errors import StoreError
 from tare.network.caveats import blamed, caveats
 from tare.network.folder import Measured, read
+from tare.render.tables import Laid
 from tare.render.words import paragraph, text
 from tare.report import network_shape
 from tare.report import network_tables as tables
@@ -26,7 +27,6 @@ from tare.report.network_charts import (
 from tare.report.network_charts.series import Group, Series, grouped, series
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
-from tare.report.tables import Laid
 from tare.results.finding import Finding
 
 OPTION = "--report network.html"

@@ -8,9 +8,9 @@ from typing import Any
 
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES
+from tare.render.tables import ABSENT, Head, Laid, lay
 from tare.report.network_charts import write_sizes
 from tare.report.network_charts.series import Group, rate_unit
-from tare.report.tables import ABSENT, Head, Laid, lay
 from tare.results.finding import Column, Table
 from tare.units import counted, percent, quantity
 

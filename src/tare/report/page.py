@@ -10,10 +10,10 @@ from tare.findings import caveats, sessions
 from tare.findings.headline import summarize
 from tare.frames import Results
 from tare.registry import scan
+from tare.render.tables import Laid, lay
 from tare.report.backing import doubts, machine_tables, stop_table
 from tare.report.charts.chart import ChartUnit
 from tare.report.origin import Origin
-from tare.report.tables import Laid, lay
 from tare.results.finding import Finding
 from tare.results.message import Said
 from tare.units import counted, duration
@@ -89,8 +89,8 @@ class Page:
     badges: bool = True
     unfolded: int = 14
     caveats: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
+    missing: tuple[Said, ...] = ()
+    failed: tuple[Said, ...] = ()
 
     @property
     def figures(self) -> list[Figure]:

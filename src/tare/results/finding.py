@@ -83,6 +83,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     summary: Said | tuple[Said, ...] | None = None
     #: What to do, a line each, at most six; before all summaries.
     advice: tuple[Said, ...] = ()
+    #: What would settle what is inconclusive; None: nothing is, or not known.
+    settle: Said | None = None
     #: "metric (source)" of the values, e.g. "kernel_cpu_ns (self)".
     basis: str | None = None
     estimates: tuple[Estimate, ...] = ()

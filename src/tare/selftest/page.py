@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tare
+from tare.render.tables import lay
 from tare.render.words import listing, sentence, text
 from tare.report import format_of, put
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
-from tare.report.tables import lay
 from tare.results.finding import Column, Estimate, Finding, Table
 from tare.results.message import message
 from tare.selftest import chart, messages

@@ -9,7 +9,17 @@ from typing import Any
 
 from tare.render.words import paragraph, text
 from tare.results.finding import Column, Table
-from tare.units import fixed, places_of, places_of_width, scale_for, significant
+from tare.units import (
+    change,
+    change_interval,
+    fixed,
+    percent,
+    places_of,
+    places_of_width,
+    quantity,
+    scale_for,
+    significant,
+)
 
 #: Rows that a page or a document shows; all of them are in the exported findings.
 MOST_ROWS = 200
@@ -45,8 +55,10 @@ class Laid:
     left_out: int = 0
 
 
-def lay(table: Table) -> Laid:
+def lay(table: Table, *, each_unit: bool = False) -> Laid:
     """Write the numbers of a table; an estimate and its bounds become one column.
+
+    ``each_unit``: single numbers have each its own unit and digits, instead of one a column.
 
     A column in which nothing could be had is left out.
     """
@@ -57,7 +69,7 @@ def lay(table: Table) -> Laid:
         if len(group) == 3:
             head, texts = _interval(group, rows, table.confidence)
         else:
-            head, texts = _single(group[0], rows)
+            head, texts = _single(group[0], rows, each_unit=each_unit)
         if texts and all(text == ABSENT for text in texts):
             continue
         heads.append(head)
@@ -98,6 +110,8 @@ def _interval(
 ) -> tuple[Head, list[str]]:
     """Write "203.1 [202.8, 203.6]" all the way down."""
     column = columns[0]
+    if column.unit == "ratio":
+        return Head(column.title, "", numeric=True), [_ratio(columns, row) for row in rows]
     middle, low, high = (_numbers(c, rows) for c in columns)
     scale, unit = scale_for(_known(middle), column.unit or "1")
     widths = [
@@ -119,11 +133,25 @@ def _interval(
     return Head(f"{column.title} [{level}]", unit, numeric=True), texts
 
 
-def _single(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[str]]:
+def _ratio(columns: Sequence[Column], row: dict[str, Any]) -> str:
+    """Write a ratio as a change, each with its own digits: they differ by powers of ten."""
+    ratio, low, high = (row.get(column.key) for column in columns)
+    return ABSENT if ratio is None else change_interval(ratio, low, high)
+
+
+def _single(
+    column: Column, rows: Sequence[dict[str, Any]], *, each_unit: bool
+) -> tuple[Head, list[str]]:
     raw = [row.get(column.key) for row in rows]
     present = [v for v in raw if v is not None]
     if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in present):
         return Head(column.title, "", numeric=False), [_word(v) for v in raw]
+    if column.unit == "ratio":
+        texts = [ABSENT if v is None else change(v) for v in raw]
+        return Head(column.title, "", numeric=True), texts
+    if each_unit and column.unit not in (None, "1"):
+        texts = [ABSENT if v is None else _measured(v, column.unit) for v in raw]
+        return Head(column.title, "", numeric=True), texts
     numbers = _numbers(column, rows)
     known = _known(numbers)
     if all(isinstance(v, int) for v in present) and column.unit in (None, "1"):
@@ -151,6 +179,10 @@ def _single(column: Column, rows: Sequence[dict[str, Any]]) -> tuple[Head, list[
         return fixed(shown, places)
 
     return Head(column.title, unit, numeric=True), [text(v) for v in numbers]
+
+
+def _measured(value: float, unit: str) -> str:
+    return percent(value) if unit == "share" else quantity(value, unit)
 
 
 def _word(value: Any) -> str:

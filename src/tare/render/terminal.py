@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from tare.cli.calibrate_screen import aligned
-
 _INDENT = "    "
 
 
@@ -36,3 +34,15 @@ def fitted(rows: Sequence[tuple[str, ...]], width: int, left: int = 1) -> list[s
             " · ".join(told), width, initial_indent=_INDENT, subsequent_indent=_INDENT
         )
     return lines
+
+
+def aligned(rows: Sequence[tuple[str, ...]], left: int) -> list[str]:
+    """Return rows with their columns below each other, the first ones to the left."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

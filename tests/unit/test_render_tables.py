@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tare.report.tables import ABSENT, MOST_ROWS, fixed, lay
+from tare.render.tables import ABSENT, MOST_ROWS, fixed, lay
 from tare.results.finding import Column, Table
 
 

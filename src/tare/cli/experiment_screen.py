@@ -1,0 +1,134 @@
+"""The answers of an experiment in a terminal: one table, at most fifteen lines besides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tare.cli import output
+from tare.findings import caveats
+from tare.render.tables import lay
+from tare.render.terminal import aligned, fitted
+from tare.render.words import sentences, text
+from tare.results.finding import Finding, Table
+from tare.units import counted
+
+if TYPE_CHECKING:
+    from tare.conclude import Answers
+
+#: Rows of the table: with more cells, those that differ most and least from the reference.
+MOST_ROWS = 12
+#: Of them, how many are those that differ least.
+_LEAST = 3
+#: Answers besides the first.
+MOST_ANSWERS = 7
+#: Columns that only the page has.
+_PAGE_ONLY = {"median_low", "median_high"}
+#: What is left out where a terminal has no room for it, in this order.
+_DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
+
+
+def show(answers: Answers, written: Sequence[Path], next_: str | None) -> None:
+    """Print the answer, every cell, what else matters, what is open, and where the page is.
+
+    Parameters
+    ----------
+    answers : Answers
+    written : sequence of Path
+        Files of the report.
+    next_ : str or None
+        What to type for more trials; None: not known.
+    """
+    say = output.out.print
+    say(answers.question, style="bold")
+    for sentence in caveats.sentences(answers.caveats, answers.levels_of):
+        say(f"Caveat: {sentence}")
+    first, *others = sentences(answers.headline)
+    say(first)
+    if answers.overview is not None:
+        say()
+        for line in table(answers.overview, output.out.width):
+            say(line, soft_wrap=True)
+        say()
+    for line in others[:MOST_ANSWERS]:
+        say(line)
+    if others[MOST_ANSWERS:]:
+        say(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
+    for finding in answers.findings:
+        if finding.shown == "no" and not finding.head:
+            say(f"No: {text(finding.question)}")
+    undecided = [f for f in answers.findings if f.verdict in ("inconclusive", "partly")]
+    if undecided:
+        say(open_questions(undecided, len(answers.findings)))
+        if next_ is not None:
+            say(f"Next: {next_}", soft_wrap=True)
+    for path in written:
+        say(f"Report: {path}", soft_wrap=True)
+
+
+def open_questions(undecided: Sequence[Finding], of: int) -> str:
+    """Say how many questions are inconclusive."""
+    return (
+        f"Inconclusive: {len(undecided)} of {counted(of, 'question')}; "
+        "the report lists what would settle each."
+    )
+
+
+def table(overview: Table, width: int) -> list[str]:
+    """Return the lines of the table of cells, no wider than a terminal."""
+    rows, left_out = most_telling(overview.rows)
+    gone, lines = set(_PAGE_ONLY), _lines(overview, rows, _PAGE_ONLY)
+    for keys in _DISPENSABLE:
+        if max(map(len, lines)) <= width:
+            break
+        gone |= keys
+        lines = _lines(overview, rows, gone)
+    if max(map(len, lines)) > width:
+        laid, left = _laid(overview, rows, gone)
+        lines = fitted(laid, width, left)
+    if left_out:
+        lines.append(f"… and {counted(left_out, 'more cell')} in the report")
+    return [text(overview.title), *lines]
+
+
+Rows = tuple[dict[str, Any], ...]
+
+
+def _lines(overview: Table, rows: Rows, gone: set[str]) -> list[str]:
+    return aligned(*_laid(overview, rows, gone))
+
+
+def _laid(overview: Table, rows: Rows, gone: set[str]) -> tuple[list[tuple[str, ...]], int]:
+    """Return the heads and the rows of a table, and how many columns stand to the left."""
+    columns = tuple(c for c in overview.columns if c.key not in gone)
+    laid = lay(msgspec.structs.replace(overview, columns=columns, rows=rows), each_unit=True)
+    left = next((i for i, head in enumerate(laid.heads) if head.numeric), 1)
+    return [tuple(head.title for head in laid.heads), *laid.rows], left
+
+
+def most_telling(rows: Sequence[dict[str, Any]]) -> tuple[tuple[dict[str, Any], ...], int]:
+    """Keep the rows that differ most and least from the reference, in their order.
+
+    Returns
+    -------
+    rows : tuple of dict
+    left_out : int
+    """
+    if len(rows) <= MOST_ROWS:
+        return tuple(rows), 0
+
+    def size(i: int) -> float:
+        ratio = rows[i].get("ratio")
+        # What failed altogether says most.
+        return math.inf if not rows[i]["n"] else abs(math.log(ratio)) if ratio else -1.0
+
+    order = sorted(range(len(rows)), key=size, reverse=True)
+    compared = [i for i in order if size(i) >= 0]
+    kept = {*compared[: MOST_ROWS - _LEAST], *compared[-_LEAST:]}
+    others = [i for i in range(len(rows)) if i not in kept]
+    kept |= {*others[: MOST_ROWS - len(kept)]}
+    return tuple(row for i, row in enumerate(rows) if i in kept), len(rows) - len(kept)
