@@ -20,6 +20,7 @@ from tare.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.errors import StoreError
 from tare.findings.answers import all_findings
 from tare.registry import scan
+from tare.render import words
 from tare.report import html, markdown, page, pictures
 from tare.report.charts.rows import of_where
 from tare.report.origin import origin
@@ -163,13 +164,15 @@ def test_the_answer_comes_first(rendered, made):
 
 def test_every_sentence_of_every_finding_is_told(rendered, made):
     text = shown(rendered)
-    for sentence in made.headline:
+    for sentence in words.sentences(made.headline):
         assert sentence.split(". ")[0] in text
     for section in made.sections:
-        assert section.finding.question in text
-        assert section.finding.word in text
-        for part in (*section.finding.answer.split(". "), *section.finding.caveats):
-            assert part.strip() in text
+        finding = section.finding
+        assert words.text(finding.question) in text
+        assert finding.word in text
+        for sentence in (*words.sentences(finding.answer), *words.sentences(finding.caveats)):
+            for part in sentence.split(". "):
+                assert part.strip() in text
 
 
 def test_every_row_of_every_table_is_there(rendered, made):
@@ -328,7 +331,7 @@ def test_markdown_says_the_same(made, tmp_path):
     document = markdown.render(made, "charts")
     plain = re.sub(r"\\(.)", r"\1", document)
     for section in made.sections:
-        assert f"## {section.finding.question}" in plain
+        assert f"## {words.text(section.finding.question)}" in plain
     shown_pictures = re.findall(r"!\[.*?\]\((.*?)\)\n", document)
     assert [tmp_path / p for p in shown_pictures] == drawn
     assert all(path.stat().st_size > 1000 for path in drawn)

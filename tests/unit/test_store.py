@@ -20,6 +20,7 @@ from tare.errors import StoreError
 from tare.execute import folder as execute_folder
 from tare.findings.answers import all_findings
 from tare.frames import NETWORK_LOG, NETWORK_USE
+from tare.render import words
 from tare.store import schema
 
 ROOT = Path(__file__).parents[2]
@@ -319,7 +320,7 @@ def test_findings_are_stored(folder):
     with duckdb.connect(folder / "store.duckdb", read_only=True) as kept:
         rows = kept.sql("SELECT name, answer FROM findings ORDER BY place").fetchall()
         estimates = kept.sql("SELECT count(*) FROM estimates").fetchall()
-    assert rows == [(f.name, f.answer) for f in found]
+    assert rows == [(f.name, words.paragraph(f.answer)) for f in found]
     assert estimates == [(sum(len(f.estimates) for f in found),)]
 
 

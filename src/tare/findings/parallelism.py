@@ -62,6 +62,7 @@ def find(results: Results) -> Finding | None:
         answer=tuple(answer),
         verdict=_verdict(found, by_wall),
         summary=tuple(summaries),
+        settle=_settle(found, by_wall),
         basis=str(basis),
         estimates=tuple(
             e
@@ -190,6 +191,15 @@ def _elsewhere(found: list[Ladder], safe: int) -> list[Message]:
     return [
         message("parallelism.on", workers=n, platform=name) for name, n in least.items() if n > safe
     ]
+
+
+def _settle(*found: list[Ladder]) -> Message | None:
+    """Say what settles what is inconclusive by any metric: trials have all of them."""
+    waiting = [
+        [x.ends for x in some if x.ends and x.ends.state == "inconclusive"] for some in found
+    ]
+    most = max(waiting, key=lambda steps: max((step.more or 1 for step in steps), default=0))
+    return _more(most) if most else None
 
 
 def _more(steps: list[Step]) -> Message:

@@ -10,7 +10,14 @@ from tare.findings.cells import Cells, basis_of, cells_of, verdict_words
 from tare.findings.evidence import comparison_columns, comparison_row, level_columns, ratio_estimate
 from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.overhead import compare_locations, location_telling
-from tare.findings.telling import Compared, Telling, by_level, smallest_detectable, spread_kind
+from tare.findings.telling import (
+    Compared,
+    Telling,
+    by_level,
+    more,
+    smallest_detectable,
+    spread_kind,
+)
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.vocabulary import SPREADS, Words
@@ -62,6 +69,7 @@ def find(results: Results) -> Finding | None:
             *([seen] if seen else []),
         ),
         verdict=_verdict(spreads),
+        settle=more([(p, c) for p, c in spreads if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=tuple(
             ratio_estimate(p, c, name)

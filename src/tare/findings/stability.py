@@ -32,7 +32,7 @@ from tare.registry import Description
 from tare.render.vocabulary import SPREADS
 from tare.results.finding import Answer, Estimate, Finding, Table
 from tare.results.message import Amount, Chosen, Message, Ratio, message
-from tare.results.verdict import HIGHER, INCONCLUSIVE
+from tare.results.verdict import HIGHER, INCONCLUSIVE, Verdict
 from tare.statistics.intervals import FEWEST_FOR_RANGE
 from tare.statistics.spread import SpreadComparison, compare_spreads
 from tare.units import factor, significant
@@ -74,6 +74,7 @@ def find(results: Results) -> Finding | None:
         answer=(*_answer(compared, overall, cells), message("cells.blocks", n=least), *detectable),
         verdict=_verdict(compared, list(overall.values())),
         summary=(_summary(compared, overall), *detectable),
+        settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=(
             *(
@@ -152,9 +153,14 @@ def _whole(platform: str, reference: str, overall: SpreadComparison, cells: int)
 
 def _word(overall: SpreadComparison) -> str | Message:
     """Name the verdict; where only a bound of the spread is shown, that."""
-    if not overall.verdict.conclusive and (overall.high or math.inf) < 1 + overall.margin:
+    if _is_bounded(overall):
         return message("stability.bounded", margin=Chosen(overall.margin, "growth"))
     return SPREADS.of(overall.verdict, factor(overall.margin))
+
+
+def _is_bounded(overall: SpreadComparison) -> bool:
+    """Whether nothing is shown but that the spread is not larger by more than the margin."""
+    return not overall.verdict.conclusive and (overall.high or math.inf) < 1 + overall.margin
 
 
 def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Answer:
@@ -167,18 +173,18 @@ def _verdict(compared: Compared, overall: list[SpreadComparison]) -> Answer:
 
 def _summary(compared: Compared, overall: Mapping[str, SpreadComparison]) -> Message:
     """Give the platforms of each verdict, with their spreads over all cells."""
-    words: dict[str | Message, list[str]] = {}
+    alike: dict[tuple[Verdict, bool], list[str]] = {}
     for platform, c in overall.items():
         if c.low is not None:
-            words.setdefault(_word(c), []).append(platform)
+            alike.setdefault((c.verdict, _is_bounded(c)), []).append(platform)
     parts = [
         message(
             "stability.part",
-            platforms=[*platforms],
-            verdict=word,
+            platforms=platforms,
+            verdict=_word(overall[platforms[0]]),
             ratios=[_ratio(overall[x]) for x in platforms],
         )
-        for word, platforms in words.items()
+        for platforms in alike.values()
     ]
     few = [platform for platform, c in overall.items() if c.low is None]
     if few:
