@@ -26,6 +26,8 @@ class Headline:
         less than was asked.
     answers : tuple of Said
         The answer first, then what else matters; never empty.
+    notes : tuple of Said
+        What holds for all answers: the machine's state, the metric and its source.
     failed : tuple of str
         What failed besides, and why.
     left_out : tuple of str
@@ -34,13 +36,14 @@ class Headline:
 
     missing: tuple[Said, ...]
     answers: tuple[Said, ...]
+    notes: tuple[Said, ...]
     failed: tuple[Said, ...]
     left_out: tuple[Said, ...]
 
     @property
     def lines(self) -> tuple[Said, ...]:
         """All of it, in order of importance."""
-        return (*self.missing, *self.answers, *self.failed, *self.left_out)
+        return (*self.missing, *self.answers, *self.notes, *self.failed, *self.left_out)
 
 
 def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
@@ -68,7 +71,8 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     busy = caveats.notes(sessions.caveats(results))
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
-        answers=(*told, *busy, *_basis(results, found)),
+        answers=tuple(told),
+        notes=(*busy, *_basis(results, found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),
     )

@@ -36,14 +36,15 @@ def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"{badge}{text(words.sentence(page.headline[0]))}\n"
     for said in page.failed:
         yield f"{text(words.sentence(said))}\n"
+    for figure in page.overview:
+        yield _figure(figure, charts)
+    if page.cells:
+        yield _table(page.cells)
     for said in page.headline[1:]:
         yield f"{text(words.sentence(said))}\n"
     yield "; ".join(f"{name}: {text(value)}" for name, value in page.strip) + "\n"
-    for number, section in enumerate(page.sections):
+    for section in page.sections:
         yield from _section(section, charts, page.badges)
-        if number == 0:
-            for figure in page.overview:
-                yield _figure(figure, charts)
     yield from _behind(page)
 
 
@@ -52,6 +53,8 @@ def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
     yield f"## {text(words.text(finding.question))}\n"
     badge = f"**{finding.word}** – " if badges and finding.word else ""
     yield f"{badge}{text(words.paragraph(finding.answer))}\n"
+    if finding.settle:
+        yield f"To settle it: {text(words.text(finding.settle))}.\n"
     if finding.basis:
         yield f"*{text(finding.basis)}*\n"
     if finding.session is not None:

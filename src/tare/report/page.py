@@ -8,6 +8,7 @@ from typing import Any
 
 from tare.findings import caveats, sessions
 from tare.findings.headline import summarize
+from tare.findings.overview import overview
 from tare.frames import Results
 from tare.registry import scan
 from tare.render.tables import Laid, lay
@@ -15,7 +16,7 @@ from tare.report.backing import doubts, machine_tables, stop_table
 from tare.report.charts.chart import ChartUnit
 from tare.report.origin import Origin
 from tare.results.finding import Finding
-from tare.results.message import Said
+from tare.results.message import Said, each
 from tare.units import counted, duration
 
 
@@ -39,6 +40,12 @@ class Section:
     figures: tuple[Figure, ...]
     tables: tuple[Laid, ...]
 
+    @property
+    def details(self) -> tuple[Said, ...]:
+        """What the head of the page does not say already."""
+        said = each(self.finding.answer)
+        return tuple(one for one in said if one not in self.finding.head) or said
+
 
 @dataclass(frozen=True)
 class Page:
@@ -52,14 +59,16 @@ class Page:
         What weakens everything below; stands above it.
     missing : tuple of str
         What a budget ended too early, or was stopped as it kept failing; stands above the answer.
-    headline : tuple of str
-        The answer first, then what else matters.
+    headline : tuple of Said
+        The answer first, then what holds for all answers.
     failed : tuple of str
         What failed besides, and why; stands below the answer.
     strip : tuple of (str, str)
         Size and place of the experiment, in a few words each.
     overview : tuple of Figure
-        Charts of all cells that no single question owns, shown after the first section.
+        Charts of all cells that no single question owns, below the answer.
+    cells : Laid or None
+        All cells, a row each, below that.
     stops : Laid or None
         How far each cell got; None for what tare did not measure itself.
     doubtful, calm : str
@@ -88,6 +97,7 @@ class Page:
     rest: str = "tare export DIR --table findings --json -"
     badges: bool = True
     unfolded: int = 14
+    cells: Laid | None = None
     caveats: tuple[str, ...] = ()
     missing: tuple[Said, ...] = ()
     failed: tuple[Said, ...] = ()
@@ -95,9 +105,14 @@ class Page:
     @property
     def figures(self) -> list[Figure]:
         """Every chart of the report, in order."""
-        by_section = [list(section.figures) for section in self.sections]
-        by_section[:1] = [[*by_section[0], *self.overview]] if by_section else [[*self.overview]]
-        return [figure for figures in by_section for figure in figures]
+        return [
+            *self.overview,
+            *(figure for section in self.sections for figure in section.figures),
+        ]
+
+
+#: Charts of all cells, which no single question owns.
+_OVERVIEW = ("medians",)
 
 
 def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
@@ -113,22 +128,20 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
         The files that it came from.
     """
     charts: dict[str, ChartUnit] = scan("report.charts")
-    owned = {name for finding in findings for name in finding.charts}
     sections = tuple(_section(f, charts, results, findings) for f in findings)
     told = summarize(results, findings)
-    first = told.answers[0]
+    first, cells = told.answers[0], overview(results)
     return Page(
         name=results.experiment.name,
         question=results.experiment.question,
         lead=next((s for s in sections if first in s.finding.head), None),
         missing=told.missing,
-        headline=(*told.answers, *told.left_out),
+        headline=(first, *told.notes, *told.left_out),
         failed=told.failed,
         strip=_strip(results),
         sections=sections,
-        overview=_figures(
-            [n for n in charts if n not in owned], charts, results.of_levels, findings
-        ),
+        overview=_figures(_OVERVIEW, charts, results.of_levels, findings),
+        cells=None if cells is None else lay(cells),
         caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
         stops=lay(stop_table(results)),
         doubts=doubts(results),
