@@ -177,7 +177,7 @@ def test_every_sentence_of_every_finding_is_told(rendered, made):
 
 def test_every_row_of_every_table_is_there(rendered, made):
     text = Text(rendered)
-    tables = [t for s in made.sections for t in s.tables] + [made.stops, *made.machine]
+    tables = [t for s in made.sections for t in s.tables] + [made.cells, made.stops, *made.machine]
     rows = sum(len(t.rows) + 1 for t in tables)
     assert sum(tag == "tr" for tag, _ in text.tags) == rows
 

@@ -63,7 +63,11 @@ def overview(results: Results) -> Table | None:
             fixed=_fixed(results, shown, _fewest(cells) if crowded else None),
         ),
         columns=_columns(
-            shown, basis, names.get(reference, reference), _most(cells) if crowded else None
+            shown,
+            basis,
+            names.get(reference, reference),
+            _most(cells) if crowded else None,
+            counted=len({row["n"] for row in rows}) > 1,
         ),
         rows=tuple(rows),
         note=message(
@@ -82,7 +86,7 @@ def compared_factor(results: Results) -> str | None:
 
 
 def _columns(
-    shown: list[str], basis: Basis, reference: str | None, most: str | None
+    shown: list[str], basis: Basis, reference: str | None, most: str | None, *, counted: bool
 ) -> tuple[Column, ...]:
     ratio = (
         Column(key="ratio", title=f"vs. {reference}", unit="ratio"),
@@ -103,7 +107,7 @@ def _columns(
         *(ratio if reference is not None else ()),
         Column(key="spread", title="p10–p90", unit="share"),
         *(crowded if most is not None else ()),
-        Column(key="n", title="n"),
+        *([Column(key="n", title="n")] if counted else []),
         Column(key="failed", title="failed"),
     )
 
