@@ -12,8 +12,19 @@ from tare.cli import failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 
 
+class Context(TyperCommand.context_class):
+    """A context whose standard command has no name of its own."""
+
+    @property
+    def command_path(self) -> str:
+        """What was typed, up to the command."""
+        return " ".join(str(super().command_path).split())
+
+
 class Command(TyperCommand):
     """A command with its options in groups."""
+
+    context_class = Context
 
     def get_usage(self, ctx: Any) -> str:
         """Return the line that an error begins with."""
@@ -30,6 +41,7 @@ class Command(TyperCommand):
 class Group(TyperGroup):
     """Commands whose output files are known before their options are checked."""
 
+    context_class = Context
     #: The command that words which are none are options and arguments of.
     standard: str | None = None
 

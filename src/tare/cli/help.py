@@ -83,7 +83,7 @@ def help_of_group(ctx: Any, group: Any) -> str:
     options = [(head(option), explanation(option)) for option in group.params]
     width = _width()
     parts = [
-        f"Usage: {_path(ctx)} COMMAND …",
+        f"Usage: {ctx.command_path} COMMAND …",
         "",
         *_paragraphs(group.help, width),
         *_sections(sections, width),
@@ -110,13 +110,8 @@ def _rows(options: Iterable[Any], names: tuple[str, ...]) -> list[tuple[str, str
 def usage(ctx: Any, command: Any) -> str:
     """Return how a command is typed."""
     arguments = [str(p.metavar) for p in command.params if p.param_type_name == "argument"]
-    text = " ".join(["Usage:", _path(ctx), "[OPTIONS]", *arguments])
+    text = " ".join(["Usage:", ctx.command_path, "[OPTIONS]", *arguments])
     return textwrap.fill(text, _width(), subsequent_indent=" " * 9)
-
-
-def _path(ctx: Any) -> str:
-    # A standard command has no name of its own.
-    return " ".join(ctx.command_path.split())
 
 
 def _paragraphs(text: str | None, width: int) -> Iterator[str]:

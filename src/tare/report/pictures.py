@@ -21,7 +21,7 @@ def write(page: Page, format: str, folder: Path) -> list[Path]:
     written = []
     for figure in page.figures:
         path = folder / f"{figure.name}.{format}"
-        svg = vl_convert.vegalite_to_svg(_on_white(figure.spec))
+        svg = vl_convert.vegalite_to_svg(_on_white(figure.spec), allowed_base_urls=[])
         drawn = svg.encode() if format == "svg" else vl_convert.svg_to_png(svg, scale=_SCALE)
         whole_file.write(path, drawn, "free some room, or choose another --out")
         written.append(path)

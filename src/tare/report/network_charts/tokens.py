@@ -55,7 +55,7 @@ def as_svg(chart: Any) -> str:
 
     plain = by_itself(chart.to_dict())
     config = {**plain["config"], "background": "white", "padding": 8}
-    return str(vl_convert.vegalite_to_svg({**plain, "config": config}))
+    return str(vl_convert.vegalite_to_svg({**plain, "config": config}, allowed_base_urls=[]))
 
 
 def _tokens(hosts: Sequence[str], moments: Sequence[Moment]) -> Iterator[dict[str, Any]]:
