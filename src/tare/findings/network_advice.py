@@ -13,7 +13,7 @@ from tare.findings.network_dry import droughts
 from tare.findings.network_need import FEWEST_TRIALS, Need, needs, slowdowns_vs_largest
 from tare.findings.network_repetitions import changes, remedy
 from tare.findings.network_slowdown import nothing, slowdowns, too_few
-from tare.findings.network_spending import CAVEATS, undecided
+from tare.findings.network_spending import CAVEATS, why_open
 from tare.findings.network_spread import across, unknown
 from tare.findings.telling import more
 from tare.frames import Results
@@ -102,7 +102,7 @@ def _budgets(networks: Networks) -> Iterable[Line]:
         if waiting := need.of("open"):
             names = [s.rung.level.name for s in waiting]
             advice = _for(need, message("network_advice.budget_open", levels=names))
-            yield Line("budget", advice, undecided(need, waiting[-1]), open=True)
+            yield Line("budget", advice, why_open(need, waiting[-1]), open=True)
 
 
 def _for(need: Need, said: Message) -> Message:

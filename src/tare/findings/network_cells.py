@@ -138,7 +138,7 @@ def budget_of(bucket: Bucket) -> int:
 
 
 def applies(results: Results) -> bool:
-    """Tell whether an experiment varies, or sets, the network."""
+    """Whether an experiment varies, or sets, the network."""
     return FACTOR in results.factors
 
 
@@ -152,7 +152,7 @@ def _levels(results: Results) -> tuple[object, ...]:
 
 
 def carried(results: Results) -> bool:
-    """Tell whether trials begin with what the one before left."""
+    """Whether trials begin with what the one before left."""
     return results.experiment.network.budget == "carry"
 
 

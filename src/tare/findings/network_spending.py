@@ -80,7 +80,7 @@ def _answer(need: Need, networks: Networks) -> Iterator[Message]:
     yield _short(need)
     for spent in need.of("open"):
         yield message(
-            "network_spending.open", level=spent.rung.level.name, why=undecided(need, spent)
+            "network_spending.open", level=spent.rung.level.name, why=why_open(need, spent)
         )
     yield from _shown(need, networks)
 
@@ -104,7 +104,7 @@ def _decided(need: Need, networks: Networks) -> Iterator[bool]:
     yield not _open(slowdowns_vs_largest(networks, need.ladder))
 
 
-def undecided(need: Need, spent: Spending) -> Message:
+def why_open(need: Need, spent: Spending) -> Message:
     """Say of a budget why it is not known whether it is enough."""
     lasted = _lasted(spent)
     if (
