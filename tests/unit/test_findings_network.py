@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +20,9 @@ from tare.findings.network_slowdown import slowdowns
 from tare.findings.network_spread import spreads
 from tare.frames import Results
 from tare.registry import scan
+from tare.render.words import sentence, shown, text
 from tare.results.finding import Finding
+from tare.results.message import Levels, Message, each
 from tare.results.verdict import EQUIVALENT, INCONCLUSIVE
 
 NAMES = (
@@ -44,6 +47,40 @@ def ask(name: str, results: Results) -> Finding:
     found = scan("findings")[name].find(results)
     assert isinstance(found, Finding)
     return found
+
+
+def parts(said: Any) -> list[Message]:
+    """Return messages with all that are in them."""
+    match said:
+        case Message():
+            return [said, *parts([*said.args.values()])]
+        case list() | tuple():
+            return [found for one in said for found in parts(one)]
+    return []
+
+
+def said(found: Finding) -> list[str]:
+    """Return the ids of all that an answer says."""
+    return [one.id for one in parts(found.answer)]
+
+
+def the(id_: str, found: Finding) -> list[dict[str, Any]]:
+    """Return the values of each message of that name in an answer."""
+    return [one.args for one in parts(found.answer) if one.id == f"{found.name}.{id_}"]
+
+
+def only(id_: str, found: Finding) -> dict[str, Any]:
+    (args,) = the(id_, found)
+    return args
+
+
+def level(found: Any) -> str:
+    """Return the name of a level, without where it is."""
+    return str(found.args["level"] if isinstance(found, Message) else found)
+
+
+def levels(found: Any) -> list[str]:
+    return [level(one) for one in found]
 
 
 def networks(results: Results) -> Networks:
@@ -71,46 +108,54 @@ def test_the_ladder_goes_down_from_the_reference(reset: Results) -> None:
 def test_without_an_unshaped_level_the_largest_budget_is_the_reference() -> None:
     results = make((f"{RATES} budget=1Gbit", f"{RATES} budget=8Gbit"), PROGRAM)
     found = ask("network_slowdown", results)
-    assert found.answer.startswith("Beside 8 Gbit: 1 Gbit is slower")
+    compared = only("levels", found)
+    assert (compared["reference"], compared["largest"]) == ("8 Gbit", False)
+    clause = only("level", found)
+    assert (clause["level"], clause["verdict"]) == ("1 Gbit", "slower")
     assert len(found.estimates) == 1
 
 
 def test_slowdown_is_what_the_program_makes_of_the_budget(reset: Results) -> None:
     found = ask("network_slowdown", reset)
     by = {(e.levels["network"], e.name): e for e in found.estimates}
-    largest = f"slowdown beside {RATES} budget=8Gbit"
+    largest = f"slowdown vs. {RATES} budget=8Gbit"
     same, slow = (by[f"{RATES} budget={g}Gbit", largest] for g in (4, 1))
     assert same.low is not None
     assert same.high is not None
     assert same.low < 1 < same.high
     # 1 Gbit lasts for 1 / 1.8 seconds at 2 Gbit/s, since 0.2 Gbit/s come back; the rest takes long.
     assert slow.value == pytest.approx((1 + 1 / 1.8 + (3 - 2 / 1.8) / 0.2) / 2.5, rel=0.05)
-    assert "4 Gbit is the same" in found.answer or "4 Gbit is inconclusive" in found.answer
+    verdicts = [one["verdict"] for one in the("level", found) if one["level"] == "4 Gbit"]
+    assert verdicts[1] in ("equivalent (within 2 %)", "inconclusive")
 
 
 def test_what_a_trial_takes_says_which_budgets_matter(reset: Results) -> None:
     found = ask("network_spending", reset)
-    assert found.answer.startswith("A trial sends 3")
-    assert "from host 2, which sends most" in found.answer
-    assert "such as 4 Gbit" in found.answer
-    assert "2 Gbit ran dry, in 20 of 20 trials" in found.answer
-    assert "2 Gbit slows it down" in found.answer
-    assert any("headers included" in caveat for caveat in found.caveats)
+    assert said(found)[0] == "network_spending.sends"
+    sends = only("sends", found)
+    assert sends["sent"].value == pytest.approx(3e9, rel=0.05)
+    assert (sends["host"], sends["several"]) == (2, True)
+    assert only("larger", found) == {"level": "4 Gbit", "trials": 1}
+    assert only("depleted", found) == {"level": "2 Gbit", "depleted": 20, "trials": 20}
+    assert only("slower", found)["level"] == "2 Gbit"
+    assert Message("network.headers") in found.caveats
 
 
 def test_the_host_that_ran_dry_is_named_with_when_and_for_how_long(reset: Results) -> None:
     found = ask("network_stragglers", reset)
-    assert "At 1 Gbit host 2 ran dry in 20 of 20 trials [83 %, 100 %]" in found.answer
-    assert "hosts 1 and 3 never did" in found.answer
-    # What is sent varies, so that dry times do, and the trials with them.
-    assert "longer for each second that it was dry" in found.answer
-    assert "No host ran dry" not in found.answer
-    assert "None ran dry at 8 Gbit and 4 Gbit" in found.answer
+    at = [one for one in the("hosts", found) if level(one["level"]) == "1 Gbit"]
+    (host,) = [one.args for one in parts([x["hosts"] for x in at])]
+    assert (host["host"], host["times"], host["trials"]) == (2, 20, 20)
+    assert shown(host["share"]) == "100 % [83, 100]"
+    assert [one.args["host"] for one in parts([x["others"] for x in at])] == [1, 3]
+    # What is sent varies, so that times depleted do, and the trials with them.
+    assert the("longer", found)
+    assert levels(only("never", found)["levels"]) == ["8 Gbit", "4 Gbit"]
 
 
-def test_a_budget_that_varies_is_to_be_told_with_the_result(reset: Results) -> None:
-    assert "Publish the budget with every result" in " ".join(ask("network_advice", reset).advice)
-    assert "Across all 4 budgets, run times vary by" in ask("network_spread", reset).answer
+def test_a_budget_that_varies_is_to_be_published_with_the_result(reset: Results) -> None:
+    assert "network_advice.publish" in said(ask("network_advice", reset))
+    assert only("across", ask("network_spread", reset))["budgets"] == 4
 
 
 def with_taken(results: Results, level: str, bits: int) -> Results:
@@ -137,14 +182,15 @@ def test_few_trials_that_did_not_run_dry_decide_nothing_of_a_budget() -> None:
     few = with_taken(few, levels[1], 396_000_000)
     assert states(few) == {"2 Gbit": "open", "300 Mbit": "open"}
     advice, spending = ask("network_advice", few), ask("network_spending", few)
-    told = "at 2 Gbit a trial took 396 Mbit, which is more; "
-    told += "it did not run dry in 3 trials [0 %, 71 %]"
-    assert told in " ".join(advice.advice)
-    assert f"Whether 300 Mbit is enough is inconclusive: {told}" in spending.answer
+    (why,) = [one["why"] for one in the("open", spending) if one["level"] == "300 Mbit"]
+    assert why in parts(advice.advice)
+    assert text(why) == (
+        "at 2 Gbit a trial took 396 Mbit, which is more; it was not depleted in 3 trials "
+        "(0 % [0, 71])"
+    )
     for found in (advice, spending):
         assert found.verdict == "inconclusive"
-        assert "No budget that was tried matters" not in found.answer
-        assert "such as 300 Mbit" not in found.answer
+        assert not {"network_advice.none_matters", "network_spending.larger"} & {*said(found)}
     rows = {(r["level"], r["host"]): r for r in spending.tables[0].rows}
     assert rows["300 Mbit", "2"]["state"] == "inconclusive"
     assert rows["300 Mbit", "2"]["share_high"] == pytest.approx(0.71, abs=0.01)
@@ -156,11 +202,11 @@ def test_a_budget_below_what_is_taken_is_enough_only_where_dry_trials_are_exclud
     for trials, state in ((20, "open"), (40, "enough")):
         some = with_taken(make(levels, program, trials=trials), levels[1], 396_000_000)
         assert states(some) == {"2 Gbit": "enough", "300 Mbit": state}
-    assert "300 Mbit is enough all the same: it did not run dry in 40 trials" in (
-        ask("network_spending", some).answer
-    )
+    enough = only("enough_by_itself", ask("network_spending", some))
+    assert enough["level"] == "300 Mbit"
+    assert [one.args["trials"] for one in parts(enough["lasted"])] == [40]
     # Nothing says that budgets above 396 Mbit alone do not matter: 300 Mbit does not, either.
-    assert ask("network_advice", some).advice[0].startswith("No budget that was tried matters")
+    assert only("none_matters", ask("network_advice", some)) == {"level": "300 Mbit"}
 
 
 def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
@@ -174,16 +220,17 @@ def test_a_budget_that_ran_dry_is_not_below_what_does_not_matter() -> None:
     use.loc[row, ["times_dry", "dry_ns", "first_dry_ns"]] = 1, 10_000_000, 1_000_000_000
     found = dataclasses.replace(results, network_use=use)
     assert states(found) == {"8 Gbit": "enough", "4 Gbit": "dry"}
-    first = ask("network_advice", found).advice[0]
-    assert first.startswith("Budgets from 8 Gbit on do not matter")
-    assert "4 Gbit runs dry in 1 of 20 trials" in first
-    assert "do not run dry, such as" not in ask("network_spending", found).answer
+    advice = ask("network_advice", found)
+    assert only("from", advice) == {"level": "8 Gbit"}
+    cost = only("cost", advice)
+    assert (cost["level"], cost["depleted"], cost["trials"]) == ("4 Gbit", 1, 20)
+    assert not the("larger", ask("network_spending", found))
 
 
 def test_a_cost_that_is_undecided_leaves_the_advice_open() -> None:
     few = make(budgets(8, 1), PROGRAM, trials=6)
     found = ask("network_advice", few)
-    assert "its cost is inconclusive" in found.advice[0]
+    assert only("vs_largest", found)["verdict"] == "inconclusive"
     (line, *_) = advise(networks(few))
     assert line.open
     assert found.verdict != "none"
@@ -193,18 +240,18 @@ def test_several_cells_say_in_how_many_nothing_is_decided() -> None:
     both = {"wordcount": PROGRAM, "grep": Program(sends={2: 1e9}, noise=0.3)}
     found = ask("network_slowdown", make(budgets(4, 1), workloads=both))
     assert found.verdict == "partly"
-    assert "inconclusive in 1)" in found.answer
+    assert 1 in [one["waiting"] for one in the("level", found)]
 
 
 def test_one_platform_is_not_asked_which_of_them_is_stable(reset: Results) -> None:
     questions = {f.name: f.question for f in all_findings(reset)}
-    assert questions["stability"] == "How much do values vary on bare?"
+    assert text(questions["stability"]) == "How much do values vary on bare?"
 
 
 def test_trials_that_begin_alike_take_nothing_from_another(reset: Results) -> None:
     found = ask("network_repetitions", reset)
     assert found.verdict == "no"
-    assert 'budget = "carry"' in found.answer
+    assert said(found)[0] == "network_repetitions.reset"
 
 
 def test_an_experiment_that_drains_its_network_is_told_to_rest(carried: Results) -> None:
@@ -212,10 +259,13 @@ def test_an_experiment_that_drains_its_network_is_told_to_rest(carried: Results)
     states = {c.rung.level.name: c.state for c in courses(networks(carried))}
     assert states == {"unshaped": "steady", "40 Gbit": "drained", "400 Gbit": "steady"}
     assert found.verdict == "yes"
-    assert "At 40 Gbit the experiment drains its own network" in found.answer
-    assert 'rest = "refill"' in found.answer
-    assert "At 400 Gbit more trials help" in found.answer
-    assert "will be empty after some" in found.answer
+    assert level(only("drained", found)["level"]) == "40 Gbit"
+    assert level(only("steady", found)["level"]) == "400 Gbit"
+    assert level(only("lasting", found)["level"]) == "400 Gbit"
+    assert text(Message("network_repetitions.rest", only("rest", found))) == (
+        'more trials do not help; leave 14 s idle before each ([network] rest = "refill"; '
+        '200 Mbit/s refill what a trial takes), or let each begin alike (budget = "reset")'
+    )
     rest = next(c.rest_s for c in courses(networks(carried)) if c.state == "drained")
     assert rest == pytest.approx(2.7e9 / 0.2e9, rel=0.2)
 
@@ -236,10 +286,10 @@ def rested(results: Results) -> Results:
 
 def test_trials_after_rests_that_refill_begin_alike() -> None:
     found = ask("network_advice", rested(make(budgets(8, 4), PROGRAM, budget="carry", gap_s=100)))
-    told = " ".join(found.advice)
-    assert "Trials in a row that a budget lasts for, with a rest before each: 8 Gbit" in told
-    assert "More trials help at 8 Gbit and 4 Gbit: each began with as much as the first" in told
-    assert "differ from the others by less" not in told
+    assert only("in_a_row", found)["rests"] is True
+    assert levels(only("more_trials", found)["levels"]) == ["8 Gbit", "4 Gbit"]
+    assert "network_advice.alike" in said(found)
+    assert "network_advice.similar" not in said(found)
 
 
 def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
@@ -248,7 +298,7 @@ def test_no_host_is_said_to_run_dry_alone_where_others_do_too() -> None:
     dry = results.network_use.groupby("host")["times_dry"].sum()
     assert dry[1] == 0
     assert 0 < dry[3] < 20 <= dry[2]
-    assert "Host 2 runs dry" not in " ".join(ask("network_advice", results).advice)
+    assert "network_advice.straggler" not in said(ask("network_advice", results))
 
 
 def test_trials_that_took_less_the_longer_a_host_was_dry_are_no_open_question() -> None:
@@ -258,18 +308,19 @@ def test_trials_that_took_less_the_longer_a_host_was_dry_are_no_open_question() 
     dry = use.loc[use["dry_ns"] > 0, "dry_ns"].sort_values()
     use.loc[dry.index, "dry_ns"] = dry.to_numpy()[::-1]
     found = ask("network_stragglers", dataclasses.replace(results, network_use=use))
-    assert "Trials did not take longer the longer it was dry" in found.answer
-    assert "inconclusive" not in found.answer
+    assert the("not_longer", found)
+    assert not the("open", found)
 
 
 def test_few_trials_are_told_what_is_missing() -> None:
     few = make(trials=3)
-    assert "9 are needed at least" in ask("network_slowdown", few).answer
-    assert ask("network_slowdown", few).verdict == "inconclusive"
-    assert "17 more of each level" in ask("network_spread", few).answer
-    assert "too few" in ask("network_stragglers", few).answer
+    slowdown = ask("network_slowdown", few)
+    assert only("few", slowdown) == {"needed": 9, "comparisons": 7, "blocks": 3}
+    assert slowdown.verdict == "inconclusive"
+    assert only("few", ask("network_spread", few))["more"] == 17
+    assert the("few", ask("network_stragglers", few))
     carry = make(budgets(4), trials=3, budget="carry")
-    assert "6 are needed at least" in ask("network_repetitions", carry).answer
+    assert only("few", ask("network_repetitions", carry))["least"] == 6
 
 
 @pytest.mark.parametrize("trials", [1, 2, 5, 6, 7, 12])
@@ -277,7 +328,8 @@ def test_few_trials_are_told_what_is_missing() -> None:
 def test_every_number_of_trials_has_an_answer(trials: int, budget: str) -> None:
     found = all_findings(make(trials=trials, budget=budget))
     assert {f.name for f in found} >= set(NAMES)
-    assert all(f.answer.strip() for f in found)
+    assert all(sentence(one) for f in found for one in each(f.answer))
+    assert all(each(f.answer) for f in found)
 
 
 def test_what_was_not_logged_is_not_needed(reset: Results) -> None:
@@ -293,28 +345,30 @@ def test_one_level_has_nothing_to_compare() -> None:
     for levels in (("none",), budgets(4)[1:]):
         found = ask("network_slowdown", make(levels))
         assert found.verdict == "nothing to compare"
-        assert "network = [" in found.answer
+        assert said(found) == ["network.one_level"]
 
 
 def test_failed_trials_are_left_out(reset: Results) -> None:
     trials = reset.trial_table.copy()
     trials.loc[trials["network"].str.contains("=8Gbit"), "status"] = "failed"
     found = [ask(name, dataclasses.replace(reset, trial_table=trials)) for name in NAMES]
-    assert all("8 Gbit" not in f.answer for f in found)
+    assert all("8 Gbit" not in text(one) for f in found for one in each(f.answer))
 
 
 def test_workloads_are_told_apart() -> None:
     results = make(budgets(4, 1), workloads={"wordcount": PROGRAM, "grep": Program(sends={2: 1e7})})
-    advice = ask("network_advice", results).advice
-    assert advice[0].startswith("For wordcount, budgets above")
-    assert "For grep, no budget that was tried matters" in advice[1]
-    assert "for wordcount" in ask("network_slowdown", results).answer
+    first, second, *_ = the("for", ask("network_advice", results))
+    assert text(Message("network_advice.for", first)).startswith("for wordcount, budgets above")
+    assert [one.id for one in parts(second["said"])] == ["network_advice.none_matters"]
+    assert second["where"] == Levels({"workload": "grep"})
+    slowdown = the("level", ask("network_slowdown", results))
+    assert Levels({"workload": "wordcount"}) in [one["where"] for one in slowdown]
 
 
 def test_advice_is_short_and_stands_at_the_head(reset: Results, carried: Results) -> None:
     for results in (reset, carried):
         found = all_findings(results)
-        assert headline(results, found)[0].startswith(ask("network_advice", results).advice[0])
+        assert headline(results, found)[0] == ask("network_advice", results).advice[0]
         assert 0 < len(ask("network_advice", results).advice) <= 6
 
 

@@ -18,7 +18,9 @@ from tare.frames import Results
 from tare.network_fingerprint import remembered
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
+from tare.render.words import sentence, text
 from tare.report import network_fingerprint_page
+from tare.results.message import Message, each
 
 
 def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:
@@ -53,7 +55,10 @@ def test_one_session_says_what_its_network_was() -> None:
     found = UNIT.find(sessions((fingerprint(9.4), GIVEN)))
     assert found is not None
     assert found.verdict == "none"
-    assert "192.0.2.1" in found.answer
+    (network,) = each(found.answer)
+    assert sentence(network) == (
+        "The network to 192.0.2.1 on 2030-01-01 00:00: a bucket was not looked for."
+    )
     assert any("9.40 Gbit/s" in row["value"] for row in found.tables[0].rows)
 
 
@@ -67,6 +72,9 @@ def test_the_same_network_twice() -> None:
     found = UNIT.find(same)
     assert found is not None
     assert found.verdict == "yes"
+    assert [one.id for one in each(found.answer) if isinstance(one, Message)] == [
+        "same_network.same", "same_network.network",
+    ]  # fmt: skip
     assert judged(same, (), Path("here")) is same
 
 
@@ -90,7 +98,13 @@ def test_another_network_is_told_where_it_is_only_remembered() -> None:
     other = sessions((fingerprint(9.4), REMEMBERED), (fingerprint(4.7), GIVEN))
     found = UNIT.find(other)
     assert found is not None
-    assert found.summary is not None
+    assert found.summary == found.answer
+    (said,) = each(found.summary)
+    assert sentence(said) == (
+        "By its fingerprints, the network changed between sessions 1 and 2: base bandwidth "
+        "9.40 Gbit/s → 4.70 Gbit/s (× 0.50 [0.49, 0.51]). Do not compare across these sessions "
+        "what depends on it."
+    )
     assert judged(other, (), Path("here")) is other
 
 
@@ -98,6 +112,8 @@ def test_wide_intervals_decide_nothing() -> None:
     found = UNIT.find(sessions((fingerprint(9.4, width=0.3), GIVEN), (fingerprint(9.0), GIVEN)))
     assert found is not None
     assert found.verdict == "inconclusive"
+    first, *_ = each(found.answer)
+    assert sentence(first) == ("Inconclusive whether the network changed between sessions 1 and 2.")
 
 
 def test_baselines_of_another_network_do_not_agree() -> None:
@@ -108,9 +124,9 @@ def test_baselines_of_another_network_do_not_agree() -> None:
     a, b, c = (networked(facts(one)) for one in (
         fingerprint(9.4), fingerprint(9.41), fingerprint(9.4, mtu="9000")))  # fmt: skip
     assert apart(a, b) is None
-    told = apart(a, c)
-    assert told is not None
-    assert "mtu" in told
+    unlike = apart(a, c)
+    assert unlike is not None
+    assert text(unlike) == "here mtu 1500 → 9000, there mtu 1500 → 9000"
     assert apart(a, {}) is None
     old = Session(started="", tare="", agent="", facts={}, values={})
     assert apart(old.network, a) is None

@@ -12,6 +12,7 @@ from tare.findings.caveats import changes_words
 from tare.findings.same_network import apart
 from tare.fingerprint.difference import Change, differences
 from tare.network_fingerprint import remembered as networks
+from tare.render.words import text
 
 if TYPE_CHECKING:
     from tare.baseline.stored import Baseline, Session
@@ -108,9 +109,9 @@ def disagreements(stored: Baseline, now: Session) -> list[str]:
             if not _agree(name, was, value):
                 found.setdefault(name, f"{name} was {_shown(was)} and is {_shown(value)}")
     for session in stored.sessions:
-        told = apart(session.network, now.network)
-        if told is not None:
-            found.setdefault("network", f"the network was another: {told}")
+        unlike = apart(session.network, now.network)
+        if unlike is not None:
+            found.setdefault("network", f"the network was another: {text(unlike)}")
     if changed := machine_changes(stored.sessions, now):
         found["machine"] = f"the machine changed: {changes_words(changed)}"
     return list(found.values())

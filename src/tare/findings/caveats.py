@@ -8,7 +8,7 @@ from tare.findings import same_network
 from tare.findings.sessions import Caveat
 from tare.fingerprint.difference import Change
 from tare.journal import Activity
-from tare.render.words import listing
+from tare.render.words import listing, text
 from tare.units import change, quantity
 
 #: Changes, and comparisons, that one sentence names.
@@ -51,7 +51,8 @@ def _sentence(group: Sequence[Caveat]) -> str:
     where = listing(sessions_words(one.sessions) for one in group[:_MOST_NAMED])
     more = f" and {len(group) - _MOST_NAMED} more" if group[_MOST_NAMED:] else ""
     if first.network is not None:
-        return f"The network was not the same: {where}{more} ({same_network.named(first.network)})."
+        differences = text(same_network.named(first.network))
+        return f"The network was not the same: {where}{more} ({differences})."
     what = changes_words(first.changes)
     if first.kind == "busy" and first.activity is not None:
         return (

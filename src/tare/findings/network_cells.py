@@ -11,9 +11,10 @@ import pandas as pd
 from tare.errors import TareError
 from tare.experiment import NO_NETWORK
 from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.frames import Results
-from tare.results.message import Message
+from tare.render.words import shown
+from tare.results.message import Levels, Message, message
 from tare.shaping.specification import Bucket, Shaping, parse
 from tare.statistics.statistic import FloatArray
 from tare.units import chosen
@@ -79,13 +80,22 @@ class Ladder:
     ----------
     levels : mapping
         Levels of all other factors.
-    where : str
-        The same in words; empty where nothing else is varied.
+    at : Levels or None
+        Those that are varied; None where no other factor is.
     """
 
     levels: Mapping[str, str]
-    where: str
+    at: Levels | None
     rungs: tuple[Rung, ...]
+
+    @property
+    def where(self) -> str:
+        """The levels of all other factors in words; empty where no other is varied."""
+        return "" if self.at is None else shown(self.at)
+
+    def named(self, level: Level) -> Message:
+        """Name a level, and where it is."""
+        return message("network.level", level=level.name, where=self.at)
 
     @property
     def buckets(self) -> tuple[Rung, ...]:
@@ -128,12 +138,12 @@ def budget_of(bucket: Bucket) -> int:
 
 
 def applies(results: Results) -> bool:
-    """Tell whether an experiment varies, or sets, the network."""
+    """Whether an experiment varies, or sets, the network."""
     return FACTOR in results.factors
 
 
 def constant(results: Results) -> bool:
-    """Tell whether something else is compared, in one network, of which nobody asks anything."""
+    """Whether something else is compared, in one network."""
     return results.experiment.stopping.compare is not None and len(_levels(results)) == 1
 
 
@@ -142,7 +152,7 @@ def _levels(results: Results) -> tuple[object, ...]:
 
 
 def carried(results: Results) -> bool:
-    """Tell whether trials begin with what the one before left."""
+    """Whether trials begin with what the one before left."""
     return results.experiment.network.budget == "carry"
 
 
@@ -160,8 +170,8 @@ def networks_of(results: Results) -> Networks | Message:
     for others, by_level in cells.groups(FACTOR):
         rungs = [_rung(levels[text], cell, values, results) for text, cell in by_level.items()]
         varied = [f for f in results.varied if f != FACTOR]
-        where = at_levels(others, varied) if varied else ""
-        ladders.append(Ladder(others, where, tuple(sorted(rungs, key=lambda r: _place(r.level)))))
+        at = where(others, varied) if varied else None
+        ladders.append(Ladder(others, at, tuple(sorted(rungs, key=lambda r: _place(r.level)))))
     ordered = sorted(levels.values(), key=_place)
     largest = next((x for x in ordered if x.bucket is not None), None)
     return Networks(results, cells, tuple(ladders), ordered[0], largest)
@@ -205,7 +215,7 @@ def levels_of(texts: Iterable[str], named_by: Mapping[str, str] | None = None) -
 
 
 def _parsed(text: str) -> Shaping:
-    """Read a level; what is no longer understood, as of another version, is told as written."""
+    """Read a level; what is no longer understood, as of another version, stays as written."""
     try:
         return parse(text)
     except TareError:

@@ -1,4 +1,4 @@
-"""The trials of each level in order of time, beside the tokens that each began with."""
+"""The trials of each level in order of time, with the tokens that each began with."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import pandas as pd
 from tare.experiment import NO_NETWORK
 from tare.findings.network_cells import Ladder, Networks, Rung, carried
 from tare.findings.network_need import spending
+from tare.render.words import text
+from tare.results.message import Message, Ratio
 from tare.statistics.comparison import holm
 from tare.statistics.depletion import BOUND, FEWEST, Depletion, Early, depletion, early
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval
 
 _ERROR = 0.05
 #: A fall of the tokens by less than this share of the budget counts as none.
 _LEAST_FALL = 0.01
 
 #: What more trials would do at one level. ``drained``: each begins with less, and takes longer for
-#: it; ``changing``: it takes longer from trial to trial, for what reason nobody knows; ``steady``:
-#: they tell more of the same; ``reset``: each begins alike.
+#: it; ``changing``: it takes longer from trial to trial, for an unknown reason; ``steady``:
+#: they narrow the intervals; ``reset``: each begins alike.
 State = Literal["drained", "changing", "steady", "reset", "inconclusive"]
 
 
@@ -34,15 +35,17 @@ class Course:
     Attributes
     ----------
     tokens : array or None
-        Bits in the emptiest bucket when each trial began; None where nobody knows.
+        Bits in the emptiest bucket when each trial began; None: not known.
     depletion : Depletion or None
         Whether trials took longer the fewer there were; None where there are too few.
     p : float
         Of the same, after Holm over all levels.
     early : Early or None
         What the first trials said, and what all of them say.
+    reference : str or None
+        The level whose trials of the same blocks the values are relative to; None: they are not.
     rest_s : float or None
-        After which a trial finds again what the one before took; None where it is not known.
+        Idle period that refills what a trial takes; None where it is not known.
     lasting : int or None
         Trials after which the bucket will be empty, at the rate at which it falls.
     """
@@ -50,7 +53,7 @@ class Course:
     ladder: Ladder
     rung: Rung
     tokens: FloatArray | None
-    beside: str | None
+    reference: str | None
     depletion: Depletion | None
     p: float
     early: Early | None
@@ -59,16 +62,20 @@ class Course:
     lasting: int | None
 
     @property
-    def name(self) -> str:
+    def level(self) -> Message:
         """The level, and where it is."""
-        where = f" for {self.ladder.where}" if self.ladder.where else ""
-        return f"{self.rung.level.name}{where}"
+        return self.ladder.named(self.rung.level)
 
     @property
-    def ratio(self) -> str:
-        """The last trials' values beside the first ones', as a change."""
+    def name(self) -> str:
+        """The same in words."""
+        return text(self.level)
+
+    @property
+    def ratio(self) -> Ratio | None:
+        """Values with the fewest tokens relative to those with the most."""
         d = self.depletion
-        return "" if d is None or d.ratio is None else change_interval(d.ratio, d.low, d.high)
+        return None if d is None or d.ratio is None else Ratio(d.ratio, d.low, d.high)
 
 
 def tokens_of(rung: Rung) -> FloatArray | None:
@@ -93,13 +100,13 @@ def courses(networks: Networks) -> tuple[Course, ...]:
     found = [_depletion(ladder, rung, shared=shared) for ladder, rung in some]
     adjusted = iter(holm([d.following.p for d, _ in found if d is not None]))
     return tuple(
-        _course(ladder, rung, d, beside, next(adjusted) if d is not None else 1.0, networks)
-        for (ladder, rung), (d, beside) in zip(some, found, strict=True)
+        _course(ladder, rung, d, reference, next(adjusted) if d is not None else 1.0, networks)
+        for (ladder, rung), (d, reference) in zip(some, found, strict=True)
     )
 
 
 def _depletion(ladder: Ladder, rung: Rung, *, shared: bool) -> tuple[Depletion | None, str | None]:
-    """Compare trials that began with little; beside the unshaped trials of the same blocks."""
+    """Compare trials that began with little; relative to unshaped trials of the same blocks."""
     bucket = rung.level.bucket is not None
     if bucket and not shared:
         return None, None
@@ -107,9 +114,9 @@ def _depletion(ladder: Ladder, rung: Rung, *, shared: bool) -> tuple[Depletion |
     known = rung.trials.assign(tokens=-np.arange(rung.n) if tokens is None else tokens)
     reference = ladder.rungs[0]
     if bucket and reference.level.text == NO_NETWORK:
-        merged = known.merge(reference.trials, on=["session", "block"], suffixes=("", "_beside"))
+        merged = known.merge(reference.trials, on=["session", "block"], suffixes=("", "_reference"))
         if len(merged) >= max(FEWEST, 0.9 * rung.n):
-            values = merged["value"] / merged["value_beside"]
+            values = merged["value"] / merged["value_reference"]
             return _of(values, merged["tokens"]), reference.level.name
     return _of(known["value"], known["tokens"]), None
 
@@ -122,14 +129,16 @@ def _course(
     ladder: Ladder,
     rung: Rung,
     found: Depletion | None,
-    beside: str | None,
+    reference: str | None,
     p: float,
     networks: Networks,
 ) -> Course:
     tokens = tokens_of(rung)
     rest, lasting = _rest(rung, networks), _lasting(tokens)
     state = _state(rung, found, p, tokens, networks)
-    return Course(ladder, rung, tokens, beside, found, p, early(rung.values), state, rest, lasting)
+    return Course(
+        ladder, rung, tokens, reference, found, p, early(rung.values), state, rest, lasting
+    )
 
 
 def _state(
@@ -164,7 +173,7 @@ def _rest(rung: Rung, networks: Networks) -> float | None:
 
 
 def _lasting(tokens: FloatArray | None) -> int | None:
-    """Further trials until the bucket is empty; None where it is, or does not fall."""
+    """More trials until the bucket is empty; None where it is, or does not fall."""
     if tokens is None or len(tokens) < 3 or not fall(tokens):
         return None
     each = float(tokens[0] - tokens[-1]) / (len(tokens) - 1)

@@ -1,4 +1,4 @@
-"""Hosts whose buckets ran dry: when, for how long, and whether trials took longer for it."""
+"""Hosts whose buckets were depleted: when, for how long, and whether trials took longer for it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pandas as pd
 from scipy import stats
 
 from tare.findings.network_cells import Ladder, Networks, Rung
+from tare.render.words import text
+from tare.results.message import Message
 from tare.statistics.comparison import holm
 from tare.statistics.depletion import Following, follows
 from tare.statistics.statistic import FloatArray
@@ -21,7 +23,7 @@ class DryHost:
     Attributes
     ----------
     times : int
-        Trials in which it ran dry.
+        Trials in which it was depleted.
     first_ns, dry_ns, spells : float or None
         Medians over those trials: when first, how long in all, how often; None where there
         are none.
@@ -41,7 +43,7 @@ class Dry:
     Attributes
     ----------
     any : int
-        Trials in which at least one host ran dry.
+        Trials in which the bucket of at least one host was depleted.
     alone : int
         Trials in which exactly one did.
     following : Following or None
@@ -64,10 +66,14 @@ class Dry:
     high: float | None
 
     @property
-    def name(self) -> str:
+    def level(self) -> Message:
         """The level, and where it is."""
-        where = f" for {self.ladder.where}" if self.ladder.where else ""
-        return f"{self.rung.level.name}{where}"
+        return self.ladder.named(self.rung.level)
+
+    @property
+    def name(self) -> str:
+        """The same in words."""
+        return text(self.level)
 
 
 @lru_cache(maxsize=4)

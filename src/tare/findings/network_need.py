@@ -15,11 +15,11 @@ from tare.statistics.shares import share_interval
 
 #: Trials from which on the median of what one takes has a 95 % interval.
 FEWEST_TRIALS = 6
-#: A budget that runs dry in at most this share of trials leaves their p10–p90 range as it is.
+#: A budget that is depleted in at most this share of trials leaves their p10–p90 range as it is.
 RARELY = 0.1
 
-#: Whether a budget matters. ``enough``: it does not; ``dry``: trials emptied it; ``open``: it was
-#: not emptied, in too few trials to say that it will not be.
+#: Whether a budget matters. ``enough``: it does not; ``dry``: trials depleted it; ``open``: it was
+#: not depleted, in too few trials to say that it will not be.
 State = Literal["enough", "dry", "open"]
 
 
@@ -32,7 +32,7 @@ class HostSpending:
     sent : Interval
         Bits in a trial: the median, headers included.
     taken : float or None
-        Most bits that any trial took out of the bucket, net of what came back meanwhile.
+        Most bits that any trial took out of the bucket, net of what refilled meanwhile.
     dry : int
         Trials in which the bucket was empty at some time.
     """
@@ -99,12 +99,12 @@ class Need:
 
     @property
     def short(self) -> Spending | None:
-        """The largest budget that ran dry."""
+        """The largest budget that was depleted."""
         return next(iter(self.of("dry")), None)
 
     @property
     def bounded(self) -> bool:
-        """Whether budgets above ``bits`` are enough: one is, and none above ran dry."""
+        """Whether budgets above ``bits`` are enough: one is, and none above was depleted."""
         if self.enough is None or self.bits is None:
             return False
         return all((s.rung.level.budget_bits or 0) < self.bits for s in self.of("dry"))
@@ -166,28 +166,28 @@ def needs(networks: Networks) -> tuple[Need, ...]:
             continue
         taken = [(max(some), s) for s in found if (some := unhindered(s.rung))]
         bits, most = max(taken, key=itemgetter(0)) if taken else (None, None)
-        states = tuple(_state(s, bits, beside_largest(networks, ladder)) for s in found)
+        states = tuple(_state(s, bits, slowdowns_vs_largest(networks, ladder)) for s in found)
         made.append(Need(ladder, tuple(found), states, bits, most))
     return tuple(made)
 
 
-def _state(spent: Spending, bits: float | None, beside: list[Slowed]) -> State:
+def _state(spent: Spending, bits: float | None, vs_largest: list[Slowed]) -> State:
     """Judge one budget by what trials took from any, or else by its own trials alone."""
     if spent.dry:
         return "dry"
     budget = spent.rung.level.budget_bits or 0
     if spent.rung.n >= FEWEST_TRIALS and bits is not None and bits < budget:
         return "enough"
-    costless = any(s.harmless for s in beside if s.level == spent.rung.level)
+    costless = any(s.harmless for s in vs_largest if s.level == spent.rung.level)
     return "enough" if costless and spent.share[1] <= RARELY else "open"
 
 
-def beside_largest(networks: Networks, ladder: Ladder) -> list[Slowed]:
-    """Return what the budgets of a ladder cost beside the largest of all."""
+def slowdowns_vs_largest(networks: Networks, ladder: Ladder) -> list[Slowed]:
+    """Return what the budgets of a ladder cost relative to the largest of all."""
     return [
         s
         for s in slowdowns(networks)
-        if s.beside == networks.largest
+        if s.reference == networks.largest
         and s.pair.levels == ladder.levels
         and s.level.bucket is not None
     ]

@@ -1,4 +1,4 @@
-"""Does the experiment change its own network? More trials, or rests: CLOUDNET's Figure 19."""
+"""Does the experiment change its own network? CLOUDNET's Figure 19."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from tare.findings.network_cells import applies, networks_of
 from tare.findings.network_course import Course, State, courses
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Answer, Column, Estimate, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.statistics.depletion import BOUND, FEWEST
-from tare.units import chosen, counted, duration, p_value, percent, quantity, significant
+from tare.units import p_value
 
 _DESCRIPTION = Description(
     name="network_repetitions",
-    title="Trials in order of time beside the tokens that each began with",
+    title="Trials in order of time, with the tokens that each began with",
     question="Does the experiment change its own network?",
     source="CLOUDNET, Figure 19",
 )
 
 
 def find(results: Results) -> Finding | None:
-    """Tell whether more trials would help, or each leaves the next a worse network."""
+    """Judge whether more trials would help, or each leaves the next a worse network."""
     if not applies(results):
         return None
     networks = networks_of(results)
@@ -34,13 +33,11 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, networks)
     found = courses(networks)
     if not found:
-        return uncompared(
-            _DESCRIPTION, "No level has a bucket, so that no trial takes from another."
-        )
+        return uncompared(_DESCRIPTION, message("network_repetitions.no_bucket"))
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=" ".join(answer(found)),
+        answer=tuple(_answer(found)),
         verdict=_verdict(found),
         basis=str(networks.basis),
         estimates=tuple(e for c in found for e in _estimates(c)),
@@ -50,117 +47,108 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def answer(found: Sequence[Course]) -> Iterator[str]:
-    """Tell level by level what more trials would do; levels of which the same is true at once."""
+def _answer(found: Sequence[Course]) -> Iterator[Message]:
+    """Say level by level what more trials would do; levels of which the same is true at once."""
     slowing = [c for c in found if c.state in ("drained", "changing")]
     for c in slowing:
-        yield _slowing(c)
+        yield from _slowing(c)
     drained = [c for c in slowing if c.state == "drained"]
     if drained:
         yield remedy(drained)
     reset = [c for c in found if c.state == "reset"]
     if reset:
-        yield (
-            f"Every trial at {listing(c.name for c in reset)} began with the budget of its level "
-            '(budget = "reset"): none takes from another, and more of them narrow the intervals. '
-            'How trials in a row would fare is shown by budget = "carry".'
-        )
+        yield message("network_repetitions.reset", levels=[c.level for c in reset])
     for c in (c for c in found if c.state == "steady" and c.rung.level.bucket is not None):
-        yield _steady(c)
+        yield from _steady(c)
     open_ = [c for c in found if c.state == "inconclusive" and c.rung.level.bucket is not None]
     if open_:
         yield _open(open_)
 
 
-def _slowing(c: Course) -> str:
-    d = c.depletion
-    assert d is not None
-    beside = f", beside {c.beside} trials of the same blocks" if c.beside else ""
+def _slowing(c: Course) -> Iterator[Message]:
     if c.state == "changing":
-        return (
-            f"Trials at {c.name} take longer in the course of time ({c.ratio} from the first third "
-            f"to the last, {p_value(c.p)}), although no budget of theirs runs out: the machine "
-            "changed meanwhile."
-        )
+        yield message("network_repetitions.changing", level=c.level, ratio=c.ratio, p=p_value(c.p))
+        return
     assert c.tokens is not None
     size = max(1, len(c.tokens) // 3)
-    first, last = (
-        quantity(float(np.median(x)), "bits") for x in (c.tokens[:size], c.tokens[-size:])
+    first, last = (float(np.median(x)) for x in (c.tokens[:size], c.tokens[-size:]))
+    yield message(
+        "network_repetitions.drained",
+        level=c.level,
+        ratio=c.ratio,
+        reference=c.reference,
+        p=p_value(c.p),
     )
-    told = [
-        f"At {c.name} the experiment drains its own network: trials began with {first} at first "
-        f"and {last} at last, and those that began with least take {c.ratio} beside those with "
-        f"most{beside} ({p_value(c.p)})."
-    ]
-    return " ".join([*told, *_misled(c)])
+    yield message(
+        "network_repetitions.tokens", first=Amount(first, "bits"), last=Amount(last, "bits")
+    )
+    yield from _misled(c)
 
 
-def _misled(c: Course) -> Iterator[str]:
-    """Tell how far the first trials misled, as CLOUDNET's Figure 19 does."""
+def _misled(c: Course) -> Iterator[Message]:
+    """Say how far the first trials misled, as CLOUDNET's Figure 19 does."""
     e = c.early
     if e is None:
         return
-    said = []
-    if e.missed:
-        said.append(f"outside the interval of the first {e.n}")
-    if abs(e.off) > BOUND:
-        said.append(f"{percent(abs(e.off))} from their median")
-    if said:
-        yield f"The median of all {e.of} is {listing(said)}."
+    off = abs(e.off)
+    if e.missed or off > BOUND:
+        yield message(
+            "network_repetitions.misled",
+            trials=e.of,
+            first=e.n,
+            missed=e.missed,
+            off=Amount(off, "share") if off > BOUND else None,
+        )
     if e.narrowing > 1:
-        times = significant(e.narrowing, 2)
-        yield f"The interval has become {times} times as wide, instead of narrower."
+        yield message("network_repetitions.wider", times=e.narrowing, first=e.n)
 
 
-def remedy(drained: Sequence[Course]) -> str:
-    """Say what would make the trials alike: the longest rest, of those that are known."""
+def remedy(drained: Sequence[Course]) -> Message:
+    """Say what would make the trials alike: the longest idle period, of those that are known."""
     known = [(c.rest_s, c) for c in drained if c.rest_s is not None]
     if not known:
-        return 'More trials do not help: let each begin alike ([network] budget = "reset").'
+        return message("network_repetitions.begin_alike")
     rest, c = max(known, key=lambda x: x[0])
     bucket = c.rung.level.bucket
     assert bucket is not None
-    return (
-        f"More trials do not help: rest {duration(rest)} before each, in which what a trial takes "
-        f'comes back at {chosen(bucket.refill_bps, "bits/s")} ([network] rest = "refill"), or '
-        "let each "
-        'begin alike (budget = "reset").'
+    return message(
+        "network_repetitions.rest",
+        rest=Duration(rest),
+        refill=Chosen(bucket.refill_bps, "bits/s"),
     )
 
 
-def _steady(c: Course) -> str:
+def _steady(c: Course) -> Iterator[Message]:
     e = c.early
-    narrower = ""
+    yield message("network_repetitions.steady", level=c.level, ratio=c.ratio)
     if e is not None and e.narrowing < 1:
-        narrower = f"; the interval of all {e.of} is {percent(1 - e.narrowing)} narrower than that "
-        narrower += f"of the first {e.n}"
-    text = f"At {c.name} more trials help: those that began with least differ by {c.ratio}"
-    if c.depletion is None:
-        text = f"At {c.name} more trials help: each began with the same"
-    until = ""
+        yield message(
+            "network_repetitions.narrower",
+            trials=e.of,
+            first=e.n,
+            narrower=Amount(1 - e.narrowing, "share"),
+        )
     if c.lasting is not None:
-        until = (
-            f" But its bucket falls, and will be empty after some {counted(c.lasting, 'trial')}."
-        )
-    return f"{text}{narrower}.{until}"
+        yield message("network_repetitions.lasting", level=c.level, trials=c.lasting)
 
 
-def _open(some: Sequence[Course]) -> str:
-    """Say what is missing for those of which nothing is decided."""
+def _open(some: Sequence[Course]) -> Message:
+    """Say what is missing for those that are inconclusive."""
     n = min(c.rung.n for c in some)
-    names = listing(c.name for c in some)
     if n < FEWEST:
-        return (
-            f"Inconclusive at {names}: {counted(n, 'trial')} are too few to tell whether each "
-            f"leaves the next less; {FEWEST} are needed at least, 12 better."
+        return message(
+            "network_repetitions.few", levels=[c.level for c in some], trials=n, least=FEWEST
         )
-    known = [f"{c.name} {c.ratio}" for c in some if c.ratio]
-    seen = f" (so far, {listing(known)})" if known else ""
-    return (
-        f"Inconclusive whether trials at {names} take longer the fewer tokens they begin with"
-        f"{seen}: only an interval within {percent(BOUND)}, or beyond chance, decides; more trials "
-        "would."
+    return message(
+        "network_repetitions.open",
+        levels=changes(some),
+        bound=Chosen(BOUND),
     )
+
+
+def changes(some: Sequence[Course]) -> list[Message]:
+    """Give how much longer trials with the fewest tokens take at each level, where it is known."""
+    return [message("network_repetitions.ratio", level=c.level, ratio=c.ratio) for c in some]
 
 
 def _verdict(found: Sequence[Course]) -> Answer:
@@ -171,13 +159,10 @@ def _verdict(found: Sequence[Course]) -> Answer:
     return "inconclusive" if open_ else "no"
 
 
-def _caveats(found: Sequence[Course]) -> Iterator[str]:
+def _caveats(found: Sequence[Course]) -> Iterator[Message]:
     buckets = [c for c in found if c.rung.level.bucket is not None]
-    if any(c.depletion is not None and c.beside is None for c in buckets):
-        yield (
-            "Without unshaped trials in the same blocks, what happened to the machine in the "
-            "course of time cannot be told from what happened to its network."
-        )
+    if any(c.depletion is not None and c.reference is None for c in buckets):
+        yield message("network_repetitions.machine")
 
 
 def _estimates(c: Course) -> Iterator[Estimate]:
@@ -199,7 +184,7 @@ def _estimates(c: Course) -> Iterator[Estimate]:
 
 def _table(found: Sequence[Course]) -> Table:
     words: dict[State, str] = {
-        "drained": "drains itself",
+        "drained": "depletes itself",
         "changing": "changes",
         "steady": "more trials help",
         "reset": "begins alike each time",
@@ -232,16 +217,16 @@ def _table(found: Sequence[Course]) -> Table:
             Column(key="ratio", title="value with fewest tokens over that with most", unit="1"),
             Column(key="low", title="from", unit="1"),
             Column(key="high", title="to", unit="1"),
-            Column(key="p", title="p after Holm", unit="1"),
+            Column(key="p", title="p (Holm)", unit="1"),
             Column(key="narrowing", title="width of interval, all over first quarter", unit="1"),
-            Column(key="off", title="median of all beside first quarter's", unit="1"),
-            Column(key="rest", title="rest that refills", unit="ns"),
+            Column(key="off", title="median of all relative to the first quarter's", unit="1"),
+            Column(key="rest", title="idle period that refills", unit="ns"),
             Column(key="state", title="verdict"),
         ),
         rows=tuple(rows),
-        note="Tokens are those of the emptiest bucket. With fewest and most: thirds of the trials, "
-        "halves below 12. Tested by ranks; “drains itself” in at most 5 % of experiments in "
-        "which tokens make no difference.",
+        note="Tokens: of the emptiest bucket. Fewest and most: thirds of the trials, halves below "
+        "18. Test: by ranks; “depletes itself” in at most 5 % of experiments in which tokens make "
+        "no difference.",
     )
 
 

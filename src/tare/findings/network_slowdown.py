@@ -18,23 +18,15 @@ from tare.findings.network_cells import (
     constant,
     networks_of,
 )
-from tare.findings.phrasing import at_levels
-from tare.findings.telling import further
+from tare.findings.phrasing import where
+from tare.findings.telling import more, share
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Message
-from tare.results.verdict import (
-    EQUIVALENT,
-    HIGHER,
-    HIGHER_WITHIN,
-    INCONCLUSIVE,
-    LOWER,
-    LOWER_WITHIN,
-)
+from tare.results.message import Chosen, Message, Ratio, message
+from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare_family
-from tare.units import change_interval, chosen, counted
+from tare.units import chosen
 
 _DESCRIPTION = Description(
     name="network_slowdown",
@@ -43,26 +35,22 @@ _DESCRIPTION = Description(
     source="CLOUDNET, Figures 16 and 17",
 )
 _ERROR = 0.05
-_CARRIED = (
-    "Budgets are carried over from trial to trial: a level's initial budget is that of its first "
-    "trial only, and what is compared are whole series of trials that share one."
-)
 
 
 @dataclass(frozen=True, eq=False)
 class Slowed:
-    """One level beside another, on their common blocks."""
+    """One level relative to another, on their common blocks."""
 
     level: Level
-    beside: Level
+    reference: Level
     pair: Pair
     comparison: Comparison
 
     @property
-    def change(self) -> str:
-        """The ratio with its interval, as a change."""
+    def change(self) -> Ratio:
+        """The ratio with its interval."""
         c = self.comparison
-        return change_interval(c.ratio, c.low, c.high)
+        return Ratio(c.ratio, c.low, c.high)
 
     @property
     def slower(self) -> bool:
@@ -80,7 +68,7 @@ class Slowed:
 def slowdowns(networks: Networks) -> tuple[Slowed, ...]:
     """Compare every level with the reference, and every bucket with the largest one.
 
-    The second says what running dry costs, apart from what the high rate does. Holm is over both
+    The second says what depletion costs, apart from what the high rate does. Holm is over both
     together.
     """
     pairs = [(networks.reference, p) for p in _pairs(networks, networks.reference)]
@@ -96,22 +84,23 @@ def slowdowns(networks: Networks) -> tuple[Slowed, ...]:
         tick=networks.cells.basis.tick,
     )
     return tuple(
-        Slowed(levels[p.level], beside, p, c) for (beside, p), c in zip(pairs, found, strict=True)
+        Slowed(levels[p.level], reference, p, c)
+        for (reference, p), c in zip(pairs, found, strict=True)
     )
 
 
-def _pairs(networks: Networks, beside: Level) -> list[Pair]:
+def _pairs(networks: Networks, reference: Level) -> list[Pair]:
     """Give the pairs with one level, in the order of the ladders."""
-    pairs = networks.cells.ratios(FACTOR, beside.text)
+    pairs = networks.cells.ratios(FACTOR, reference.text)
     order = [r.cell.levels for _, r in networks.rungs]
     return sorted(
-        (p for p in pairs if p.reference == beside.text),
+        (p for p in pairs if p.reference == reference.text),
         key=lambda p: order.index({**p.levels, FACTOR: p.level}),
     )
 
 
 def find(results: Results) -> Finding | None:
-    """Tell the slowdown at every level beside the reference."""
+    """Compare every level with the reference."""
     if not applies(results) or constant(results):
         return None
     networks = networks_of(results)
@@ -121,45 +110,41 @@ def find(results: Results) -> Finding | None:
     ratioless = without_ratio(networks.cells.pairs(FACTOR, networks.reference.text), networks.cells)
     if not some:
         return uncompared(_DESCRIPTION, ratioless or nothing(networks))
-    first = [s for s in some if s.beside == networks.reference]
-    answer = f"Beside {networks.reference.name}: {listing(_clauses(first, networks))}."
-    missing = too_few(some)
+    few = too_few(some)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join(filter(None, [answer, _alone(some, networks), missing])),
+        answer=(*_answer(some, networks), *([few] if few else [])),
         verdict=settled(s.comparison.verdict.conclusive for s in some),
         summary=None,
         basis=str(networks.basis),
         estimates=tuple(
-            ratio_estimate(s.pair, s.comparison, f"slowdown beside {s.beside.text}") for s in some
+            ratio_estimate(s.pair, s.comparison, f"slowdown vs. {s.reference.text}") for s in some
         ),
         tables=tuple(_tables(some, networks)),
-        caveats=tuple(filter(None, [_CARRIED if carried(results) else None, ratioless])),
+        caveats=(
+            *([message("network_slowdown.carried")] if carried(results) else []),
+            *([ratioless] if ratioless else []),
+        ),
         charts=("network_slowdown", "network_values"),
     )
 
 
-def nothing(networks: Networks) -> str:
+def nothing(networks: Networks) -> Message:
     """Say why no level can be compared."""
-    if len({r.level.text for _, r in networks.rungs}) < 2:
-        return (
-            f"Nothing is compared: only {networks.reference.name} has good trials; a second level "
-            'of the network, such as network = ["none", "…"], would show what it costs.'
-        )
-    return f"Nothing is compared: {networks.reference.name} shares no good block with any other."
+    only = len({r.level.text for _, r in networks.rungs}) < 2
+    return message(
+        f"network.{'one_level' if only else 'no_common_block'}", reference=networks.reference.name
+    )
 
 
-def too_few(some: Sequence[Slowed]) -> str:
-    """Say how many blocks are missing for a verdict; empty where there are enough."""
+def too_few(some: Sequence[Slowed]) -> Message | None:
+    """Say how many blocks are missing for a verdict; None where there are enough."""
     n, needed = min(s.comparison.n for s in some), blocks_needed(len(some))
     if n >= needed:
-        return ""
-    return (
-        f"Of {counted(len(some), 'comparison')} with {counted(n, 'block')} none can be decided: "
-        f"{needed} are needed at least, and CLOUDNET had 10."
-    )
+        return None
+    return message("network_slowdown.few", comparisons=len(some), blocks=n, needed=needed)
 
 
 def blocks_needed(comparisons: int) -> int:
@@ -170,56 +155,50 @@ def blocks_needed(comparisons: int) -> int:
     return n
 
 
-def _clauses(some: Sequence[Slowed], networks: Networks) -> Iterator[str]:
-    """Tell each level: alone where there is one ladder, otherwise at its clearest."""
-    for level in dict.fromkeys(s.level for s in some):
-        here = [s for s in some if s.level == level]
-        words = _words(here, networks)
-        yield f"{level.name} {words}"
+def _answer(some: Sequence[Slowed], networks: Networks) -> Iterator[Message]:
+    """Compare with the reference, then with the largest budget: what depletion alone costs."""
+    for reference in dict.fromkeys(s.reference for s in some):
+        by_level: dict[Level, list[Slowed]] = {}
+        for s in some:
+            if s.reference == reference:
+                by_level.setdefault(s.level, []).append(s)
+        yield message(
+            "network_slowdown.levels",
+            reference=reference.name,
+            largest=reference != networks.reference,
+            clauses=[_clause(here, networks) for here in by_level.values()],
+        )
 
 
-def _words(here: Sequence[Slowed], networks: Networks) -> str:
+def _clause(here: Sequence[Slowed], networks: Networks) -> Message:
+    """Judge a level: alone where there is one ladder, otherwise at its clearest."""
     words = verdict_words(networks.basis)
-    more, less = words.higher, words.lower
-    margin = chosen(networks.results.experiment.margin)
     worst = max(here, key=lambda s: (s.slower, s.comparison.ratio))
-    c = worst.comparison
-    said = {
-        HIGHER: f"is {more}, {worst.change}",
-        LOWER: f"is {less}, {worst.change}",
-        HIGHER_WITHIN: f"is {more} (within {margin})",
-        LOWER_WITHIN: f"is {less} (within {margin})",
-        EQUIVALENT: f"is equivalent (within {margin})",
-        INCONCLUSIVE: f"is inconclusive, {worst.change}{further([(worst.pair, c)])}",
-    }[c.verdict]
-    if len(here) == 1:
-        return said
-    at = at_levels(worst.pair.levels, networks.results.varied)
-    slower = sum(s.slower for s in here)
-    waiting = sum(not s.comparison.verdict.conclusive for s in here)
-    of = f"{more} in {slower} of {counted(len(here), 'cell')}"
-    return f"{said} for {at} ({of}{f', inconclusive in {waiting}' if waiting else ''})"
-
-
-def _alone(some: Sequence[Slowed], networks: Networks) -> str:
-    """Tell what running dry costs, apart from the high rate."""
-    dry = [s for s in some if s.beside != networks.reference]
-    if not dry or networks.largest is None:
-        return ""
-    return (
-        f"Beside {networks.largest.name}, the largest budget, which has the same rates: "
-        f"{listing(_clauses(dry, networks))}."
+    verdict = worst.comparison.verdict
+    return message(
+        "network_slowdown.level",
+        level=worst.level.name,
+        verdict=words.of(verdict, chosen(networks.results.experiment.margin)),
+        ratio=None if verdict.within_margin else worst.change,
+        more=None if verdict.conclusive else more([(worst.pair, worst.comparison)]),
+        where=where(worst.pair.levels, networks.results.varied) if len(here) > 1 else None,
+        word=words.higher,
+        slower=share(sum(s.slower for s in here), len(here)),
+        waiting=sum(not s.comparison.verdict.conclusive for s in here),
     )
 
 
 def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
     factors = [f for f in networks.cells.varied if f != FACTOR]
-    margin = chosen(networks.results.experiment.margin)
-    kind = verdict_words(networks.basis), margin
-    for beside in dict.fromkeys(s.beside for s in some):
-        here = [s for s in some if s.beside == beside]
+    kind = verdict_words(networks.basis), chosen(networks.results.experiment.margin)
+    for reference in dict.fromkeys(s.reference for s in some):
+        here = [s for s in some if s.reference == reference]
         yield Table(
-            title=f"Slowdown beside {beside.name}, {networks.basis}",
+            title=message(
+                "network_slowdown.table.title",
+                reference=reference.name,
+                basis=str(networks.basis),
+            ),
             columns=(
                 Column(key="level", title="network"),
                 Column(key="budget_bits", title="initial budget", unit="bits"),
@@ -234,8 +213,9 @@ def _tables(some: Sequence[Slowed], networks: Networks) -> Iterator[Table]:
                 }
                 for s in here
             ),
-            note=f"Hodges–Lehmann median of the ratios within common blocks; “equivalent”: within "
-            f"{margin}; “slower” and “faster” after Holm over all comparisons of this answer.",
+            note=message(
+                "network_slowdown.table.note", margin=Chosen(networks.results.experiment.margin)
+            ),
         )
 
 

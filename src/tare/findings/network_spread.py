@@ -22,27 +22,20 @@ from tare.findings.network_cells import (
     networks_of,
 )
 from tare.findings.network_slowdown import nothing
-from tare.findings.telling import further, spread_kind
+from tare.findings.telling import more, spread_kind
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.vocabulary import SPREADS
 from tare.results.finding import Answer, Column, Estimate, Finding, Table
-from tare.results.message import Message
-from tare.results.verdict import (
-    EQUIVALENT,
-    HIGHER,
-    HIGHER_WITHIN,
-    INCONCLUSIVE,
-    LOWER,
-    LOWER_WITHIN,
-)
+from tare.results.message import Amount, Message, Ratio, message
+from tare.results.verdict import HIGHER, HIGHER_WITHIN, INCONCLUSIVE
 from tare.statistics.intervals import FEWEST_FOR_RANGE, Interval, p10_p90, range_interval
 from tare.statistics.spread import SpreadComparison, compare_spreads
-from tare.units import change_interval, counted, factor, percent
+from tare.units import factor
 
 _DESCRIPTION = Description(
     name="network_spread",
-    title="Spread at each initial budget beside that of the reference, and over all budgets",
+    title="Spread at each initial budget relative to that of the reference, and over all budgets",
     question="Does a smaller budget make times vary more?",
     source="CLOUDNET, Figures 15, 16 and 17",
 )
@@ -50,7 +43,7 @@ _DESCRIPTION = Description(
 
 @dataclass(frozen=True, eq=False)
 class Unknown:
-    """What times are like for somebody who does not know which of the budgets there is.
+    """What times are like where the budget is not known.
 
     Attributes
     ----------
@@ -114,11 +107,10 @@ def find(results: Results) -> Finding | None:
     # Where budgets are carried over, a level is not one budget.
     ladders = () if carried(results) else networks.ladders
     pooled = [x for x in map(unknown, ladders) if x is not None]
-    told = [_answer(some, networks), *(_unknown_sentence(x) for x in pooled)]
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=" ".join(told),
+        answer=(_answer(some, networks), *(across(x) for x in pooled)),
         verdict=_verdict(some),
         basis=str(networks.basis),
         estimates=(
@@ -129,46 +121,37 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> str:
-    beside = networks.reference.name
+def _answer(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Message:
     n = min(c.n for _, _, c in some)
     if all(c.low is None for _, _, c in some) and n < FEWEST_FOR_RANGE:
-        return (
-            f"Inconclusive: {counted(n, 'block')} are too few for a spread, which needs "
-            f"{FEWEST_FOR_RANGE}; {FEWEST_FOR_RANGE - n} more of each level are missing."
+        return message(
+            "network_spread.few", blocks=n, least=FEWEST_FOR_RANGE, more=FEWEST_FOR_RANGE - n
         )
-    within = f"(within {factor(some[0][2].margin)})"
-    words = {
-        HIGHER: "varies more",
-        LOWER: "varies less",
-        HIGHER_WITHIN: f"varies more {within}",
-        LOWER_WITHIN: f"varies less {within}",
-        EQUIVALENT: f"varies as much {within}",
-        INCONCLUSIVE: "is inconclusive",
-    }
-    clauses = [
-        f"{level.name}{_at(pair, networks)} {words[c.verdict]} "
-        f"({change_interval(c.ratio or 1, c.low, c.high)})"
-        for level, pair, c in some
-    ]
-    waiting = further([(p, c) for _, p, c in some if not c.verdict.conclusive])
-    return f"Relative p10–p90 ranges beside {beside}: {listing(clauses)}{waiting}."
+    ladders = {tuple(x.levels.items()): x for x in networks.ladders}
+    return message(
+        "network_spread.levels",
+        reference=networks.reference.name,
+        clauses=[
+            message(
+                "network_spread.level",
+                level=ladders[tuple(pair.levels.items())].named(level),
+                verdict=SPREADS.of(c.verdict, factor(c.margin)),
+                ratio=Ratio(c.ratio or 1, c.low, c.high),
+            )
+            for level, pair, c in some
+        ],
+        more=more([(p, c) for _, p, c in some if not c.verdict.conclusive]),
+    )
 
 
-def _at(pair: Pair, networks: Networks) -> str:
-    where = next((x.where for x in networks.ladders if x.levels == pair.levels), "")
-    return f" for {where}" if where else ""
-
-
-def _unknown_sentence(x: Unknown) -> str:
-    low, high = x.range.low, x.range.high
-    bounds = "" if low is None or high is None else f" [{percent(low)}, {percent(high)}]"
-    at = f" for {x.ladder.where}" if x.ladder.where else ""
-    n = len(x.ladder.buckets)
-    across = "both" if n == 2 else f"all {n}"
-    return (
-        f"Across {across} budgets, run times vary by {percent(x.range.estimate)}{bounds}{at} "
-        f"(p10–p90); within one, by at most {percent(x.within)}."
+def across(x: Unknown) -> Message:
+    """Say how much times vary over the budgets of a ladder, and within one."""
+    return message(
+        "network_spread.across",
+        where=x.ladder.at,
+        spread=Amount(x.range.estimate, "share", x.range.low, x.range.high),
+        budgets=len(x.ladder.buckets),
+        within=Amount(x.within, "share"),
     )
 
 
@@ -197,7 +180,11 @@ def _verdict(some: Sequence[tuple[Level, Pair, SpreadComparison]]) -> Answer:
 def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Networks) -> Table:
     factors = [f for f in networks.cells.varied if f != FACTOR]
     return Table(
-        title=f"Relative spread beside {networks.reference.name}, {networks.basis}",
+        title=message(
+            "network_spread.table.title",
+            reference=networks.reference.name,
+            basis=str(networks.basis),
+        ),
         columns=(
             Column(key="level", title="network"),
             Column(key="budget_bits", title="initial budget", unit="bits"),
@@ -212,8 +199,7 @@ def _table(some: Sequence[tuple[Level, Pair, SpreadComparison]], networks: Netwo
             }
             for level, pair, c in some
         ),
-        note="The range is that of the values' logarithms: what takes twice as long and spreads "
-        "twice as far is as stable. “Less” and “more stable” after Holm over this table.",
+        note=message("network_spread.table.note"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Which host ran dry, when, for how long, and whether trials took longer: CLOUDNET's Figure 18."""
+"""Which host was depleted, when, and whether trials took longer: CLOUDNET's Figure 18."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from tare.findings.network_dry import Dry, DryHost, droughts
 from tare.findings.network_need import FEWEST_TRIALS
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Message, message
 from tare.statistics.shares import share_interval
-from tare.units import counted, p_value, percent, quantity, significant
+from tare.units import p_value
 
 _DESCRIPTION = Description(
     name="network_stragglers",
-    title="Hosts whose buckets ran dry: when, for how long, and what the trial took",
+    title="Hosts whose buckets were depleted: when, for how long, and what the trial took",
     question="Which host holds the others up?",
     source="CLOUDNET, Figure 18",
 )
@@ -26,7 +25,7 @@ _ERROR = 0.05
 
 
 def find(results: Results) -> Finding | None:
-    """Tell which hosts ran dry at which level, and whether trials took longer for it."""
+    """Find which hosts were depleted at which level, and whether trials took longer for it."""
     if not applies(results):
         return None
     networks = networks_of(results)
@@ -34,88 +33,80 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, networks)
     found = droughts(networks)
     if not found:
-        return uncompared(_DESCRIPTION, "No level has a bucket that could run dry.")
+        return uncompared(_DESCRIPTION, message("network_stragglers.no_bucket"))
     dry = [d for d in found if d.any]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join([*(sentence(d) for d in dry), *_never(found)]),
-        # Who ran dry in few trials says little of others; whether it takes time may be open.
+        answer=(*(said for d in dry for said in (_hosts(d), _effect(d))), *_never(found)),
+        # Who was depleted in few trials says little of others; whether it takes time may be open.
         verdict=settled(
             [all(d.rung.n >= FEWEST_TRIALS for d in found), *(_decided(d) for d in dry)]
         ),
         basis=str(networks.basis),
         estimates=tuple(e for d in found for e in _estimates(d)),
         tables=(_host_table(found), *_following_table(found, networks)),
-        caveats=(_CAUSE,) if any(d.following and d.p <= _ERROR for d in dry) else (),
+        caveats=(message("network_stragglers.cause"),)
+        if any(d.following and d.p <= _ERROR for d in dry)
+        else (),
     )
 
 
-_CAUSE = (
-    "That dry time goes with the duration within a level is no proof that it causes it, as a "
-    "longer trial can also be dry for longer; that levels come in random order, and differ, is."
-)
-
-
-def sentence(d: Dry) -> str:
-    """Tell of one level which host ran dry, when, for how long, and what it did to the trial."""
-    n = d.rung.n
+def _hosts(d: Dry) -> Message:
+    """Say of one level which host was depleted, when, and for how long."""
     hosts = [h for h in d.hosts if h.times]
-    told = [f"At {d.name} {listing(_host_clause(h, n) for h in hosts)}"]
-    wet = [str(h.host) for h in d.hosts if not h.times]
-    if wet and len(hosts) == 1:
-        told[0] += f", and host{'s' if len(wet) > 1 else ''} {listing(wet)} never did"
-    elif d.alone:
-        told[0] += f"; in {counted(d.alone, 'trial')} only one of them"
-    told[0] += "."
-    told += _effect(d)
-    return " ".join(told)
+    others = [h.host for h in d.hosts if not h.times]
+    return message(
+        "network_stragglers.hosts",
+        level=d.level,
+        hosts=[_host(h, d.rung.n) for h in hosts],
+        others=[message("network.host", host=host) for host in others] if len(hosts) == 1 else None,
+        alone=d.alone if len(hosts) > 1 else None,
+    )
 
 
-def _host_clause(h: DryHost, n: int) -> str:
-    low, high = share_interval(h.times, n)
-    when = f", first after {quantity(h.first_ns, 'ns')}" if h.first_ns is not None else ""
-    spells = f" in {counted(round(h.spells), 'spell')}" if h.spells and h.spells >= 1.5 else ""
-    return (
-        f"host {h.host} ran dry in {h.times} of {counted(n, 'trial')} "
-        f"[{percent(low)}, {percent(high)}]{when}, for {quantity(h.dry_ns, 'ns')}{spells}"
+def _host(h: DryHost, n: int) -> Message:
+    return message(
+        "network_stragglers.host",
+        host=h.host,
+        times=h.times,
+        trials=n,
+        share=Amount(h.times / n, "share", *share_interval(h.times, n)),
+        first=None if h.first_ns is None else Amount(h.first_ns, "ns"),
+        duration=Amount(h.dry_ns, "ns"),
+        spells=round(h.spells) if h.spells and h.spells >= 1.5 else None,
     )
 
 
 def _decided(d: Dry) -> bool:
-    """Tell whether it is known if trials take longer the longer they are dry."""
+    """Whether it is known if trials take longer the longer they are depleted."""
     if d.following is None:
         return False
     return (d.p <= _ERROR and d.slope is not None) or (d.high is not None and d.high < 0)
 
 
-def _effect(d: Dry) -> Iterator[str]:
-    """Tell whether longer dry times went with longer trials."""
+def _effect(d: Dry) -> Message:
+    """Say whether longer depletion went with longer trials."""
     if d.following is None:
-        yield "Its trials are too few, or too alike, to tell whether dry time goes with duration."
-        return
-    rho = significant(d.following.correlation, 2)
+        return message("network_stragglers.few")
+    correlation = d.following.correlation
     if not _decided(d):
-        yield (
-            "Whether trials took longer the longer it was dry is inconclusive (rank correlation "
-            f"{rho}, {p_value(d.p)})."
+        return message("network_stragglers.open", correlation=correlation, p=p_value(d.p))
+    if d.p <= _ERROR and d.slope is not None:
+        return message(
+            "network_stragglers.longer",
+            slope=Amount(d.slope, "s", d.low, d.high),
+            correlation=correlation,
+            p=p_value(d.p),
         )
-    elif d.p <= _ERROR and d.slope is not None:
-        bounds = f"{significant(d.low or 0, 2)}, {significant(d.high or 0, 2)}"
-        yield (
-            f"Trials took {significant(d.slope, 2)} s [{bounds}] longer for each second that it "
-            f"was dry (rank correlation {rho}, {p_value(d.p)})."
-        )
-    else:
-        yield f"Trials did not take longer the longer it was dry (rank correlation {rho})."
+    return message("network_stragglers.not_longer", correlation=correlation)
 
 
-def _never(found: Sequence[Dry]) -> Iterator[str]:
-    never = [d.name for d in found if not d.any]
+def _never(found: Sequence[Dry]) -> Iterator[Message]:
+    never = [d.level for d in found if not d.any]
     if never:
-        every = "No host ran dry" if len(never) == len(found) else "None ran dry"
-        yield f"{every} at {listing(never)}."
+        yield message("network_stragglers.never", levels=never)
 
 
 def _estimates(d: Dry) -> Iterator[Estimate]:
@@ -123,7 +114,7 @@ def _estimates(d: Dry) -> Iterator[Estimate]:
     for h in d.hosts:
         low, high = share_interval(h.times, d.rung.n)
         yield Estimate(
-            name="share of trials in which it ran dry",
+            name="share of trials in which it was depleted",
             levels={**d.rung.cell.levels, "host": str(h.host)},
             value=h.times / d.rung.n,
             unit="1",
@@ -158,22 +149,22 @@ def _host_table(found: Sequence[Dry]) -> Table:
                 }
             )
     return Table(
-        title="Hosts that ran dry",
+        title="Hosts whose buckets were depleted",
         columns=(
             *((Column(key="where", title="where"),) if several else ()),
             Column(key="level", title="network"),
             Column(key="host", title="host"),
             Column(key="n", title="trials"),
-            Column(key="times", title="trials in which it ran dry"),
+            Column(key="times", title="trials depleted"),
             Column(key="share", title="share of trials", unit="1"),
             Column(key="share_low", title="from", unit="1"),
             Column(key="share_high", title="to", unit="1"),
             Column(key="first", title="first after", unit="ns"),
-            Column(key="dry", title="dry for", unit="ns"),
-            Column(key="spells", title="times dry in a trial", unit="1"),
+            Column(key="dry", title="depleted for", unit="ns"),
+            Column(key="spells", title="times depleted in a trial", unit="1"),
         ),
         rows=tuple(rows),
-        note="Medians over the trials in which it ran dry.",
+        note="Medians over the trials in which the bucket was depleted.",
     )
 
 
@@ -181,14 +172,14 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
     known = [d for d in found if d.following is not None]
     if known:
         yield Table(
-            title="Whether trials took longer the longer a host was dry",
+            title="Duration of trials by time depleted",
             columns=(
                 Column(key="level", title="network"),
                 Column(key="n", title="trials"),
-                Column(key="alone", title="trials with only one host dry"),
+                Column(key="alone", title="trials with only one host depleted"),
                 Column(key="correlation", title="rank correlation", unit="1"),
-                Column(key="p", title="p after Holm", unit="1"),
-                Column(key="slope", title="longer for each second dry", unit="1"),
+                Column(key="p", title="p (Holm)", unit="1"),
+                Column(key="slope", title="longer for each second depleted", unit="1"),
                 Column(key="slope_low", title="from", unit="1"),
                 Column(key="slope_high", title="to", unit="1"),
             ),
@@ -205,7 +196,7 @@ def _following_table(found: Sequence[Dry], networks: Networks) -> Iterator[Table
                 }
                 for d in known
             ),
-            note=f"By {networks.basis}; one-sided p, that they took longer; Theil–Sen line.",
+            note=message("network_stragglers.table.note", basis=str(networks.basis)),
         )
 
 

@@ -13,9 +13,8 @@ from tare.network_fingerprint.difference import Difference
 from tare.network_fingerprint.remembered import GIVEN, Told
 from tare.network_fingerprint.telling import figure_told, name_told
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Column, Finding, Table
-from tare.units import change, counted, quantity
+from tare.results.message import Amount, Message, Ratio, message
 
 _DESCRIPTION = Description(
     name="same_network",
@@ -25,7 +24,7 @@ _DESCRIPTION = Description(
     "only where it matches",
 )
 #: Changes that one sentence names.
-_MOST_TOLD = 4
+_MOST_NAMED = 4
 
 
 def told(results: Results) -> dict[int, Told]:
@@ -50,7 +49,7 @@ def unlike(results: Results) -> list[tuple[tuple[int, int], Difference]]:
     return [(pair, found) for pair, found in pairs if found.verdict == "differs"]
 
 
-def apart(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+def apart(before: Mapping[str, Any], after: Mapping[str, Any]) -> Message | None:
     """Say how two sessions, by their facts, are of unlike networks; None: as far as known, not.
 
     Only where both were given a fingerprint: a remembered one may be of any network.
@@ -62,17 +61,27 @@ def apart(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
     return named(found) if found.verdict == "differs" else None
 
 
-def named(found: Difference) -> str:
-    """Say each difference in a few words."""
-    words = [
-        f"{name_told(c.figure)} {quantity(c.before, c.unit)} → {quantity(c.after, c.unit)}"
-        + ("" if c.change is None or c.unit == "1" else f" ({change(c.change)})")
+def named(found: Difference) -> Message:
+    """Give each difference."""
+    differences = [
+        message(
+            "same_network.figure",
+            name=name_told(c.figure),
+            before=Amount(c.before, c.unit),
+            after=Amount(c.after, c.unit),
+            change=None if c.change is None or c.unit == "1" else Ratio(c.change, c.low, c.high),
+        )
         for c in found.differing
+    ] + [
+        message("same_network.fact", name=name, before=before, after=after)
+        for name, (before, after) in found.facts.items()
+        if name in found.deciding
     ]
-    words += [f"{name} {was} → {now}" for name, (was, now) in found.facts.items()
-              if name in found.deciding]  # fmt: skip
-    more = len(words) - _MOST_TOLD
-    return ", ".join(words[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+    return message(
+        "same_network.differences",
+        differences=differences[:_MOST_NAMED],
+        more=len(differences[_MOST_NAMED:]),
+    )
 
 
 def find(results: Results) -> Finding | None:
@@ -87,8 +96,8 @@ def find(results: Results) -> Finding | None:
     if not changed and all(one.origin != GIVEN for one in sessions.values()):
         return None
     answer = _answer(sessions, pairs, changed)
-    undecided = any(pair[2].verdict == "inconclusive" for pair in pairs)
-    verdict = "no" if changed else "inconclusive" if undecided else "yes" if pairs else "none"
+    unsure = any(pair[2].verdict == "inconclusive" for pair in pairs)
+    verdict = "no" if changed else "inconclusive" if unsure else "yes" if pairs else "none"
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
@@ -103,27 +112,34 @@ def find(results: Results) -> Finding | None:
 _Pairs = list[tuple[int, int, Difference]]
 
 
-def _answer(sessions: Mapping[int, Told], pairs: _Pairs, changed: _Pairs) -> str:
+def _answer(sessions: Mapping[int, Told], pairs: _Pairs, changed: _Pairs) -> tuple[Message, ...]:
     if changed:
-        words = "; ".join(
-            f"between sessions {one} and {other}, {named(found)}"
-            for one, other, found in changed[:_MOST_TOLD]
-        )
         return (
-            f"By its fingerprints the network is not the same: {words}. What depends on it is not "
-            "to be compared across these sessions."
+            message(
+                "same_network.changed",
+                changes=[
+                    message("same_network.between", first=one, second=other, differences=named(f))
+                    for one, other, f in changed[:_MOST_NAMED]
+                ],
+            ),
         )
-    first = sessions[min(sessions)]
-    what = (
-        f"The network to {first.texts.get('end', 'another host')}, as of "
-        f"{first.texts.get('date', 'some day')}: {first.texts.get('shaping', 'not told')}."
+    texts = sessions[min(sessions)].texts
+    network = message(
+        "same_network.network",
+        end=texts.get("end"),
+        date=texts.get("date"),
+        shaping=texts.get("shaping"),
     )
     if not pairs:
-        return what
-    unsure = [f"{one} and {other}" for one, other, f in pairs if f.verdict == "inconclusive"]
+        return (network,)
+    unsure = [
+        message("same_network.pair", first=one, second=other)
+        for one, other, f in pairs
+        if f.verdict == "inconclusive"
+    ]
     if unsure:
-        return f"{what} That nothing has changed is not shown for sessions {listing(unsure)}."
-    return f"{what} Nothing differs by more than matters in {counted(len(sessions), 'session')}."
+        return message("same_network.unsure", pairs=unsure), network
+    return message("same_network.same", sessions=len(sessions)), network
 
 
 def _table(sessions: Mapping[int, Told]) -> Table:
@@ -144,8 +160,8 @@ def _table(sessions: Mapping[int, Told]) -> Table:
             Column(key="value", title="value [95 %]"),
         ),
         rows=tuple(rows),
-        note="Given by --network-fingerprint, or remembered from the last tare net fingerprint on "
-        "this machine.",
+        note="From --network-fingerprint (given), or the last tare net fingerprint on this machine "
+        "(remembered).",
     )
 
 

@@ -12,6 +12,7 @@ from tare.findings.network_slowdown import Slowed, slowdowns
 from tare.frames import Results
 from tare.registry import Description
 from tare.render.words import listing
+from tare.render.words import shown as written
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.network_values import networks
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
@@ -30,7 +31,7 @@ def _shown(found: Networks) -> list[tuple[str, Slowed]]:
     return [
         (where[tuple(s.pair.levels.items())], s)
         for s in slowdowns(found)
-        if s.beside == found.reference
+        if s.reference == found.reference
         and s.level.budget_bits
         and tuple(s.pair.levels.items()) in where
     ]
@@ -102,7 +103,7 @@ def _record(name: str, s: Slowed) -> dict[str, Any]:
         "middle": float(f"{c.ratio:.6g}"),
         "low": None if c.low is None else float(f"{c.low:.6g}"),
         "high": None if c.high is None else float(f"{c.high:.6g}"),
-        "told": f"{s.level.name}: {s.change}, n = {c.n}",
+        "told": f"{s.level.name}: {written(s.change)}, n = {c.n}",
     }
 
 
@@ -115,7 +116,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
     names = dict.fromkeys(name for name, _ in shown)
     told = [
         (f"{name}: " if len(names) > 1 else "")
-        + "; ".join(f"{s.level.name} {s.change}" for n, s in shown if n == name)
+        + "; ".join(f"{s.level.name} {written(s.change)}" for n, s in shown if n == name)
         for name in names
     ]
     wanted = [quantity(n.bits, "bits") for n in needs(found) if n.bits and n.bounded]
