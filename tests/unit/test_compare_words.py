@@ -365,8 +365,8 @@ def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
     assert equivalent.startswith("newer is equivalent to old (within 2 %)")
     # The verdict, what it rests on, and the spreads, of each.
     assert [m.id for m in each(finding.answer) if isinstance(m, Message)] == [
-        "difference.differs", "difference.rests", "difference.spreads",
-        "difference.equivalent", "difference.rests", "difference.spreads",
+        "difference.judged", "difference.rests", "difference.spreads",
+        "difference.judged", "difference.rests", "difference.spreads",
     ]  # fmt: skip
     assert [e.levels["workload"] for e in finding.estimates] == ["new", "newer"]
     assert all(e.low is not None and e.low < (e.value or 0) < (e.high or 0)

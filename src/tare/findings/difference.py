@@ -46,10 +46,7 @@ def find(results: Results) -> Finding | None:
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
         answer=tuple(one for d in found for one in _answer(d, gate)),
         verdict=_verdict(found, gate),
-        summary=tuple(
-            message("difference.summary", answer=_judged(d, gate), more=_more(d, gate))
-            for d in found
-        ),
+        summary=tuple(_judged(d, gate) for d in found),
         basis=str(found[0].basis),
         estimates=tuple(_estimate(d) for d in found),
         tables=(
@@ -90,18 +87,15 @@ def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
 
 
 def _judged(d: Difference, gate: float | None) -> Message:
-    return d.answer if gate is None else d.gate_answer(gate)
-
-
-def _more(d: Difference, gate: float | None) -> Message | None:
-    """Return what would settle it, where it is inconclusive."""
-    return d.further if gate is None or d.gate(gate) == "inconclusive" else None
+    """Give the verdict, and what would settle it where it is inconclusive."""
+    if gate is None:
+        return message("difference.judged", answer=d.answer, more=d.further)
+    more = d.further if d.gate(gate) == "inconclusive" else None
+    return message("difference.judged", answer=d.gate_answer(gate), more=more)
 
 
 def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
     yield _judged(d, gate)
-    if more := _more(d, gate):
-        yield more
     yield message("difference.rests", of=d.counted)
     yield message("difference.spreads", spread=d.steadiness)
     if d.medians_apart:
