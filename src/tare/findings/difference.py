@@ -96,8 +96,8 @@ def _judged(d: Difference, gate: float | None) -> Message:
 
 def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
     yield _judged(d, gate)
-    yield message("difference.rests", of=d.counted)
-    yield message("difference.spreads", spread=d.steadiness)
+    yield message("difference.rests", second=d.second, first=d.first, of=d.counted)
+    yield message("difference.spreads", second=d.second, first=d.first, spread=d.steadiness)
     if d.medians_apart:
         yield d.medians_apart
 

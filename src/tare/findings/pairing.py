@@ -68,14 +68,14 @@ def compared_cells(cells: Sequence[Cell], factor: str) -> list[tuple[Cell, Cell]
     return found
 
 
-def stopping_rule(made: Plan, tell: Callable[[str], None]) -> Callable[..., Mapping[int, Safety]]:
+def stopping_rule(made: Plan, report: Callable[[str], None]) -> Callable[..., Mapping[int, Safety]]:
     """Return the rule by which an experiment with ``compare`` ends.
 
     Parameters
     ----------
     made : Plan
         With the cells, the factor to compare, margin and gate.
-    tell : callable
+    report : callable
         Gets the estimate of the comparison that is furthest from a verdict, after each analysis.
 
     Returns
@@ -97,7 +97,7 @@ def stopping_rule(made: Plan, tell: Callable[[str], None]) -> Callable[..., Mapp
         known = [(cell, s) for cell, s in found if s is not None]
         if rule.looked:
             furthest = max(known, key=lambda one: (not one[1].stop, _width(one[1])))
-            tell(text(_estimate(factor, *furthest)))
+            report(text(_estimate(factor, *furthest)))
         # A mean or a quantile far out is judged once: nobody may look at it before.
         once = made.experiment.stopping.gate_on != "median"
         safe = not once and all(s is not None and s.stop for _, s in found)
