@@ -17,7 +17,7 @@ from tare.findings.judgement import Difference, differences, earlier_ends
 from tare.findings.pairing import compared_cells, stopping_rule
 from tare.placement import Machine
 from tare.render.words import text
-from tare.results.message import message
+from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE
 
 MACHINE = Machine(
@@ -160,14 +160,13 @@ def test_a_gate_stops_where_it_is_answered(session: Any) -> None:
 def test_a_command_that_always_fails_ends_the_other(session: Any) -> None:
     lines, found, _ = session(experiment(), taking(0.01, new=0))
     assert {stop.cell: stop.reason for stop in stops(lines)} == {0: "alone", 1: "failed"}
-    assert isinstance(found, str)
-    assert found == "Nothing is compared, because every trial of new failed."
+    assert found == message("difference.all_failed", levels=["new"])
 
 
 def test_a_reference_that_always_fails_is_not_replaced(session: Any) -> None:
     asked = experiment(workloads=commands("old", "new", "newer"))
     _, found, _ = session(asked, taking(0.01, old=0))
-    assert isinstance(found, str)
+    assert isinstance(found, Message)
 
 
 def test_several_commands_share_the_error_and_stop_together(session: Any) -> None:
@@ -209,7 +208,9 @@ def test_going_on_after_an_end_says_what_it_costs(session: Any, tmp_path: Path) 
 
     finding = find(results)
     assert finding is not None
-    assert any("10 %" in caveat for caveat in finding.caveats)
+    assert finding.caveats == (
+        message("difference.judged_before", sessions=1, error=Chosen(0.05), most=Chosen(0.1)),
+    )
 
 
 def test_any_factor_can_be_compared() -> None:
@@ -227,9 +228,10 @@ def test_any_factor_can_be_compared() -> None:
 def test_values_of_zero_are_refused_in_words(session: Any) -> None:
     asked = experiment(stopping=Stopping(compare="workload", trials=7, budget_s=None))
     _, found, _ = session(asked, lambda job, worker: {WALL: 0.0})
-    assert isinstance(found, str)
-    assert "some values are 0" in found
-    assert "new − old: 0.0 ns" in found
+    assert isinstance(found, Message)
+    assert found.id == "difference.no_ratio"
+    assert "some values are 0" in text(found)
+    assert "new − old: 0.0 ns" in text(found)
 
 
 def test_a_difference_is_told_in_words(session: Any) -> None:

@@ -23,10 +23,10 @@ from tare.experiment import Cell, Stopping
 from tare.findings.cells import Basis
 from tare.findings.difference import find
 from tare.findings.judgement import Difference, differences, worst
-from tare.render.words import text
+from tare.render.words import sentences, text
 from tare.report import comment, junit
 from tare.report.charts import difference as chart
-from tare.results.message import message
+from tare.results.message import Message, each, message
 from tare.results.verdict import EQUIVALENT, HIGHER, HIGHER_WITHIN, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison
 from tare.statistics.intervals import quantile_interval
@@ -358,15 +358,30 @@ def compared(**changes: Any) -> Any:
 def test_the_finding_has_verdict_estimates_tables_and_chart() -> None:
     finding = find(compared())
     assert finding is not None
-    assert finding.question == "Is new or newer different from old?"
+    assert text(finding.question) == "Is new or newer different from old?"
     assert finding.verdict == "yes"
-    assert finding.summary is not None
-    assert "new is slower than old: +10" in finding.summary
-    assert "newer is equivalent to old (within 2 %)" in finding.summary
+    slower, equivalent = sentences(finding.summary)
+    assert slower.startswith("new is slower than old: +10")
+    assert equivalent.startswith("newer is equivalent to old (within 2 %)")
+    # The verdict, what it rests on, and the spreads, of each.
+    assert [m.id for m in each(finding.answer) if isinstance(m, Message)] == [
+        "difference.judged", "difference.rests", "difference.spreads",
+        "difference.judged", "difference.rests", "difference.spreads",
+    ]  # fmt: skip
     assert [e.levels["workload"] for e in finding.estimates] == ["new", "newer"]
     assert all(e.low is not None and e.low < (e.value or 0) < (e.high or 0)
                for e in finding.estimates)  # fmt: skip
     assert finding.charts == ("difference",)
+
+
+def test_a_gate_asks_its_question_and_says_what_would_settle_it() -> None:
+    finding = find(compared(stopping={"gate": 0.005, "trials": 8}))
+    assert finding is not None
+    assert text(finding.question) == "Is new or newer slower than old by 0.5 % or more?"
+    assert finding.verdict == "yes"
+    first, *_ = [m for m in each(finding.summary) if isinstance(m, Message)]
+    assert first.args["answer"].id == "difference.gate.fail"
+    assert first.args["more"] is None
 
 
 def test_without_compare_there_is_no_such_finding() -> None:

@@ -13,7 +13,9 @@ from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.parallelism_check import parallel_ratios
 from tare.frames import Results
 from tare.registry import scan
+from tare.render.words import sentence
 from tare.results.finding import Finding
+from tare.results.message import Amount, Message, each, message
 
 DATA = Path(__file__).parents[1] / "data" / "stability_2020"
 
@@ -22,6 +24,12 @@ def ask(name: str, results: Results) -> Finding:
     found = scan("findings")[name].find(results)
     assert found is not None
     return found
+
+
+def said(found: Finding, id_: str) -> Message:
+    """Return the only part of an answer that has this id."""
+    (one,) = [m for m in each(found.answer) if isinstance(m, Message) and m.id == id_]
+    return one
 
 
 def test_harness_error_is_outside_minus_self() -> None:
@@ -36,7 +44,15 @@ def test_harness_error_is_outside_minus_self() -> None:
     relative = [r["relative_sd"] for r in cpu.rows]
     assert relative == sorted(relative, reverse=True)
     assert {r["source"] for r in wall.rows} == {"perf_cpu", "around"}
-    assert "CPU time from cgroup is beyond the program's own by 1.95 ms to 2.04 ms" in found.answer
+    of_cpu, sd, of_wall, *_ = each(found.answer)
+    assert sentence(of_cpu) == "CPU time from cgroup: mean error 1.95 ms to 2.04 ms."
+    assert isinstance(sd, Message)
+    assert isinstance(of_wall, Message)
+    assert (sd.id, of_wall.id) == ("harness_error.spread", "harness_error.mean")
+    worst = next(r for r in cpu.rows if r["source"] == "cgroup")
+    assert sd.args["relative"] == Amount(worst["relative_sd"], "share")
+    assert sd.args["sd"] == Amount(worst["sd"], "ns")
+    assert of_wall.args["metric"] == "wall_ns"
 
 
 def test_harness_error_needs_a_program_that_times_itself() -> None:
@@ -68,16 +84,19 @@ def test_one_iteration_has_no_ratio_but_an_overlap() -> None:
     assert row["ratio"] is None
     assert row["overlap"] > 0.99
     assert found.verdict == "yes"
-    assert "no drift at its end can be looked for" in found.answer
+    assert message("parallelism_check.few", least=3) in found.answer
 
 
 def test_workers_that_differ_are_found() -> None:
     behaviour = Behaviour(worker_difference=0.03)
     found = ask("parallelism_check", make(behaviour, workers=(1, 2, 4), trials=30))
-    assert "Workers differ in all 4 cells" in found.answer
+    differ = said(found, "parallelism_check.differ")
+    assert differ.args["share"] == message("cells.share", some=4, total=4)
+    largest = max(r["workers_differ"] for r in found.tables[0].rows)
+    assert differ.args["most"] == Amount(largest, "share")
     assert all(r["workers_differ"] == pytest.approx(0.03, abs=0.005) for r in found.tables[0].rows)
     alike = ask("parallelism_check", make(workers=(1, 2), trials=30))
-    assert "No difference between workers is shown" in alike.answer
+    assert message("parallelism_check.alike") in alike.answer
 
 
 def test_faster_last_iterations_are_found() -> None:
@@ -89,7 +108,8 @@ def test_faster_last_iterations_are_found() -> None:
     assert found.verdict == "no"
     row = found.tables[0].rows[0]
     assert row["end_low"] < 0.9 < row["end_high"]
-    assert "The last iterations differ from those before in all 2 cells" in found.answer
+    drifts = said(found, "parallelism_check.drifts")
+    assert drifts.args["share"] == message("cells.share", some=2, total=2)
 
 
 def test_dependence_on_the_input_is_found_with_its_share() -> None:
@@ -100,17 +120,24 @@ def test_dependence_on_the_input_is_found_with_its_share() -> None:
     assert row["range"] > row["chance"]
     assert row["share"] > 0.8
     assert row["inputs"] == 10
+    assert said(found, "input_dependence.means")
+    spans = said(found, "input_dependence.range")
+    clearest = max(found.tables[0].rows, key=lambda r: r["share"])
+    assert spans.args["variance"] == Amount(clearest["share"], "share")
+    assert spans.args["width"] == Amount(clearest["range"], "ns")
 
 
 def test_inputs_without_effect_are_within_chance() -> None:
     found = ask("input_dependence", make(workers=(1,), inputs=10, trials=80))
     assert found.verdict == "no"
-    assert "No dependence of the means on the input is shown" in found.answer
+    assert said(found, "input_dependence.no_means").args["p"] > 0.05
+    assert said(found, "input_dependence.range").args["variance"] is None
 
 
-def test_one_trial_an_input_cannot_tell() -> None:
+def test_one_trial_an_input_is_too_few() -> None:
     found = ask("input_dependence", make(trials=5, inputs=5))
     assert found.verdict == "nothing to compare"
+    assert found.answer == message("input_dependence.too_few", inputs=5)
     assert scan("findings")["input_dependence"].find(make(trials=5)) is None
 
 
@@ -126,14 +153,18 @@ def test_warm_up_of_iterations_is_found() -> None:
 def test_steady_trials_need_no_warm_up() -> None:
     found = ask("warmup", make(trials=60))
     assert found.verdict == "no"
-    assert "Series of trials show no change of level in all 4 cells" in found.answer
-    assert "cannot be seen" in found.caveats[0]
+    (shapes,) = each(found.answer)
+    assert sentence(shapes) == "Series of trials: no level shift in all 4 cells."
+    assert found.caveats == (message("warmup.inside", iterations=1),)
     short = ask("warmup", make(trials=8))
     assert short.verdict == "nothing to compare"
+    assert isinstance(short.answer, Message)
+    assert short.answer.id == "warmup.too_short"
+    assert short.answer.args["most"] == 8
 
 
 @pytest.mark.parametrize(("warming", "verdict"), [(1, "inconclusive"), (12, "yes")])
-def test_a_warm_up_is_told_where_more_series_have_one_than_chance_explains(
+def test_a_warm_up_is_found_where_more_series_have_one_than_chance_explains(
     warming: int, verdict: str
 ) -> None:
     def rule(levels: dict[str, str]) -> Behaviour:
@@ -156,17 +187,22 @@ def test_a_warm_up_is_told_where_more_series_have_one_than_chance_explains(
     shapes = [r["shape"] for r in found.tables[0].rows]
     assert 1 <= shapes.count("warm-up") <= warming
     assert found.verdict == verdict
-    than = "is no more than" if warming == 1 else "is more than"
-    assert f"{than} chance explains" in found.answer
+    chance = said(found, "warmup.chance")
+    shifted = len(shapes) - shapes.count("flat")
+    assert chance.args["shifted"] == message("cells.share", some=shifted, total=12)
+    assert chance.args["more"] == (warming != 1)
+    assert said(found, "warmup.largest").args["above"]
 
 
-def test_pinning_that_helps_is_told() -> None:
+def test_pinning_that_helps_is_found() -> None:
     def rule(levels: dict[str, str]) -> Behaviour:
         return Behaviour(spread=0.01 if levels["pinning"] == "spread" else 0.04)
 
     found = ask("pinning", make(rule, pinnings=("none", "spread"), trials=60))
     assert found.verdict == "yes"
-    assert "more stable than not pinned in all 4 cells" in found.answer
+    (clause,) = said(found, "pinning.spread").args["clauses"]
+    assert clause.args["verdict"] == "more stable"
+    assert clause.args["share"] == message("cells.share", some=4, total=4)
     counts = {r["of"]: r for r in found.tables[2].rows}
     assert counts["SD"]["lesser"] == 4
     assert sum(counts["mean"][w] for w in ("lesser", "higher", "same", "overlap")) == 4
@@ -255,4 +291,12 @@ def test_stabilitys_published_tables_come_out() -> None:
         != row["word"]
     ]
     assert wrong == []
-    assert mean.columns[1].title == "bare vs docker"
+    pairs = said(found, "as_stability_would_say.counts.mean").args["pairs"]
+    counted = [word.args["n"] for pair in pairs for word in pair.args["words"]]
+    assert sum(counted) == sum(
+        row[column.key] is not None
+        for row in mean.rows
+        for column in mean.columns
+        if " " in column.key
+    )
+    assert mean.columns[1].title == "bare vs. docker"

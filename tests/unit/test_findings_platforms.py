@@ -19,7 +19,9 @@ from tare.findings.platform_kinds import intensities, kind_of
 from tare.frames import Results
 from tare.journal import SEEN
 from tare.registry import scan
+from tare.render.words import paragraph
 from tare.results.finding import Finding
+from tare.results.message import Message
 
 SIZES = ("0.25c", "0.5c", "1c", "2c")
 
@@ -189,7 +191,9 @@ def test_a_comparison_with_an_emulation_is_refused_with_the_reason() -> None:
     )
     found = ask("difference", dataclasses.replace(results, experiment=asked))
     assert found.verdict == "nothing to compare"
-    assert "vm is emulated" in found.answer
+    assert isinstance(found.answer, Message)
+    assert found.answer.id == "difference.emulated"
+    assert "vm is emulated" in paragraph(found.answer)
 
 
 def test_cells_without_their_like_are_named() -> None:
@@ -482,7 +486,7 @@ def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
             emulated=("vm",),
         )
         found = all_findings(results)
-        assert all("nan" not in f.answer for f in found)
+        assert all("nan" not in paragraph(f.answer) for f in found)
         for chart in scan("report.charts").values():
             chart.draw(results, found)
 

@@ -399,7 +399,7 @@ def test_a_comparison_says_the_same_everywhere(
     written = page(folder)
     assert re.search(r"\| cpus \| 2 \|", written)
     # Commands have no workers and iterations.
-    assert "The SD is that of the trials' means." in written
+    assert "SDs: of the trials' means." in written
     for one, values in zip(interop.read(out).series, c["values"], strict=True):
         assert (one.values * 1e9).tolist() == pytest.approx(values)
         assert one.block is not None

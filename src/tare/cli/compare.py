@@ -123,6 +123,7 @@ def compare(
         tare compare 'sleep 0.1' 'sleep 0.103'
     """
     from tare.findings.difference import question
+    from tare.render.words import text
 
     if resume:
         if out is None:
@@ -164,11 +165,13 @@ def compare(
         table: dict[str, Any] = {
             "experiment": {
                 "name": "compare",
-                "question": question(
-                    names[1:] or names,
-                    names[0] if baseline is None else "the baseline",
-                    wanted.gate,
-                    "slower" if metric in _TIMES or metric.endswith("_ns") else "higher",
+                "question": text(
+                    question(
+                        names[1:] or names,
+                        names[0] if baseline is None else "the baseline",
+                        wanted.gate,
+                        "slower" if metric in _TIMES or metric.endswith("_ns") else "higher",
+                    )
                 ),
                 "metric": metric,
                 "margin": margin,

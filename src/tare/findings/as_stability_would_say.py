@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
@@ -12,9 +14,8 @@ from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Message, message
 from tare.statistics.stability_words import RESAMPLES, Of, percentile_interval, word
 
 _DESCRIPTION = Description(
@@ -23,6 +24,7 @@ _DESCRIPTION = Description(
     question="What would STABILITY say?",
     source="STABILITY",
 )
+_Name = Literal["mean", "sd", "isolate"]
 
 
 def find(results: Results) -> Finding | None:
@@ -39,28 +41,22 @@ def find(results: Results) -> Finding | None:
     isolated = [
         (p, base) for p in platforms for base in platforms if p in (f"{base}/isolate", _alone(base))
     ]
-    wanted: list[tuple[str, str, Of, list[tuple[str, str]]]] = [
-        ("Mean", "Mean of each platform vs. another", "mean", pairs),
-        ("SD", "SD of each platform vs. another", "sd", pairs),
-        ("SD", "SD with isolate vs. without", "sd", isolated),
+    wanted: list[tuple[_Name, Of, list[tuple[str, str]]]] = [
+        ("mean", "mean", pairs),
+        ("sd", "sd", pairs),
+        ("isolate", "sd", isolated),
     ]
-    made = [(name, _table(title, of, some, cells)) for name, title, of, some in wanted if some]
-    made = [(name, table) for name, table in made if table.rows]
-    tables = [table for _, table in made]
-    told = [f"{name}: {_counts(table)}" for name, table in made[:2]]
+    made = [(of, some, _table(name, of, some, cells)) for name, of, some in wanted if some]
+    made = [one for one in made if one[2].rows]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=f"Over pooled iterations, as STABILITY compared them. {'. '.join(told)}.",
+        answer=tuple(_counts(*one) for one in made[:2]),
         verdict="none",
         basis=str(basis),
-        tables=tuple(tables),
-        caveats=(
-            "Iterations and workers are pooled as if each were a trial, which makes these "
-            "intervals too narrow: equal cells can be told to differ in more than half of all "
-            "cases. “same” only means that one interval contains the other.",
-        ),
+        tables=tuple(table for _, _, table in made),
+        caveats=(message("as_stability_would_say.pooled"),),
     )
 
 
@@ -78,7 +74,7 @@ def intervals(cells: Cells, of: Of) -> dict[int, tuple[float, float]]:
     }
 
 
-def _table(title: str, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Table:
+def _table(name: _Name, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Table:
     factors = [f for f in cells.varied if f != "platform"] or ["workload"]
     known = intervals(cells, of)
     rows = []
@@ -88,13 +84,13 @@ def _table(title: str, of: Of, pairs: list[tuple[str, str]], cells: Cells) -> Ta
             row[f"{first} {second}"] = _word(by_platform.get(first), by_platform.get(second), known)
         rows.append(row)
     return Table(
-        title=f"{title}, {cells.basis}",
+        title=message(f"as_stability_would_say.table.{name}", basis=str(cells.basis)),
         columns=(
             *level_columns(factors),
-            *(Column(key=f"{a} {b}", title=f"{a} vs {b}") for a, b in pairs),
+            *(Column(key=f"{a} {b}", title=f"{a} vs. {b}") for a, b in pairs),
         ),
         rows=tuple(r for r in rows if any(r[f"{a} {b}"] for a, b in pairs)),
-        note=f"Percentile bootstrap, R = {RESAMPLES}, 95 %; the first is … than the second.",
+        note=message("as_stability_would_say.table.note", resamples=RESAMPLES),
     )
 
 
@@ -106,13 +102,21 @@ def _word(
     return word(known[first.cell], known[second.cell])
 
 
-def _counts(table: Table) -> str:
-    told = []
-    for column in table.columns:
-        words = Counter(r[column.key] for r in table.rows if r[column.key])
-        if " " in column.key:
-            told.append(f"{column.title} {listing(f'{w} {n}' for w, n in words.most_common())}")
-    return "; ".join(told)
+def _counts(of: Of, pairs: list[tuple[str, str]], table: Table) -> Message:
+    """Say how many cells have each word, by pair of platforms."""
+    return message(
+        f"as_stability_would_say.counts.{of}",
+        pairs=[
+            message("as_stability_would_say.pair", first=a, second=b, words=[*_words(counts)])
+            for a, b in pairs
+            if (counts := Counter(r[f"{a} {b}"] for r in table.rows if r[f"{a} {b}"]))
+        ],
+    )
+
+
+def _words(counts: Counter[str]) -> Iterator[Message]:
+    for word_, n in counts.most_common():
+        yield message("as_stability_would_say.word", word=word_, n=n)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=100, find=find)

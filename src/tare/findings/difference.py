@@ -1,8 +1,8 @@
-"""What a sequential comparison says: each level beside the reference, with its verdict."""
+"""What a sequential comparison shows: each level vs. the reference, with its verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tare.findings import emulation
@@ -20,21 +20,20 @@ from tare.findings.pairing import ERROR
 from tare.frames import Results
 from tare.harmless import on_one_line
 from tare.registry import Description
-from tare.render.words import listing, sentence, text
 from tare.results.finding import Answer, Column, Estimate, Finding, Table
-from tare.results.message import Message
-from tare.units import chosen, counted
+from tare.results.message import Chosen, Message, Said, message
+from tare.units import chosen
 
 _DESCRIPTION = Description(
     name="difference",
-    title="Each level of the compared factor beside the reference, judged pair by pair",
+    title="Each level of the compared factor vs. the reference, by pairs",
     question="Is it different?",
     source="Lan and DeMets 1983; Hodges and Lehmann 1963",
 )
 
 
 def find(results: Results) -> Finding | None:
-    """Tell the verdict of every comparison that the experiment asked for."""
+    """Give the verdict of every comparison that the experiment asks for."""
     if results.experiment.stopping.compare is None:
         return None
     found = differences(results)
@@ -45,14 +44,14 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=question([d.second for d in found], found[0].first, gate, found[0].words.higher),
-        answer=" ".join(_told(d, gate) for d in found),
+        answer=tuple(one for d in found for one in _answer(d, gate)),
         verdict=_verdict(found, gate),
-        summary=" ".join(_sentence(d, gate) for d in found),
+        summary=tuple(_judged(d, gate) for d in found),
         basis=str(found[0].basis),
         estimates=tuple(_estimate(d) for d in found),
         tables=(
             _table(found),
-            *(_looks(d) for d in found if d.looks),
+            *(_analyses(d) for d in found if d.looks),
             cell_table(cells.all, cells.varied, cells.basis),
         ),
         caveats=_caveats(results),
@@ -60,12 +59,18 @@ def find(results: Results) -> Finding | None:
     )
 
 
-def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> str:
+def question(names: Sequence[str], reference: str, gate: float | None, more: str) -> Message:
     """Ask whether there is a difference; with a gate, whether it is too large."""
-    names, reference = [on_one_line(name) for name in names], on_one_line(reference)
+    levels, reference = [on_one_line(name) for name in names], on_one_line(reference)
     if gate is None:
-        return f"Is {listing(names, 'or')} different from {reference}?"
-    return f"Is {listing(names, 'or')} {more} than {reference} by {chosen(gate)} or more?"
+        return message("difference.question", levels=levels, reference=reference)
+    return message(
+        "difference.gate_question",
+        levels=levels,
+        more=more,
+        reference=reference,
+        gate=Chosen(gate),
+    )
 
 
 def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
@@ -81,21 +86,20 @@ def _verdict(found: Sequence[Difference], gate: float | None) -> Answer:
     return "no" if all(d.comparison.verdict.conclusive for d in found) else "inconclusive"
 
 
-def _sentence(d: Difference, gate: float | None) -> str:
-    told = text(d.answer if gate is None else d.gate_answer(gate))
-    waiting = gate is None or d.gate(gate) == "inconclusive"
-    further = f"; {text(d.further)}" if d.further and waiting else ""
-    # What begins with a command's name stays as the command is written.
-    named = gate is None and d.comparison.verdict.conclusive
-    begin = told[:1] if named else told[:1].upper()
-    return f"{begin}{told[1:]}{further}."
+def _judged(d: Difference, gate: float | None) -> Message:
+    """Give the verdict, and what would settle it where it is inconclusive."""
+    if gate is None:
+        return message("difference.judged", answer=d.answer, more=d.further)
+    more = d.further if d.gate(gate) == "inconclusive" else None
+    return message("difference.judged", answer=d.gate_answer(gate), more=more)
 
 
-def _told(d: Difference, gate: float | None) -> str:
-    more = f" {sentence(d.medians_apart)}" if d.medians_apart else ""
-    return (
-        f"{_sentence(d, gate)} It rests on {text(d.counted)}. Spread: {text(d.steadiness)}.{more}"
-    )
+def _answer(d: Difference, gate: float | None) -> Iterator[Message]:
+    yield _judged(d, gate)
+    yield message("difference.rests", second=d.second, first=d.first, of=d.counted)
+    yield message("difference.spreads", second=d.second, first=d.first, spread=d.steadiness)
+    if d.medians_apart:
+        yield d.medians_apart
 
 
 def _estimate(d: Difference) -> Estimate:
@@ -118,7 +122,7 @@ def _table(found: Sequence[Difference]) -> Table:
     u = found[0].basis.unit
     columns = (
         Column(key="second", title="compared"),
-        Column(key="first", title="with"),
+        Column(key="first", title="reference"),
         Column(key="n", title="pairs"),
         Column(key="first_median", title="median of the reference", unit=u),
         Column(key="second_median", title="median", unit=u),
@@ -128,16 +132,19 @@ def _table(found: Sequence[Difference]) -> Table:
         Column(key="median_ratio", title="ratio of medians", unit="1"),
         Column(key="cliffs_delta", title="Cliff's delta", unit="1"),
         Column(key="verdict", title="verdict"),
-        Column(key="more", title="further pairs"),
+        Column(key="more", title="more pairs"),
     )
-    margin = chosen(found[0].margin)
+    d = found[0]
     return Table(
-        title=f"vs. {found[0].first}, {found[0].basis}",
+        title=message("difference.table.title", reference=d.first, basis=str(d.basis)),
         columns=columns,
         rows=tuple(_row(d) for d in found),
-        note=f"{found[0].method[:1].upper()}{found[0].method[1:]}, each at "
-        f"{chosen(found[0].comparison.confidence)}; “equivalent”: within {margin}. Cliff's delta: "
-        "how often a value of the compared is larger, minus how often it is smaller.",
+        note=message(
+            "difference.table.note",
+            method=d.method,
+            confidence=Chosen(d.comparison.confidence),
+            margin=Chosen(d.margin),
+        ),
     )
 
 
@@ -159,32 +166,34 @@ def _row(d: Difference) -> dict[str, Any]:
     }
 
 
-def _looks(d: Difference) -> Table:
+def _analyses(d: Difference) -> Table:
     return Table(
-        title=f"How the interval of {d.second} narrowed",
+        title=message("difference.analyses.title", second=d.second),
         columns=(
             Column(key="n", title="pairs"),
-            Column(key="level", title="error that the look could take", unit="1"),
+            Column(key="level", title="error of this analysis", unit="1"),
             Column(key="low", title="from", unit="1"),
             Column(key="high", title="to", unit="1"),
         ),
         rows=tuple({"n": k.n, "level": k.level, "low": k.low, "high": k.high} for k in d.looks),
-        note="All looks together alarm in at most "
-        f"{chosen(1 - d.comparison.confidence)} where nothing differs.",
+        note=message("difference.analyses.note", error=Chosen(1 - d.comparison.confidence)),
     )
 
 
-def _caveats(results: Results) -> tuple[str, ...]:
-    apart = emulation.note(results) if results.experiment.stopping.compare == "platform" else None
-    told = [apart] if apart else []
-    ends = earlier_ends(results)
-    if ends and results.experiment.stopping.trials is None:
-        told.append(
-            f"The comparison was judged at the end of {counted(ends, 'earlier session')} as well, "
-            f"so that the chance of any false alarm is not {chosen(ERROR)} but may reach "
-            f"{chosen(ERROR * (1 + ends))}."
+def _caveats(results: Results) -> tuple[Said, ...]:
+    stopping, ends = results.experiment.stopping, earlier_ends(results)
+    apart = emulation.note(results) if stopping.compare == "platform" else None
+    caveats: list[Said] = [apart] if apart else []
+    if ends and stopping.trials is None:
+        caveats.append(
+            message(
+                "difference.judged_before",
+                sessions=ends,
+                error=Chosen(ERROR),
+                most=Chosen(ERROR * (1 + ends)),
+            )
         )
-    return tuple(told)
+    return tuple(caveats)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=0, find=find, of_sweeps=True, over_sessions=True)

@@ -1,7 +1,8 @@
-"""How far off the harness is: its times minus those that the program took of itself."""
+"""The error of times taken from outside: those minus the program's own."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,40 +11,39 @@ import pandas as pd
 from tare.findings.cells import measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
 from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.moments import coverage_like, mean_and_sd
-from tare.units import percent, quantity
 
 _DESCRIPTION = Description(
     name="harness_error",
     title="Harness minus self for CPU and wall time: mean, SD, relative SD",
-    question="How far off are times taken from outside?",
+    question="What is the error of times taken from outside?",
     source="STABILITY",
 )
 _METRICS = ("cpu_ns", "wall_ns")
 
 
 def find(results: Results) -> Finding | None:
-    """Subtract a program's own first-to-last stamps from what each outside source says."""
+    """Subtract a program's own first-to-last stamps from what each outside source measured."""
     own = results.sample_table[results.sample_table["source"] == "self"]
     if not own["metric"].isin(_METRICS).any():
         return None
     errors = {m: _errors(results, m) for m in _METRICS}
     rows = {m: _rows(e, results) for m, e in errors.items() if not e.empty}
     if not any(rows.values()):
-        return uncompared(_DESCRIPTION, "No source but the programs themselves has their times.")
+        return uncompared(_DESCRIPTION, message("harness_error.only_own"))
     varied = results.varied or ["workload"]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join(_sentence(m, r, results, varied) for m, r in rows.items() if r),
+        answer=tuple(_answer({m: _best(m, r) for m, r in rows.items()}, results, varied)),
         verdict="none",
         basis="cpu_ns and wall_ns, each source minus self",
         estimates=tuple(_estimate(m, r, results) for m, some in rows.items() for r in some),
@@ -94,23 +94,34 @@ def _rows(errors: pd.DataFrame, results: Results) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda r: -(r["relative_sd"] or 0.0))
 
 
-def _sentence(metric: str, rows: list[dict[str, Any]], results: Results, varied: list[str]) -> str:
+def _best(metric: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the rows of the best source that has the metric."""
     source = ranked(metric, {r["source"] for r in rows})[0]
-    some = [r for r in rows if r["source"] == source]
-    name = metric_name(metric)
-    means = [r["mean"] for r in some]
-    worst = some[0]
-    n = min(r["n"] for r in some)
-    text = f"{name[0].upper()}{name[1:]} from {source} is beyond the program's own by "
-    low, high = quantity(min(means), "ns"), quantity(max(means), "ns")
-    text += low if low == high else f"{low} to {high}"
-    if worst["sd"] is not None and worst["relative_sd"] is not None:
-        where = at_levels({f: worst[f] for f in results.factors}, varied)
-        text += (
-            f" on average, with an SD of at most {quantity(worst['sd'], 'ns')} "
-            f"({percent(worst['relative_sd'])} of the time, for {where})"
+    return [r for r in rows if r["source"] == source]
+
+
+def _answer(
+    rows: dict[str, list[dict[str, Any]]], results: Results, varied: list[str]
+) -> Iterator[Message]:
+    for metric, some in rows.items():
+        means, worst = [r["mean"] for r in some], some[0]
+        yield message(
+            "harness_error.mean",
+            metric=metric,
+            source=worst["source"],
+            low=Amount(min(means), "ns"),
+            high=Amount(max(means), "ns"),
         )
-    return f"{text}; n ≥ {n}."
+        if worst["sd"] is not None and worst["relative_sd"] is not None:
+            yield message(
+                "harness_error.spread",
+                metric=metric,
+                source=worst["source"],
+                relative=Amount(worst["relative_sd"], "share"),
+                sd=Amount(worst["sd"], "ns"),
+                where=where({f: worst[f] for f in results.factors}, varied),
+            )
+    yield message("checks.trials", n=min(r["n"] for some in rows.values() for r in some))
 
 
 def _estimate(metric: str, row: dict[str, Any], results: Results) -> Estimate:
@@ -145,7 +156,7 @@ def _table(metric: str, rows: list[dict[str, Any]], varied: list[str]) -> Table:
     )
     return Table(
         id=metric,
-        title=f"Error of {metric}: source minus self",
+        title=message("harness_error.table", metric=metric),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
         note="Mean and SD over all iterations, as STABILITY's tables; the interval of the mean "

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tare.findings.cells import Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
-from tare.findings.phrasing import at_levels
-from tare.findings.telling import share_of
+from tare.findings.phrasing import where
+from tare.findings.telling import share
 from tare.frames import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Message, message
 from tare.statistics.comparison import holm
 from tare.statistics.grouping import GroupEffect, group_effect
-from tare.units import percent, quantity
 
 _DESCRIPTION = Description(
     name="input_dependence",
-    title="Spread of means and SDs over generated inputs, beside what chance gives",
+    title="Spread of means and SDs over generated inputs vs. by chance",
     question="Do times depend on the input?",
     source="STABILITY",
 )
@@ -38,9 +38,7 @@ def find(results: Results) -> Finding | None:
     if not effects:
         return uncompared(
             _DESCRIPTION,
-            f"With {results.experiment.inputs} inputs no two of them have two trials in one "
-            "cell, so that inputs cannot be told from chance. More trials, or fewer inputs, "
-            "would do.",
+            message("input_dependence.too_few", inputs=results.experiment.inputs),
         )
     p_mean = holm([e.p_mean for _, e in effects])
     p_spread = holm([e.p_spread for _, e in effects])
@@ -49,7 +47,7 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=_answer(rows, cells),
+        answer=tuple(_answer(rows, cells)),
         verdict=verdict,
         basis=str(basis),
         tables=(_table(rows, cells), _each_input(effects, cells)),
@@ -84,34 +82,33 @@ def _row(
     }
 
 
-def _answer(rows: list[dict[str, Any]], cells: Cells) -> str:
-    some = [r for r in rows if r["p"] < _ALPHA]
-    spread = [r for r in rows if r["p_spread"] < _ALPHA]
-    if some:
-        worst = max(some, key=lambda r: r["share"])
-        where = at_levels({f: worst[f] for f in cells.factors}, cells.varied)
-        text = (
-            f"Means depend on the input in {share_of(len(some), len(rows))}; most for {where}: "
-            f"they range over {quantity(worst['range'], cells.basis.unit)} "
-            f"({percent(worst['relative'])}), where chance gives at most "
-            f"{quantity(worst['chance'], cells.basis.unit)}, and the input explains "
-            f"{percent(worst['share'])} of the variance."
-        )
+def _answer(rows: list[dict[str, Any]], cells: Cells) -> Iterator[Message]:
+    means = [r for r in rows if r["p"] < _ALPHA]
+    spreads = [r for r in rows if r["p_spread"] < _ALPHA]
+    if means:
+        clearest = max(means, key=lambda r: r["share"])
+        yield message("input_dependence.means", share=share(len(means), len(rows)))
     else:
-        worst = min(rows, key=lambda r: r["p"])
-        text = (
-            f"No dependence of the means on the input is shown: they range over "
-            f"{quantity(worst['range'], cells.basis.unit)} ({percent(worst['relative'])}) where "
-            f"it shows most, and chance gives up to {quantity(worst['chance'], cells.basis.unit)} "
-            f"in 95 % (p = {worst['p']:.2f} over all cells)."
-        )
-    inputs = min(r["inputs"] for r in rows)
-    n = min(r["n"] for r in rows)
-    if spread:
-        text += f" SDs depend on the input in {share_of(len(spread), len(rows))}."
+        clearest = min(rows, key=lambda r: r["p"])
+        yield message("input_dependence.no_means", p=clearest["p"])
+    yield message(
+        "input_dependence.range",
+        where=where({f: clearest[f] for f in cells.factors}, cells.varied),
+        width=Amount(clearest["range"], cells.basis.unit),
+        relative=Amount(clearest["relative"], "share"),
+        chance=Amount(clearest["chance"], cells.basis.unit),
+        variance=Amount(clearest["share"], "share") if means else None,
+        several=len(means) > 1,
+    )
+    if spreads:
+        yield message("input_dependence.sds", share=share(len(spreads), len(rows)))
     else:
-        text += " Nor of the SDs." if not some else " The SDs do not, as far as is shown."
-    return f"{text} {inputs} inputs, n ≥ {n}."
+        yield message("input_dependence.no_sds")
+    yield message(
+        "input_dependence.inputs",
+        inputs=min(r["inputs"] for r in rows),
+        n=min(r["n"] for r in rows),
+    )
 
 
 def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
@@ -129,7 +126,7 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         Column(key="p_spread", title="p of SDs", unit="1"),
     )
     return Table(
-        title=f"Trials of different inputs, {cells.basis}",
+        title=message("input_dependence.table.cells", basis=str(cells.basis)),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
         note="p after Holm over this table: Kruskal–Wallis for the means, Brown–Forsythe for "
@@ -158,7 +155,8 @@ def _each_input(effects: list[tuple[Cell, GroupEffect]], cells: Cells) -> Table:
         Column(key="mean", title="mean", unit=cells.basis.unit),
         Column(key="sd", title="SD", unit=cells.basis.unit),
     )
-    return Table(title=f"Each input, {cells.basis}", columns=columns, rows=tuple(rows))
+    title = message("input_dependence.table.inputs", basis=str(cells.basis))
+    return Table(title=title, columns=columns, rows=tuple(rows))
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=70, find=find)

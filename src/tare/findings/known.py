@@ -10,7 +10,7 @@ import numpy as np
 from tare import metrics, units
 from tare.experiment import Stopping
 from tare.findings.phrasing import unit_of
-from tare.render.vocabulary import metric_name
+from tare.results.message import Message, message
 from tare.statistics.intervals import Interval, p10_and_p90
 from tare.statistics.looks import Target
 from tare.statistics.refusals import Why, clock_words, unsteady
@@ -51,9 +51,10 @@ class Known:
         return figure(unit_of(self.metric), self.interval)
 
     @property
-    def name(self) -> str:
+    def name(self) -> Message:
         """What it is: "median wall time"."""
-        return f"{quantile_name(self.quantile)} {metric_name(self.metric)}"
+        quantile = None if self.quantile == 0.5 else quantile_name(self.quantile)
+        return message("known.name", quantile=quantile, metric=self.metric)
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``--json`` writes."""
@@ -146,15 +147,6 @@ def figure(unit: str, i: Interval) -> str:
     if i.low is None or i.high is None:
         return units.amount(unit, i.estimate)
     return units.interval(unit, i.estimate, i.low, i.high)
-
-
-def spread(metric: str, values: FloatArray) -> str:
-    """Write between what most values are, p10 to p90; of few, all of them."""
-    if len(values) >= FEWEST_FOR_QUANTILES:
-        ends, what = p10_and_p90(values), "p10–p90"
-    else:
-        ends, what = (float(values.min()), float(values.max())), "least and most"
-    return f"{units.span(unit_of(metric), *ends)}  ({what})"
 
 
 def relative_spread(values: FloatArray) -> str:

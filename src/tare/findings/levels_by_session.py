@@ -1,4 +1,4 @@
-"""What each session measured by itself, where they must not be put together."""
+"""What each session measured, where levels of several sessions must not be pooled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tare.findings.finding import FindingUnit, uncompared
 from tare.frames import Results
 from tare.registry import Description
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Message, message
 
 _DESCRIPTION = Description(
     name="levels_by_session",
@@ -21,7 +21,7 @@ _DESCRIPTION = Description(
 
 
 def find(results: Results) -> Finding | None:
-    """Give the median of every cell in each session; None where all sessions stand together."""
+    """Give the median of every cell in each session; None where levels are of all sessions."""
     if results.levels_of is None:
         return None
     basis = basis_of(results)
@@ -45,14 +45,16 @@ def find(results: Results) -> Finding | None:
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=f"Levels elsewhere in this report are those of session {results.levels_of}. They "
-        "are not compared across sessions: what differs may be the machine.",
+        answer=(
+            message("levels_by_session.elsewhere", session=results.levels_of),
+            message("levels_by_session.apart"),
+        ),
         verdict="none",
         basis=str(basis),
         estimates=tuple(estimates),
         tables=(
             Table(
-                title=f"Every cell by session, {basis}",
+                title=message("levels_by_session.table", basis=str(basis)),
                 columns=(
                     Column(key="session", title="session"),
                     *level_columns(results.varied),

@@ -1,7 +1,7 @@
 """Which cells are compared with which, how sure each verdict must be, and when it is safe.
 
-The stopping rule of a comparison and the finding that tells it ask here alike, so that what was
-safe when the trials ended is what is read.
+The stopping rule of a comparison and the finding about it use the same rules: what was safe when
+the trials ended is what is read.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import numpy as np
 
 from tare.experiment import Cell
 from tare.findings.cells import REFERENCES
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.journal import StopReason, StopWhy
 from tare.metrics import tick
 from tare.plan import Plan, metric
+from tare.render.words import text
+from tare.results.message import Message, Ratio, message
 from tare.statistics.sequential import Sequential, compare_sequentially
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, counted
 
 #: Probability that any comparison of an experiment alarms where nothing differs.
 ERROR = 0.05
@@ -67,15 +68,15 @@ def compared_cells(cells: Sequence[Cell], factor: str) -> list[tuple[Cell, Cell]
     return found
 
 
-def stopping_rule(made: Plan, tell: Callable[[str], None]) -> Callable[..., Mapping[int, Safety]]:
+def stopping_rule(made: Plan, report: Callable[[str], None]) -> Callable[..., Mapping[int, Safety]]:
     """Return the rule by which an experiment with ``compare`` ends.
 
     Parameters
     ----------
     made : Plan
         With the cells, the factor to compare, margin and gate.
-    tell : callable
-        Told after each look what the comparison that is furthest from a verdict says.
+    report : callable
+        Gets the estimate of the comparison that is furthest from a verdict, after each analysis.
 
     Returns
     -------
@@ -95,7 +96,8 @@ def stopping_rule(made: Plan, tell: Callable[[str], None]) -> Callable[..., Mapp
         found = [(b, rule.look(a, b, values)) for a, b in left]
         known = [(cell, s) for cell, s in found if s is not None]
         if rule.looked:
-            tell(_told(factor, *max(known, key=lambda one: (not one[1].stop, _width(one[1])))))
+            furthest = max(known, key=lambda one: (not one[1].stop, _width(one[1])))
+            report(text(_estimate(factor, *furthest)))
         # A mean or a quantile far out is judged once: nobody may look at it before.
         once = made.experiment.stopping.gate_on != "median"
         safe = not once and all(s is not None and s.stop for _, s in found)
@@ -162,8 +164,11 @@ def _width(found: Sequential) -> float:
     return float("inf") if c.low is None or c.high is None else c.high / c.low
 
 
-def _told(factor: str, cell: Cell, found: Sequential) -> str:
+def _estimate(factor: str, cell: Cell, found: Sequential) -> Message:
     c = found.comparison
-    name = cell.levels()[factor] if factor == "workload" else at_levels(cell.levels(), [factor])
-    more = "" if c.more_pairs is None else f", about {counted(c.more_pairs, 'more pair')}"
-    return f"{name} {change_interval(c.ratio, c.low, c.high)}{more}"
+    return message(
+        "pairing.estimate",
+        level=cell.levels()[factor] if factor == "workload" else where(cell.levels(), [factor]),
+        ratio=Ratio(c.ratio, c.low, c.high),
+        more=c.more_pairs,
+    )

@@ -1,7 +1,8 @@
-"""Whether workers really ran side by side, were treated alike, and to the end."""
+"""Whether workers ran concurrently, were treated alike, and ran to the end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,27 +12,26 @@ from scipy import stats
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
-from tare.findings.phrasing import at_levels
-from tare.findings.telling import share_of
+from tare.findings.phrasing import where
+from tare.findings.telling import share
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Levels, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison, compare, holm
 from tare.statistics.intervals import trials_needed
 from tare.statistics.shift import has_ratio
-from tare.units import change_interval, percent
 
 _DESCRIPTION = Description(
     name="parallelism_check",
     title="Parallel ratio, differences between workers, drift at the end of a trial",
-    question="Did the workers run side by side, and to the end?",
+    question="Did the workers run concurrently, and to the end?",
     source="STABILITY",
 )
 _ALPHA = 0.05
-#: Below this share of the measured time side by side, a trial is not what it claims to be.
+#: Below this share of the measured time with all workers busy, a trial is not concurrent.
 _ENOUGH = 0.9
 #: Iterations that a drift at the end can be seen in.
 _FEWEST_ITERATIONS = 3
@@ -48,7 +48,7 @@ def find(results: Results) -> Finding | None:
     many = [c for c in cells.all if int(c.levels["workers"]) > 1]
     stamps = _stamps(results)
     if stamps is None or not many:
-        return uncompared(_DESCRIPTION, "No source has stamps of start and end for all workers.")
+        return uncompared(_DESCRIPTION, message("parallelism_check.no_stamps"))
     ps = holm([_worker_p(c) for c in many])
     ends = {c.cell: _end_drift(c, cells) for c in many}
     rows = [
@@ -58,7 +58,7 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=_answer(rows, cells, results),
+        answer=tuple(_answer(rows, cells, results)),
         verdict=_verdict(rows),
         basis=f"start_ns and end_ns ({stamps['source'].iloc[0]}), {basis}",
         tables=(_table(rows, cells),),
@@ -175,52 +175,52 @@ def _verdict(rows: list[dict[str, Any]]) -> Answer:
     return "yes" if together and steady else "no"
 
 
-def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> str:
-    def where(row: dict[str, Any]) -> str:
-        return at_levels({f: row[f] for f in cells.factors}, cells.varied)
-
+def _answer(rows: list[dict[str, Any]], cells: Cells, results: Results) -> Iterator[Message]:
     least = min(rows, key=lambda r: r["overlap"] or 0)
-    told = [
-        f"All workers were busy during {percent(least['overlap'] or 0)} of the measured time or "
-        f"more (median trial of {where(least)})"
-    ]
-    ratios = [r for r in rows if r["ratio"] is not None]
+    yield message(
+        "parallelism_check.busy",
+        share=Amount(least["overlap"] or 0, "share"),
+        where=_where(least, cells),
+    )
+    ratios = [r["ratio"] for r in rows if r["ratio"] is not None]
     if ratios:
-        worst = min(ratios, key=lambda r: r["ratio"])
-        told[0] += f"; STABILITY's parallel ratio is at least {percent(worst['ratio'])}"
+        yield message("parallelism_check.ratio", ratio=Amount(min(ratios), "share"))
     if results.experiment.tail == "loaded":
-        told[0] += (
-            "; after its last measured iteration a worker went on unmeasured, so that the load "
-            "stayed on to the end"
-        )
+        yield message("parallelism_check.loaded")
     differ = [r for r in rows if r["p"] < _ALPHA and r["workers_differ"] is not None]
     if differ:
         most = max(differ, key=lambda r: r["workers_differ"])
-        told.append(
-            f"Workers differ in {share_of(len(differ), len(rows))}: most for {where(most)}, where "
-            f"the slowest takes {percent(most['workers_differ'])} more than the fastest"
+        yield message(
+            "parallelism_check.differ",
+            share=share(len(differ), len(rows)),
+            where=_where(most, cells),
+            most=Amount(most["workers_differ"], "share"),
+            several=len(differ) > 1,
         )
     else:
-        told.append("No difference between workers is shown")
-    told.append(_end_sentence(rows, where))
-    return f"{'. '.join(t for t in told if t)}. n ≥ {min(r['n'] for r in rows)}."
+        yield message("parallelism_check.alike")
+    yield _end(rows, cells)
+    yield message("checks.trials", n=min(r["n"] for r in rows))
 
 
-def _end_sentence(rows: list[dict[str, Any]], where: Any) -> str:
+def _where(row: dict[str, Any], cells: Cells) -> Levels:
+    return where({f: row[f] for f in cells.factors}, cells.varied)
+
+
+def _end(rows: list[dict[str, Any]], cells: Cells) -> Message:
     known = [r for r in rows if r["end"] is not None]
     if not known:
-        return (
-            f"With fewer than {_FEWEST_ITERATIONS} iterations a trial, no drift at its end can be "
-            "looked for"
-        )
+        return message("parallelism_check.few", least=_FEWEST_ITERATIONS)
     drifting = [r for r in known if r["end_differs"]]
     if not drifting:
-        return "The last iterations are not shown to differ from those before"
+        return message("parallelism_check.steady")
     most = max(drifting, key=lambda r: abs(r["end"] - 1))
-    ratio = change_interval(most["end"], most["end_low"], most["end_high"])
-    return (
-        f"The last iterations differ from those before in {share_of(len(drifting), len(known))}: "
-        f"by {ratio} for {where(most)}"
+    return message(
+        "parallelism_check.drifts",
+        share=share(len(drifting), len(known)),
+        ratio=Ratio(most["end"], most["end_low"], most["end_high"]),
+        where=_where(most, cells),
+        several=len(drifting) > 1,
     )
 
 
@@ -242,7 +242,7 @@ def _table(rows: list[dict[str, Any]], cells: Cells) -> Table:
         rows, key=lambda r: r["ratio"] if r["ratio"] is not None else r["overlap"] or 0
     )
     return Table(
-        title="Workers side by side, the least parallel first",
+        title="Concurrent workers, the least parallel first",
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in ordered),
         note="Parallel ratio by STABILITY's formula from the starts of each worker's first and "

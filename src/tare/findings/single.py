@@ -1,22 +1,23 @@
-"""How long does it take: what is known of a command that is compared with nothing."""
+"""The figures of a single cell, which is compared with nothing."""
 
 from __future__ import annotations
 
 from tare.findings.cells import answer_metric
 from tare.findings.disturbance import Disturbance, disturbance, said
 from tare.findings.finding import FindingUnit
-from tare.findings.known import Known, know, spread
+from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know
 from tare.findings.phrasing import unit_of
 from tare.frames import Results
 from tare.registry import Description
 from tare.render import words
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import message
-from tare.units import counted, percent
+from tare.results.message import Amount, Message, message
+from tare.statistics.intervals import p10_and_p90
+from tare.units import percent, span
 
 _DESCRIPTION = Description(
     name="single",
-    title="The quantile that was asked for, of every metric that was asked for",
+    title="The requested quantile of every requested metric",
     question="How much is it?",
     source="order statistics, adjusted for autocorrelation",
 )
@@ -33,19 +34,23 @@ def find(results: Results) -> Finding | None:
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
-        question=f"What is the {first.name}?",
-        answer=f"{_sentence(first)} {_spread(first, results)} {words.sentence(said(disturbed))}",
+        question=message("single.question", name=first.name),
+        answer=(_figure(first), *_range(first, results), said(disturbed)),
         verdict="inconclusive" if first.interval.low is None else "none",
-        summary=_sentence(first),
+        summary=_figure(first),
         basis=f"{first.metric} ({first.source})",
         estimates=tuple(_estimate(one) for one in found),
         tables=(_table(found), *([] if disturbed is None else [_disturbances(disturbed)])),
-        caveats=tuple(f"{_capital(one.name)}: {one.refusal}." for one in found if one.refusal),
+        caveats=tuple(
+            message("single.refused", name=one.name, why=one.refusal)
+            for one in found
+            if one.refusal
+        ),
     )
 
 
 def known(results: Results) -> list[Known]:
-    """Return how well each metric that was asked for is known; those without values left out."""
+    """Return how well each requested metric is known; those without values are left out."""
     stopping = results.experiment.stopping
     found = []
     for metric in (answer_metric(results), *stopping.also):
@@ -55,25 +60,34 @@ def known(results: Results) -> list[Known]:
     return found
 
 
-def _sentence(one: Known) -> str:
+def _figure(one: Known) -> Message:
     i = one.interval
-    sure = ", no interval" if i.low is None else " (95 %)"
-    return f"{_capital(one.name)}: {one}{sure}, {counted(i.n, 'trial')}."
+    return message(
+        "single.figure",
+        name=one.name,
+        figure=Amount(i.estimate, unit_of(one.metric), i.low, i.high),
+        interval=i.low is not None,
+        n=i.n,
+    )
 
 
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def _spread(one: Known, results: Results) -> str:
+def _range(one: Known, results: Results) -> list[Message]:
+    """Give the range of most values, p10 to p90; of few trials, that of all."""
     values = results.values(one.metric, one.source)["value"].to_numpy(dtype=float)
-    return f"Spread: {spread(one.metric, values)}." if len(values) > 1 else ""
+    if len(values) < 2:
+        return []
+    several = len(values) >= FEWEST_FOR_QUANTILES
+    ends = p10_and_p90(values) if several else (float(values.min()), float(values.max()))
+    # Both ends in one unit, with as many decimals as they need to differ.
+    return [
+        message(f"single.{'range' if several else 'ends'}", span=span(unit_of(one.metric), *ends))
+    ]
 
 
 def _estimate(one: Known) -> Estimate:
     i = one.interval
     return Estimate(
-        name=one.name,
+        name=words.text(one.name),
         levels={},
         value=i.estimate,
         unit=unit_of(one.metric),
@@ -91,17 +105,17 @@ def _table(found: list[Known]) -> Table:
         return "–" if width is None else f"±{percent(width)}"
 
     return Table(
-        title="What was asked for",
+        title="Requested quantiles",
         columns=(
-            Column(key="what", title="figure"),
-            Column(key="figure", title="95 %"),
+            Column(key="what", title="quantity"),
+            Column(key="figure", title="value (95 %)"),
             Column(key="precision", title="precision"),
             Column(key="n", title="trials"),
             Column(key="source", title="source"),
         ),
         rows=tuple(
             {
-                "what": one.name,
+                "what": words.text(one.name),
                 "figure": str(one),
                 "precision": precision(one),
                 "n": one.interval.n,
@@ -113,11 +127,11 @@ def _table(found: list[Known]) -> Table:
 
 
 def _disturbances(found: Disturbance) -> Table:
-    """Lay out what was looked at, and what could not be."""
+    """Lay out each kind of disturbance, and why one was not measured."""
     return Table(
-        title="What took time from the trials",
+        title="Disturbances of the trials",
         columns=(
-            Column(key="what", title="what"),
+            Column(key="what", title="disturbance"),
             Column(key="share", title="share of the time", unit="1"),
             Column(key="missing", title="not measured"),
         ),

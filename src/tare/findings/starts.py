@@ -10,11 +10,10 @@ import pandas as pd
 from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Column, Estimate, Finding, Table
+from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import Interval
 from tare.statistics.quantiles import quantiles
-from tare.units import quantity
 
 _DESCRIPTION = Description(
     name="starts",
@@ -27,35 +26,28 @@ _FEWEST = 6
 
 
 def find(results: Results) -> Finding | None:
-    """Tell medians of starts and ends, the first of each platform apart from those after it."""
+    """Give medians of starts and ends, the first of each platform apart from those after it."""
     instances = results.instances
     if instances.empty or instances["platform"].nunique() < 2:
         return None
     known = instances[instances["start_ns"].notna()]
     platforms = list(dict.fromkeys(known["platform"]))
     rows = [_row(name, known[known["platform"] == name]) for name in platforms]
-    told = [row for row in rows if row["n"] >= _FEWEST]
-    if len(told) < 2:
+    enough = [row for row in rows if row["n"] >= _FEWEST]
+    if len(enough) < 2:
         return None
-    by_time = sorted(told, key=lambda row: float(row["start"]))
-    answer = (
-        f"To start one more takes {listing(_told(row) for row in by_time)} "
-        "(medians with intervals)."
-    )
+    by_time = sorted(enough, key=lambda row: float(row["start"]))
     anew = results.experiment.fresh == "trial"
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=answer,
+        answer=_medians(by_time, intervals=True),
         verdict="none",
-        summary=f"To start one more takes {listing(map(_short, by_time))}." if anew else None,
-        estimates=tuple(_estimate(row) for row in told),
+        summary=_medians(by_time, intervals=False) if anew else None,
+        estimates=tuple(_estimate(row) for row in enough),
         tables=(_table(rows),),
-        caveats=(
-            "From the call that starts an instance to the agent's first answer in it; instances "
-            "that start side by side share the CPUs.",
-        ),
+        caveats=(message("starts.measured"),),
     )
 
 
@@ -83,14 +75,15 @@ def _bounds(key: str, found: Interval | None) -> dict[str, Any]:
     return {key: found.estimate, f"{key} low": found.low, f"{key} high": found.high}
 
 
-def _told(row: dict[str, Any]) -> str:
-    low, high = row["start low"], row["start high"]
-    span = "" if low is None else f" [{quantity(low, 'ns')}, {quantity(high, 'ns')}]"
-    return f"{quantity(row['start'], 'ns')}{span} on {row['platform']}"
+def _medians(rows: list[dict[str, Any]], *, intervals: bool) -> Message:
+    def time(row: dict[str, Any]) -> Amount:
+        ends = (row["start low"], row["start high"]) if intervals else ()
+        return Amount(row["start"], "ns", *ends)
 
-
-def _short(row: dict[str, Any]) -> str:
-    return f"{quantity(row['start'], 'ns')} on {row['platform']}"
+    return message(
+        "starts.medians",
+        starts=[message("starts.start", time=time(r), platform=r["platform"]) for r in rows],
+    )
 
 
 def _estimate(row: dict[str, Any]) -> Estimate:

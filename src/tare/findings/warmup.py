@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,23 @@ from scipy import stats
 from tare.findings.cells import Cell, Cells, basis_of, cells_of, measured
 from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
-from tare.findings.phrasing import at_levels
-from tare.findings.telling import share_of
+from tare.findings.phrasing import where
+from tare.findings.telling import share
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.statistics.statistic import FloatArray
 from tare.statistics.warmup import FEWEST, WINDOW, settle, sliding_sd
-from tare.units import change, counted, percent
 
 _DESCRIPTION = Description(
     name="warmup",
-    title="Sliding-window SD beside that of the whole, and change points",
+    title="Sliding-window SD vs. that of the whole series, and change points",
     question="Do times need to warm up?",
     source="STABILITY; Barrett 2017",
 )
 
-#: Share of steady series that show a change all the same.
+#: Share of steady series that show a level shift by chance.
 _BY_CHANCE = 0.05
 _ALPHA = 0.05
 
@@ -42,28 +41,27 @@ def find(results: Results) -> Finding | None:
     cells = cells_of(results, basis)
     iterations = results.experiment.iterations
     by_iteration = iterations >= FEWEST
-    what = "iterations of a worker" if by_iteration else "trials"
+    what = message("warmup.iterations" if by_iteration else "warmup.trials")
     rows = [_row(c, series(cells, c), cells) for c in cells.all]
     known = [r for r in rows if r["shape"] != "too short"]
     if not known:
         return uncompared(
             _DESCRIPTION,
-            f"The series of {what} are too short to tell: {FEWEST} values are needed, "
-            f"there are {max((r['values'] for r in rows), default=0)}.",
+            message(
+                "warmup.too_short",
+                what=what,
+                least=FEWEST,
+                most=max((r["values"] for r in rows), default=0),
+            ),
         )
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=_answer(known, what, cells),
+        answer=tuple(_answer(known, what, cells)),
         verdict=_verdict(known),
         basis=str(basis),
         tables=(_table(rows, what, cells),),
-        caveats=()
-        if by_iteration
-        else (
-            f"With {counted(iterations, 'iteration')} a trial, a warm-up inside a trial cannot "
-            "be seen; the series are those of trials.",
-        ),
+        caveats=() if by_iteration else (message("warmup.inside", iterations=iterations),),
         charts=("warmup",),
     )
 
@@ -104,44 +102,39 @@ def _row(cell: Cell, values: FloatArray, cells: Cells) -> dict[str, Any]:
     }
 
 
-def _answer(rows: list[dict[str, Any]], what: str, cells: Cells) -> str:
+def _answer(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Iterator[Message]:
     counts = Counter(r["shape"] for r in rows)
-    words = {
-        "flat": "no change of level",
-        "warm-up": "a warm-up",
-        "slowdown": "a slowdown",
-        "no steady state": "no steady state",
-    }
-    told = [f"{words[s]} in {share_of(n, len(rows))}" for s, n in counts.most_common()]
-    text = f"Series of {what} show {listing(told)}."
-    text += _beside_chance(counts)
+    yield message(
+        "warmup.shapes",
+        what=what,
+        shapes=[
+            message("warmup.shape", shape=shape, share=share(n, len(rows)))
+            for shape, n in counts.most_common()
+        ],
+    )
+    shifted = len(rows) - counts["flat"]
+    if shifted:
+        yield message(
+            "warmup.chance",
+            shifted=share(shifted, len(rows)),
+            more=_beyond_chance(shifted, len(rows)),
+            chance=Chosen(_BY_CHANCE),
+        )
     moved = [r for r in rows if r["begins"] is not None and r["steady_from"] is not None]
     if moved:
-        worst = max(moved, key=lambda r: abs(r["begins"] - 1))
-        where = at_levels({f: worst[f] for f in cells.factors}, cells.varied)
-        text += (
-            f" The largest is for {where}: the level begins at {change(worst['begins'])} of the "
-            f"last one, which holds from number {worst['steady_from']} on."
+        largest = max(moved, key=lambda r: abs(r["begins"] - 1))
+        yield message(
+            "warmup.largest",
+            where=where({f: largest[f] for f in cells.factors}, cells.varied),
+            change=Amount(abs(largest["begins"] - 1), "share"),
+            above=largest["begins"] > 1,
+            steady_from=largest["steady_from"],
         )
-    return text
 
 
 def _beyond_chance(changed: int, series: int) -> bool:
     """Whether more series change than steady ones do by chance, at a level of 5 %."""
     return changed > float(stats.binom.ppf(1 - _ALPHA, series, _BY_CHANCE))
-
-
-def _beside_chance(counts: Counter[str]) -> str:
-    """Put the number of series that change beside what is to be expected of steady ones."""
-    total = counts.total()
-    changed = total - counts["flat"]
-    if changed == 0:
-        return ""
-    than = "more" if _beyond_chance(changed, total) else "no more"
-    return (
-        f" A change in {share_of(changed, total)} is {than} than chance explains: up to "
-        f"{percent(_BY_CHANCE)} of steady series show one."
-    )
 
 
 def _verdict(rows: list[dict[str, Any]]) -> Answer:
@@ -153,14 +146,14 @@ def _verdict(rows: list[dict[str, Any]]) -> Answer:
     return "inconclusive" if warming or _beyond_chance(unsteady, len(rows)) else "no"
 
 
-def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
+def _table(rows: list[dict[str, Any]], what: Message, cells: Cells) -> Table:
     u = cells.basis.unit
     columns = (
         *level_columns(cells.varied or ["workload"]),
         Column(key="n", title="trials"),
         Column(key="values", title="values in the series"),
         Column(key="shape", title="shape"),
-        Column(key="changes", title="level changes at"),
+        Column(key="changes", title="level shifts at"),
         Column(key="steady_from", title="steady from"),
         Column(key="begins", title="first level / last", unit="1"),
         Column(key="sd", title="SD of the whole", unit=u),
@@ -168,12 +161,10 @@ def _table(rows: list[dict[str, Any]], what: str, cells: Cells) -> Table:
         Column(key="largest_window", title=f"largest SD of {WINDOW}", unit=u),
     )
     return Table(
-        title=f"Series of {what}, {cells.basis}",
+        title=message("warmup.table.title", what=what, basis=str(cells.basis)),
         columns=columns,
         rows=tuple({c.key: r[c.key] for c in columns} for r in rows),
-        note="Change points by PELT, its penalty scaled by the dependence time; levels closer "
-        f"than 1 % count as one. By chance, up to {percent(_BY_CHANCE)} of steady series show a "
-        "change.",
+        note=message("warmup.table.note", chance=Chosen(_BY_CHANCE)),
     )
 
 

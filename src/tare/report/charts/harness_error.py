@@ -1,4 +1,4 @@
-"""How far times taken from outside are off: mean and SD of source minus self."""
+"""The error of times taken from outside: mean and SD of source minus self."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tare.drawing import colour, data, label_axis, label_width, panel_width, sty
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
+from tare.render.words import text
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.rows import of_where, tables_of, where
 from tare.results.finding import Finding, Table
@@ -37,7 +38,8 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     gutter = label + 20
     width = panel_width(columns, gutter)
     panels = [
-        _panels(table, results, label, width).properties(title=table.title) for table in tables
+        _panels(table, results, label, width).properties(title=text(table.title))
+        for table in tables
     ]
     chart = alt.vconcat(*panels, spacing=16)
     return styled(chart, columns=columns, gutter=gutter, label=label, most=420)
@@ -119,7 +121,7 @@ UNIT = ChartUnit(
     description=Description(
         name="harness_error",
         title="Error of times taken from outside",
-        question="How far off are times taken from outside?",
+        question="What is the error of times taken from outside?",
         source="STABILITY",
     ),
     draw=draw,

@@ -1,4 +1,4 @@
-"""Whether workers ran side by side: STABILITY's parallel ratio, and the time all were busy."""
+"""Whether workers ran concurrently: STABILITY's parallel ratio, and the time all were busy."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ UNIT = ChartUnit(
     description=Description(
         name="parallel_ratio",
         title="Share of the time in which all workers ran",
-        question="Did the workers run side by side?",
+        question="Did the workers run concurrently?",
         source="STABILITY",
     ),
     draw=draw,
