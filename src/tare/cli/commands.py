@@ -12,7 +12,7 @@ from tare.cli import failed, limits
 from tare.cli.help import help_of_command, help_of_group, usage
 
 
-class Context(TyperCommand.context_class):  # type: ignore[misc, name-defined, valid-type]
+class Context(TyperCommand.context_class):  # type: ignore[misc, valid-type]
     """A context whose standard command has no name of its own."""
 
     @property
