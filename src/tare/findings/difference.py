@@ -22,7 +22,7 @@ from tare.harmless import on_one_line
 from tare.registry import Description
 from tare.render.words import listing, sentence, text
 from tare.results.finding import Answer, Column, Estimate, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Message, Said
 from tare.units import chosen, counted
 
 _DESCRIPTION = Description(
@@ -174,9 +174,9 @@ def _looks(d: Difference) -> Table:
     )
 
 
-def _caveats(results: Results) -> tuple[str, ...]:
+def _caveats(results: Results) -> tuple[Said, ...]:
     apart = emulation.note(results) if results.experiment.stopping.compare == "platform" else None
-    told = [apart] if apart else []
+    told: list[Said] = [apart] if apart else []
     ends = earlier_ends(results)
     if ends and results.experiment.stopping.trials is None:
         told.append(
