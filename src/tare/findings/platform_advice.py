@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tare.findings import emulation
@@ -11,7 +11,6 @@ from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.overhead import compare_locations
 from tare.findings.phrasing import where
 from tare.findings.platform_cells import (
-    FREE,
     SIZES,
     Beside,
     cost_basis,
@@ -22,14 +21,14 @@ from tare.findings.platform_cells import (
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
 from tare.findings.platform_size import refusal
-from tare.findings.platform_why import extras, sentence
+from tare.findings.platform_why import extra_time, extras
 from tare.findings.telling import Compared, more, share
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
-from tare.render.words import text
+from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Amount, Chosen, Message, Ratio, message
+from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.spread import SpreadComparison
@@ -132,16 +131,17 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
         equal = [name for name in equal if most[name] < 1 + SMALL]
     here = [(p, c) for p, c in compared if p.level == best]
     pair, c = max(here, key=lambda pc: pc[1].high or 0)
+    worst = where(pair.levels, results.varied) if len(here) > 1 else None
     others = [_limit(name, x) for name, x in most.items() if name != best and name not in equal]
     yield Line(
         "platform",
-        _recommended([best, *equal], most, here, among=bool(others or equal)),
+        _recommended([best, *equal], most, here, worst, among=bool(others or equal)),
         message(
             "platform_advice.platform.evidence",
             reference=pair.reference,
             platform=best,
             ratio=_ratio(c),
-            at=_at(pair.levels) if len(here) > 1 else None,
+            where=worst,
             others=others,
             equal=equal,
         ),
@@ -170,10 +170,15 @@ def _all(names: list[Message]) -> Message | None:
 
 
 def _recommended(
-    names: list[str], most: dict[str, float], here: Compared, *, among: bool
+    names: list[str],
+    most: dict[str, float],
+    here: Compared,
+    worst: Levels | None,
+    *,
+    among: bool,
 ) -> Message:
     """Recommend what is surely cheap; of what is not, say no more than which costs least."""
-    pair, c = max(here, key=lambda pc: pc[1].high or 0)
+    c = max((c for _, c in here), key=lambda c: c.high or 0)
     if (c.high or 0) < 1 + SMALL:
         return message(
             "platform_advice.platform.take" if among else "platform_advice.platform.cheap",
@@ -184,7 +189,7 @@ def _recommended(
         "platform_advice.platform.least" if among else "platform_advice.platform.dear",
         platforms=names,
         ratio=_ratio(c),
-        at=_at(pair.levels) if len(here) > 1 else None,
+        where=worst,
         above=max(c.low or 0 for _, c in here) > 1 + SMALL,
         cheap=Chosen(SMALL),
     )
@@ -203,16 +208,6 @@ def _no_worse(best: str, results: Results) -> list[str]:
     worse = "lower" if basis.metric in RATES else "higher"
     shown = {p.level for p, c in zip(pairs, found, strict=True) if c.verdict.direction == worse}
     return [name for name in dict.fromkeys(p.level for p in pairs) if name not in shown]
-
-
-def _at(levels: Mapping[str, str]) -> Message:
-    """Name a size, and whether it is pinned."""
-    sizes = (levels[f] for f in ("quota", "size") if levels.get(f) not in (None, "all"))
-    return message(
-        "platform_advice.at",
-        size=next(sizes, None),
-        pinned=levels.get("pinning", FREE) == "pinned",
-    )
 
 
 def _sizes(known: Evidence) -> Iterable[Line]:
@@ -284,37 +279,48 @@ def _pinning(known: Evidence) -> Iterable[Line]:
     hurt: list[Message] = []
     idle: list[str] = []
     unclear: list[str] = []
+    varied = known.results.varied
     for name in dict.fromkeys(p.levels["platform"] for p, _ in known.pinned):
         some = [(p, c) for p, c in known.pinned if p.levels["platform"] == name]
         verdicts = {c.verdict for _, c in some}
         if LOWER in verdicts:
-            pin.append(_pinned(name, *min(some, key=lambda pc: pc[1].ratio)))
+            pin.append(_pinned(name, *min(some, key=lambda pc: pc[1].ratio), varied))
         elif HIGHER in verdicts:
-            hurt.append(_pinned(name, *max(some, key=lambda pc: pc[1].ratio)))
+            hurt.append(_pinned(name, *max(some, key=lambda pc: pc[1].ratio), varied))
         elif INCONCLUSIVE in verdicts:
             unclear.append(name)
         else:
             idle.append(name)
-    if not (pin or hurt or idle or unclear):
-        return
-    effects = message(
-        "platform_advice.pinning.evidence", faster=pin, slower=hurt, idle=idle, unclear=unclear
-    )
+    effects = [
+        *([message("platform_advice.pinning.faster", cases=pin)] if pin else []),
+        *([message("platform_advice.pinning.worse", cases=hurt)] if hurt else []),
+        *([message("platform_advice.pinning.idle", platforms=idle)] if idle else []),
+        *([message("platform_advice.pinning.unclear", platforms=unclear)] if unclear else []),
+    ]
     if pin:
         advice = message("platform_advice.pinning.pin", cases=_few(pin))
     elif unclear:
         advice = message("platform_advice.pinning.inconclusive", platforms=unclear)
     elif hurt:
         advice = message("platform_advice.pinning.slower", cases=_few(hurt))
-    else:
+    elif idle:
         advice = message("platform_advice.pinning.no_effect", platforms=idle)
-    yield Line("pinning", advice, effects, open=bool(unclear))
+    else:
+        return
+    several = len(effects) > 1 or len(pin) > _NAMED or len(hurt) > _NAMED
+    others = message("platform_advice.pinning.evidence", effects=effects)
+    yield Line("pinning", advice, others if several else None, open=bool(unclear))
 
 
-def _pinned(name: str, pair: Pair, c: Comparison) -> Message:
+def _pinned(name: str, pair: Pair, c: Comparison, varied: Sequence[str]) -> Message:
     """Name a platform with what pinning does to it in one cell."""
-    at = _at({**pair.levels, "pinning": FREE})
-    return message("platform_advice.pinning.case", platform=name, ratio=_ratio(c), at=at)
+    others = [factor for factor in varied if factor not in ("platform", "pinning")]
+    return message(
+        "platform_advice.pinning.case",
+        platform=name,
+        ratio=_ratio(c),
+        where=where(pair.levels, others),
+    )
 
 
 def _factors(results: Results, basis: Basis) -> Iterable[Line]:
@@ -349,7 +355,7 @@ def _why(results: Results) -> Iterable[Line]:
     some = [one for one in extras(results) if one.time.sure and one.named]
     if some:
         one = max(some, key=lambda x: x.time.value / float(x.pair.first.mean()))
-        yield Line("why", sentence(one, results))
+        yield Line("why", extra_time(one, results))
 
 
 def _open(compared: Compared, margin: float) -> Iterable[Line]:
@@ -377,7 +383,7 @@ def _table(lines: list[Line], basis: Basis) -> Table:
         rows=tuple(
             {
                 "about": line.about,
-                "advice": text(line.advice),
+                "advice": sentence(line.advice),
                 "evidence": None if line.evidence is None else text(line.evidence),
             }
             for line in lines

@@ -192,12 +192,12 @@ def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
         yield message("platform_why.none", blocks=blocks)
     sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
     for one in sure[:_MOST_SENTENCES]:
-        yield sentence(one, results)
+        yield extra_time(one, results)
     if len(sure) > _MOST_SENTENCES:
         yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
 
 
-def sentence(one: Extra, results: Results) -> Message:
+def extra_time(one: Extra, results: Results) -> Message:
     """Say how much longer a platform takes, and what else there is more of in the same trials."""
     return message(
         "platform_why.extra",
