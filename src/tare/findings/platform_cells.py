@@ -27,7 +27,7 @@ FREE = "none"
 def cost_basis(results: Results) -> Basis | Message:
     """Choose what platforms are judged by: wall time where sizes differ.
 
-    A quota takes time, not CPU time, so that a kernel's CPU time would hide what it costs.
+    A quota takes time, not CPU time: a kernel's CPU time would hide what it costs.
     """
     metric = answer_metric(results)
     chosen = results.experiment.metric is not None
@@ -251,14 +251,14 @@ def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, Floa
     return names[good], sign * logs
 
 
-def unpinned(vanilla: Beside, pinned: Beside, basis: Basis, host: float) -> PlatformSize | None:
+def unpinned(shared: Beside, pinned: Beside, basis: Basis, host: float) -> PlatformSize | None:
     """Divide what a platform costs more unpinned than pinned: the part of its PSO due to that.
 
     None where they have no blocks of one size in common.
     """
     known = {cores: (first, second) for cores, first, second in pinned.cells}
     cores, logs, blocks = [], [], []
-    for size, first, second in vanilla.cells:
+    for size, first, second in shared.cells:
         if size not in known:
             continue
         (a, free), (b, held) = log_costs(basis, first, second), log_costs(basis, *known[size])
@@ -275,5 +275,5 @@ def unpinned(vanilla: Beside, pinned: Beside, basis: Basis, host: float) -> Plat
 
 
 def is_time(basis: Basis) -> bool:
-    """Tell whether values are times, so that a difference of two is time that is lost."""
+    """Whether values are times: a difference of two is then time that is lost."""
     return unit_of(basis.metric) == "ns"

@@ -40,13 +40,13 @@ def _levels(one: Beside) -> dict[str, Any]:
     }
 
 
-def divided_table(told: Sequence[Beside], results: Results) -> Table | None:
+def divided_table(divided: Sequence[Beside], results: Results) -> Table | None:
     """Lay out PTO and PSO of every platform that has them; None where none has."""
-    if not told:
+    if not divided:
         return None
     margin = chosen(2 * results.experiment.margin)
     rows = []
-    for one in told:
+    for one in divided:
         found = one.found
         rows.append(
             {
