@@ -20,9 +20,11 @@ from tare.drawing import COLOURS, MOST_MARKS, by_itself
 from tare.errors import StoreError
 from tare.findings.answers import all_findings
 from tare.registry import scan
+from tare.render import words
 from tare.report import html, markdown, page, pictures
 from tare.report.charts.rows import of_where
 from tare.report.origin import origin
+from tare.results.message import each
 
 CHARTS = sorted(scan("report.charts"))
 HOSTILE = "</script><img src=x onerror=alert(1)>'\"&|`*_"
@@ -156,20 +158,21 @@ def shown(document: str) -> str:
 
 def test_the_answer_comes_first(rendered, made):
     text = shown(rendered)
-    places = [text.index(words) for words in (made.question, made.headline[0].split(". ")[0])]
-    first_section = text.index(made.sections[0].finding.answer.split(". ")[0], places[1] + 1)
+    places = [text.index(one) for one in (made.question, words.sentence(made.headline[0]))]
+    answer = words.sentences(made.sections[0].finding.answer)[0]
+    first_section = text.index(answer, places[1] + 1)
     assert places[0] < places[1] < first_section
 
 
 def test_every_sentence_of_every_finding_is_told(rendered, made):
     text = shown(rendered)
-    for sentence in made.headline:
-        assert sentence.split(". ")[0] in text
+    for sentence in words.sentences(made.headline):
+        assert sentence in text
     for section in made.sections:
-        assert section.finding.question in text
+        assert words.text(section.finding.question) in text
         assert section.finding.word in text
-        for part in (*section.finding.answer.split(". "), *section.finding.caveats):
-            assert part.strip() in text
+        for part in words.sentences((*each(section.finding.answer), *section.finding.caveats)):
+            assert part in text
 
 
 def test_every_row_of_every_table_is_there(rendered, made):
@@ -328,7 +331,7 @@ def test_markdown_says_the_same(made, tmp_path):
     document = markdown.render(made, "charts")
     plain = re.sub(r"\\(.)", r"\1", document)
     for section in made.sections:
-        assert f"## {section.finding.question}" in plain
+        assert f"## {words.text(section.finding.question)}" in plain
     shown_pictures = re.findall(r"!\[.*?\]\((.*?)\)\n", document)
     assert [tmp_path / p for p in shown_pictures] == drawn
     assert all(path.stat().st_size > 1000 for path in drawn)
