@@ -13,7 +13,7 @@ from tare.experiment import Experiment, WorkloadSpec
 from tare.findings.parallelism_check import parallel_ratios
 from tare.frames import Results
 from tare.registry import scan
-from tare.render.words import sentence
+from tare.render.words import paragraph, sentence
 from tare.results.finding import Finding
 from tare.results.message import Amount, Message, each, message
 
@@ -215,7 +215,9 @@ def test_the_cause_of_a_spread_is_named() -> None:
 
     found = ask("causes", make(rule, workers=(1,), trials=80))
     assert found.summary is not None
-    assert "goes with run-queue wait" in found.summary
+    assert isinstance(found.summary, Message)
+    assert found.summary.args["name"] == "run-queue wait"
+    assert found.summary.args["where"].levels == {"workload": "exp_float", "platform": "docker"}
     row = found.tables[0].rows[0]
     assert row["why"] == "less stable than bare"
     assert row["run-queue wait"] > 0.5
@@ -224,14 +226,14 @@ def test_the_cause_of_a_spread_is_named() -> None:
 def test_a_spread_that_nothing_explains_is_told_as_such() -> None:
     behaviour = Behaviour(spread=0.05)
     found = ask("causes", make(behaviour, platforms=("bare",), workers=(1,), trials=60, seed=3))
-    assert found.answer == (
-        "The spread of exp_float is not explained by anything that was recorded."
-    )
+    assert paragraph(found.answer) == "No recorded covariate explains the spread of exp_float."
     assert found.summary is None
 
 
 def test_stable_cells_need_no_cause() -> None:
-    assert "No cell is unstable" in ask("causes", make(workers=(1,), trials=40)).answer
+    answer = ask("causes", make(workers=(1,), trials=40)).answer
+    assert isinstance(answer, Message)
+    assert answer.id == "causes.stable"
 
 
 @pytest.mark.parametrize(("mean_ns", "used"), [(200 * MS, True), (50 * MS, False)])
@@ -242,7 +244,8 @@ def test_no_cause_is_derived_from_steal_in_short_samples(mean_ns: float, used: b
     table.loc[steal, "value"] = 1e7 * np.arange(steal.sum())
     found = ask("causes", Results(**{**vars(results), "sample_table": table}))
     assert ("steal" in found.tables[0].rows[0]) == used
-    assert any("steal" in c for c in found.caveats) != used
+    short = "causes.short_for_steal"
+    assert (short in [c.id for c in found.caveats if isinstance(c, Message)]) != used
 
 
 def published_as_results() -> Results:

@@ -19,9 +19,9 @@ from tare.findings.platform_kinds import intensities, kind_of
 from tare.frames import Results
 from tare.journal import SEEN
 from tare.registry import scan
-from tare.render.words import paragraph
+from tare.render.words import paragraph, sentence, text
 from tare.results.finding import Finding
-from tare.results.message import Message
+from tare.results.message import Amount, Chosen, Message, Ratio, Said, each
 
 SIZES = ("0.25c", "0.5c", "1c", "2c")
 
@@ -38,7 +38,7 @@ def halves(levels: dict[str, str]) -> bool:
 
 
 def containers_shrink(levels: dict[str, str]) -> Behaviour:
-    """Docker costs 4 %, and vanilla what falls with size; vm is emulated, and takes four times."""
+    """Docker costs 4 %, and unpinned what falls with size; vm is emulated, and takes four times."""
     cores = float(levels["size"][:-1])
     ratio = {"bare": 1.0, "docker": 1.04, "runc": 1.0, "vm": 4.0, "vm/runc": 4.4}
     mean = 400 * MS / min(cores, 1) * ratio[levels["platform"]]
@@ -74,8 +74,22 @@ def findings(sized: Results) -> list[Finding]:
     return all_findings(sized)
 
 
+def id_of(said: Said) -> str:
+    return said.id if isinstance(said, Message) else said
+
+
 def rows(found: Finding, title: str) -> list[dict[str, Any]]:
-    return [row for table in found.tables if table.title.startswith(title) for row in table.rows]
+    """Rows of the table with this title, or this id of it."""
+    return [row for table in found.tables if id_of(table.title) == title for row in table.rows]
+
+
+def ids(said: Said | tuple[Said, ...] | None) -> list[str]:
+    return [id_of(one) for one in each(said)]
+
+
+def args(said: Said | tuple[Said, ...] | None, id_: str) -> dict[str, Any]:
+    """Values of the first message with an id."""
+    return next(one.args for one in each(said) if isinstance(one, Message) and one.id == id_)
 
 
 def test_pto_and_pso_come_out(sized: Results) -> None:
@@ -83,13 +97,21 @@ def test_pto_and_pso_come_out(sized: Results) -> None:
     divided = {(r["platform"], r["pinning"]): r for r in rows(found, "PTO and PSO")}
     assert set(divided) == {("docker", "none"), ("runc", "none")}
     docker, runc = divided[("docker", "none")], divided[("runc", "none")]
-    assert docker["verdict"] == "falls with size"
+    assert docker["verdict"] == "falls"
     assert docker["pto_low"] <= 1.04 <= docker["pto_high"]
     assert docker["pso_low"] <= 8**0.15 <= docker["pso_high"]
-    assert runc["verdict"] == "does not change with size"
-    assert found.summary is not None
-    assert found.summary.startswith("The cost of docker vanilla falls with size (PSO): at 0.25")
-    assert "PTO and PSO need 4 sizes, quotas below one core included; there are 2" in found.answer
+    assert runc["verdict"] == "flat (within 4 %)"
+    falls = args(found.summary, "platform_size.falls")
+    assert (text(falls["name"]), text(falls["small"])) == (
+        "docker unpinned", "0.25 cores"
+    )  # fmt: skip
+    assert falls["pso"].value == pytest.approx(docker["pso"])
+    answer = args(found.answer, "platform_size.divided")
+    assert (answer["verdict"], answer["pto"].value) == ("falls", docker["pto"])
+    refused = args(found.answer, "platform_size.refused")
+    assert text(refused["refusal"]) == (
+        "PTO and PSO need 4 sizes, quotas below one core included; there are 2"
+    )
 
 
 def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> None:
@@ -107,17 +129,18 @@ def test_sizes_that_were_planned_are_told_from_those_that_were_measured() -> Non
              load="none", size=size)
         for i, (platform, size) in enumerate(itertools.product(("bare", "docker", "runc"), SIZES))
     )  # fmt: skip
-    told = "PTO and PSO need 4 sizes, quotas below one core included; 4 were planned, 2 measured"
-    for reason, end in (("budget", " before the budget ended."), ("interrupted", ".")):
+    why = "PTO and PSO need 4 sizes, quotas below one core included; 4 were planned, 2 measured"
+    for reason, end in (("budget", " before the budget ended"), ("interrupted", "")):
         sessions = early.sessions.assign(reason=reason)
         results = dataclasses.replace(early, planned=planned, sessions=sessions)
-        assert f"{told}{end}" in ask("platform_size", results).answer
-        lines = ask("platform_advice", results).advice
-        assert f"Which size is inconclusive: {told}{end}" in lines
+        refused = args(ask("platform_size", results).answer, "platform_size.refused")
+        assert text(refused["refusal"]) == f"{why}{end}"
+        advice = args(ask("platform_advice", results).advice, "platform_advice.size.refused")
+        assert text(advice["why"]) == f"{why}{end}"
 
 
 def test_the_ratio_stands_at_every_size_and_pinning(sized: Results) -> None:
-    ratios = rows(ask("platform_size", sized), "Overhead ratio")
+    ratios = rows(ask("platform_size", sized), "platform_size.table.ratios")
     same = [r for r in ratios if r["platform"] == "docker" and r["beside"] == "bare"]
     assert [(r["pinning"], r["cores"]) for r in same] == [
         ("none", 0.25), ("none", 0.5), ("none", 1.0), ("none", 2.0), ("pinned", 1.0),
@@ -143,19 +166,24 @@ def test_what_pinning_removes_of_pso_is_told() -> None:
     facts = results.facts
     facts = facts.assign(value=facts["value"].where(facts["name"] != "cpus", 8))
     answer = ask("platform_size", dataclasses.replace(results, facts=facts)).answer
-    assert "By pinning, the PSO of docker vanilla is removed, or part of it: " in answer
-    assert "beside docker pinned, it is +" in answer
+    pinning = args(answer, "platform_size.pinning.reduces")
+    assert text(pinning["name"]) == "docker unpinned"
+    assert text(pinning["pinned"]) == "docker pinned"
+    assert pinning["pso"].low > 1
 
 
 def test_emulated_platforms_are_never_told_as_a_cost(
     sized: Results, findings: list[Finding]
 ) -> None:
-    told = "vm and vm/runc are emulated: their times are no measure of a VM"
     overhead = next(f for f in findings if f.name == "overhead")
-    assert told in overhead.answer
-    assert told in (overhead.summary or "")
-    assert any(told in line for line in headline(sized, findings))
-    apart = rows(overhead, "Emulated: its times are no measure")
+    note = args(overhead.answer, "emulation.note")
+    assert note == {"platforms": ["vm", "vm/runc"]}
+    assert args(overhead.summary, "emulation.note") == note
+    (said,) = [one for one in headline(sized, findings) if id_of(one) == "emulation.note"]
+    assert sentence(said) == (
+        "vm and vm/runc are emulated: times do not measure a VM, and no overhead is reported."
+    )
+    apart = rows(overhead, "emulation.table.title")
     assert {r["platform"] for r in apart} == {"vm", "vm/runc"}
     for found in findings:
         if found.name == "harness_error":
@@ -177,10 +205,10 @@ def test_where_only_an_emulation_stands_beside_bare_nothing_is_compared() -> Non
     results = make(platforms=("bare", "vm"), workers=(1,), trials=8, emulated=("vm",))
     found = ask("overhead", results)
     assert found.verdict == "nothing to compare"
-    assert "vm is emulated" in found.answer
-    assert rows(found, "Emulated")
+    assert args(found.answer, "overhead.emulated")["why"].args == {"platforms": ["vm"]}
+    assert rows(found, "emulation.table.title")
     stability = ask("stability", results)
-    assert "as stable" not in stability.answer
+    assert not {"stability.platform", "stability.cells"} & {*ids(stability.answer)}
 
 
 def test_a_comparison_with_an_emulation_is_refused_with_the_reason() -> None:
@@ -191,9 +219,7 @@ def test_a_comparison_with_an_emulation_is_refused_with_the_reason() -> None:
     )
     found = ask("difference", dataclasses.replace(results, experiment=asked))
     assert found.verdict == "nothing to compare"
-    assert isinstance(found.answer, Message)
-    assert found.answer.id == "difference.emulated"
-    assert "vm is emulated" in paragraph(found.answer)
+    assert args(found.answer, "difference.emulated")["why"].args == {"platforms": ["vm"]}
 
 
 def test_cells_without_their_like_are_named() -> None:
@@ -203,9 +229,11 @@ def test_cells_without_their_like_are_named() -> None:
         trials=8,
         leave_out=lambda levels: levels["platform"] == "bare" and levels["workers"] == "2",
     )
-    (caveat,) = ask("overhead", results).caveats
-    assert caveat.startswith("Not compared, since bare has no such cell: ")
-    assert "on docker with 2 workers" in caveat
+    caveat = args(ask("overhead", results).caveats, "overhead.unmatched")
+    assert caveat["reference"] == "bare"
+    assert [one.levels for one in caveat["cells"]] == [
+        {"workload": "exp_float", "platform": "docker", "workers": "2"}
+    ]
 
 
 def test_sizes_are_judged_by_wall_time() -> None:
@@ -231,7 +259,9 @@ def test_less_throughput_is_a_cost() -> None:
     table = results.sample_table
     renamed = table.assign(metric=table["metric"].replace("kernel_cpu_ns", "throughput"))
     found = ask("platform_size", dataclasses.replace(results, sample_table=renamed))
-    assert all(r["ratio"] == pytest.approx(1.25, rel=0.02) for r in rows(found, "Overhead ratio"))
+    ratios = rows(found, "platform_size.table.ratios")
+    assert ratios
+    assert all(r["ratio"] == pytest.approx(1.25, rel=0.02) for r in ratios)
 
 
 def test_what_accounts_for_the_extra_time_is_named(sized: Results) -> None:
@@ -240,18 +270,23 @@ def test_what_accounts_for_the_extra_time_is_named(sized: Results) -> None:
     extra = 1600 * (1.04 * 8**0.15 - 1)
     row = next(
         r
-        for r in rows(found, "What a trial has more")
+        for r in rows(found, "platform_why.table.title")
         if (r["platform"], r["size"]) == ("docker", "0.25c")
     )
     assert row["extra"] == pytest.approx(extra * MS, rel=0.05)
     assert row["throttled_ns"] == pytest.approx(5e8)
-    assert " more than bare (exp_float at size 0.25c); in the same trials, " in found.answer
-    assert "throttled time by 500" in found.answer
-    assert "%" not in found.answer
+    answer = args(found.answer, "platform_why.extra")
+    assert (answer["platform"], answer["reference"]) == ("docker", "bare")
+    assert answer["where"].levels == {"workload": "exp_float", "size": "0.25c"}
+    assert answer["time"] == Amount(row["extra"], "ns", row["low"], row["high"])
+    parts = {one.args["name"]: one.args["time"] for one in answer["parts"]}
+    assert parts["throttled time"].value == pytest.approx(5e8)
+    assert "%" not in paragraph(found.answer)
     throttled = [e for e in found.estimates if e.name == "more throttled time"]
     assert all(e.low is not None and e.high is not None for e in throttled)
-    assert any("Not recorded on both sides here" in c and "preempted" in c for c in found.caveats)
-    assert not {"vm", "vm/runc"} & {r["platform"] for r in rows(found, "What a trial")}
+    assert "preempted time" in args(found.caveats, "platform_why.absent")["missing"]
+    compared = {r["platform"] for r in rows(found, "platform_why.table.title")}
+    assert compared == {"docker", "runc"}
 
 
 def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
@@ -267,17 +302,18 @@ def test_times_that_overlap_are_no_shares_of_the_extra_time() -> None:
     assert known["extra time"] == pytest.approx(50 * MS, rel=0.05)
     assert known["more throttled time"] == 80 * MS
     assert found.verdict == "none"
+    (said,) = each(found.answer)
     assert (
-        "in the same trials, throttled time grows by 80.00 ms [80.00, 80.00] and CPU time by 49"
-        in (found.answer)
+        " longer than bare (exp_float), with throttled time +80.00 ms [80.00, 80.00] and CPU"
+        in (sentence(said))
     )
-    assert "%" not in found.answer
+    assert "%" not in sentence(said)
 
 
 def test_where_no_platform_is_shown_to_take_longer_nothing_is_measured_of_why() -> None:
     found = ask("platform_why", make(workers=(1,), trials=1))
     assert (found.verdict, found.shown) == ("inconclusive", "inconclusive")
-    assert "With 1 common block there is no interval" in found.answer
+    assert args(found.answer, "platform_why.none") == {"blocks": 1}
 
 
 def test_a_cost_that_grows_with_the_number_of_processes_is_found() -> None:
@@ -287,11 +323,15 @@ def test_a_cost_that_grows_with_the_number_of_processes_is_found() -> None:
 
     results = make(rule, platforms=("bare", "docker", "runc"), workers=(1, 2, 4), trials=20)
     found = ask("platform_factor", results)
-    told = {(r["platform"], r["what"]): r for r in rows(found, "Does the cost")}
-    assert told[("docker", "workers 4")]["verdict"] == "costs more"
-    assert told[("docker", "workers 4")]["low"] <= 1.2 <= told[("docker", "workers 4")]["high"]
-    assert told[("runc", "workers 4")]["verdict"] != "costs more"
-    assert "The cost of docker depends on the number of processes" in found.answer
+    changes = {(r["platform"], r["what"]): r for r in rows(found, "platform_factor.table.title")}
+    docker = changes[("docker", "workers 4")]
+    assert docker["verdict"] == "higher"
+    assert docker["low"] <= 1.2 <= docker["high"]
+    assert changes[("runc", "workers 4")]["verdict"] != "higher"
+    depends = args(found.answer, "platform_factor.depends")
+    assert (depends["platform"], depends["factor"]) == ("docker", "workers")
+    assert (depends["level"], depends["reference"]) == ("4", "1")
+    assert depends["ratio"] == Ratio(docker["ratio"], docker["low"], docker["high"])
 
 
 def test_advice_has_at_most_six_lines_which_stand_first(
@@ -300,11 +340,16 @@ def test_advice_has_at_most_six_lines_which_stand_first(
     found = next(f for f in findings if f.name == "platform_advice")
     assert 3 <= len(found.advice) <= 6
     assert headline(sized, findings)[: len(found.advice)] == list(found.advice)
-    assert found.advice[0].startswith("Take runc: ")
-    assert "docker up to +4" in found.advice[0]
-    assert any(line.startswith("Give docker vanilla at least ") for line in found.advice)
-    assert any(line.startswith("Pin docker") for line in found.advice)
-    assert not any("vm" in line.split() for line in found.advice)
+    take = args(found.advice, "platform_advice.platform.take")
+    assert id_of(found.advice[0]) == "platform_advice.platform.take"
+    assert take["platforms"] == ["runc"]
+    assert sentence(found.advice[0]).startswith("Take runc: overhead ≤ ")
+    assert "docker ≤ 4" in rows(found, "platform_advice.table.title")[0]["evidence"]
+    least = args(found.advice, "platform_advice.size.least")
+    assert text(least["name"]) == "docker unpinned"
+    pinned = args(found.advice, "platform_advice.pinning.pin")["cases"].args["names"]
+    assert [one.args["platform"] for one in pinned] == ["docker"]
+    assert not any("vm" in sentence(line).split() for line in found.advice)
 
 
 def test_where_nothing_is_decided_the_advice_says_so() -> None:
@@ -318,13 +363,18 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
         leave_out=halves,
     )
     lines = ask("platform_advice", results).advice
-    assert lines[0].startswith(
-        "Which platform to take is inconclusive: the upper limits of their costs are "
-    )
-    assert any(x.startswith("Whether size matters is inconclusive: ") for x in lines)
-    assert any(x.startswith("Whether to pin is inconclusive: for bare") for x in lines)
-    open_ = "Whether a cost is shown, or the same time within 2 %, is inconclusive: all 12 cells"
-    assert any(x.startswith(f"{open_}, on docker") for x in lines)
+    assert ids(lines)[:2] == [
+        "platform_advice.platform.inconclusive", "platform_advice.size.unclear"
+    ]  # fmt: skip
+    limits = args(lines, "platform_advice.platform.inconclusive")["limits"].args["names"]
+    assert {one.args["platform"] for one in limits} == {"docker", "runc"}
+    pinning = args(lines, "platform_advice.pinning.inconclusive")
+    assert pinning["platforms"][0] == "bare"
+    open_ = args(lines, "platform_advice.inconclusive")
+    assert open_["share"].args == {"some": 12, "total": 12}
+    assert open_["platforms"] == ["docker", "runc"]
+    assert open_["more"].args["trials"] > 0
+    assert sentence(lines[-1]).startswith("Inconclusive: all 12 cells, on docker and runc (≈ ")
     assert ask("platform_advice", results).verdict == "inconclusive"
     assert ask("overhead", results).verdict == "inconclusive"
 
@@ -332,8 +382,8 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
 def test_of_few_trials_no_cell_is_called_stable() -> None:
     found = ask("causes", make(Behaviour(mean_ns=200 * MS, spread=0.4), workers=(1,), trials=8))
     assert found.verdict == "inconclusive"
-    assert "cannot be told from n = 8 trials a cell: a spread needs at least 20" in found.answer
-    assert "No cell is unstable" not in found.answer
+    assert args(found.answer, "causes.too_few") == {"trials": 8, "least": 20}
+    assert ids(found.answer) == ["causes.too_few"]
 
 
 def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
@@ -349,9 +399,9 @@ def test_nothing_is_said_of_sizes_where_nobody_varied_them() -> None:
     )
     found = ask("platform_advice", results)
     assert found.verdict == "partly"
-    assert "Whether to pin is inconclusive: " in found.answer
-    assert not any("ize" in line or "PTO" in line for line in found.advice)
-    assert "size" not in {row["about"] for row in rows(found, "Advice")}
+    assert "platform_advice.pinning.inconclusive" in ids(found.answer)
+    assert not any("ize" in sentence(line) or "PTO" in sentence(line) for line in found.advice)
+    assert "size" not in {row["about"] for row in rows(found, "platform_advice.table.title")}
 
 
 def test_what_is_not_cheap_is_not_recommended() -> None:
@@ -363,7 +413,10 @@ def test_what_is_not_cheap_is_not_recommended() -> None:
         trials=14,
     )
     first = ask("platform_advice", results).advice[0]
-    assert first.startswith("The least dear is runc, not cheap: beside bare runc costs +2")
+    least = args(first, "platform_advice.platform.least")
+    assert (least["platforms"], least["above"], least["cheap"]) == (["runc"], True, Chosen(0.1))
+    assert least["ratio"].value == pytest.approx(1.2, rel=0.05)
+    assert sentence(first).endswith(", above 10 %.")
 
 
 def test_only_what_is_surely_cheap_is_recommended() -> None:
@@ -376,22 +429,23 @@ def test_only_what_is_surely_cheap_is_recommended() -> None:
 
     names = ("bare", "runc", "docker", "isolate")
     results = make(rule, platforms=names, workers=(1,), trials=14)
-    first = ask("platform_advice", results).advice[0]
-    assert first.startswith("Take runc: ")
+    found = ask("platform_advice", results)
+    assert args(found.advice[0], "platform_advice.platform.take")["platforms"] == ["runc"]
     # Every other is there with the most that it may cost, not the worst alone.
-    assert "docker up to " in first
-    assert "isolate up to +" in first
+    evidence = rows(found, "platform_advice.table.title")[0]["evidence"]
+    assert "docker ≤ " in evidence
+    assert "isolate ≤ " in evidence
 
 
 def test_practices_stand_beside_what_was_seen(sized: Results) -> None:
     found = ask("platform_advice", sized)
-    said = {r["number"]: r for r in rows(found, "PINNING's best practices")}
+    said = {r["number"]: r for r in rows(found, "PINNING's best practices, and this machine")}
     assert list(said) == [1, 2, 3, 4, 5, 6, 7]
     assert said[1]["here"] == "agrees"
-    assert "docker vanilla beside bare: +4" in said[1]["evidence"]
+    assert "docker unpinned vs. bare: +4" in said[1]["evidence"]
     assert said[2]["here"] == "agrees"
     assert said[3]["here"] == "not tested here"
-    assert "an emulated one says nothing" in said[3]["evidence"]
+    assert "an emulated one does not count" in said[3]["evidence"]
     assert said[5]["here"] == "disagrees"
     assert "CHR 0.12" in said[5]["evidence"]
     assert said[6]["here"] == "not tested here"
@@ -405,9 +459,8 @@ def test_where_pinning_does_nothing_the_practice_is_disagreed_with() -> None:
         trials=30,
         metric="wall_ns",
     )
-    said = {
-        r["number"]: r for r in rows(ask("platform_advice", results), "PINNING's best practices")
-    }
+    found = ask("platform_advice", results)
+    said = {r["number"]: r for r in rows(found, "PINNING's best practices, and this machine")}
     assert said[2]["here"] == "disagrees"
     assert said[1]["here"] == "not tested here"
 
@@ -463,13 +516,15 @@ def test_what_programs_see_is_laid_beside_what_they_are_given() -> None:
     found = ask("platform_seen", results)
     seen = {
         (r["platform"], r["pinning"], r["size"]): (r["cores"], r["cpus_affinity"])
-        for r in rows(found, "What a program sees")
+        for r in rows(found, "Visible resources")
     }
     assert seen[("docker", "none", "1c")] == (1.0, 2)
     assert seen[("docker", "pinned", "1c")] == (1.0, 1)
-    assert "starts 2 times as many as it is given" in found.answer
-    assert "bare vanilla at 2 cores" in found.answer
-    order = [(r["platform"], r["size"]) for r in rows(found, "What a program sees")]
+    more = args(found.answer, "platform_seen.more")
+    assert (more["cpus"], more["times"], more["of"]) == (2, Chosen(2, "1"), 2)
+    own = [text(one) for one in args(found.answer, "platform_seen.own")["names"]]
+    assert "bare unpinned with 2 cores" in own
+    order = [(r["platform"], r["size"]) for r in rows(found, "Visible resources")]
     assert order == sorted(order)
 
 
@@ -494,4 +549,4 @@ def test_findings_of_platforms_stand_results_of_every_small_size() -> None:
 def test_who_asks_about_one_size_is_told_nothing_of_sizes() -> None:
     steady = Behaviour(mean_ns=200 * MS, spread=0.01)
     results = make(steady, platforms=("bare", "runc", "docker"), workers=(1,), trials=14)
-    assert not any("size" in line for line in ask("platform_advice", results).advice)
+    assert not any("size" in sentence(x) for x in ask("platform_advice", results).advice)

@@ -157,8 +157,9 @@ def shown(document: str) -> str:
 
 def test_the_answer_comes_first(rendered, made):
     text = shown(rendered)
-    places = [text.index(words) for words in (made.question, made.headline[0].split(". ")[0])]
-    first_section = text.index(made.sections[0].finding.answer.split(". ")[0], places[1] + 1)
+    places = [text.index(one) for one in (made.question, words.sentence(made.headline[0]))]
+    answer = words.sentences(made.sections[0].finding.answer)[0]
+    first_section = text.index(answer, places[1] + 1)
     assert places[0] < places[1] < first_section
 
 

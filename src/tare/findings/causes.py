@@ -1,7 +1,8 @@
-"""Why the unstable cells are unstable: what their spread goes with."""
+"""Why the unstable cells are unstable: what explains their spread."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,27 +12,28 @@ from tare.findings.cells import Basis, Cell, Cells, basis_of, cells_of
 from tare.findings.evidence import level_columns, relative_spread
 from tare.findings.finding import FindingUnit, uncompared
 from tare.findings.ladder import ladders
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.findings.stability import compare_platforms
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Chosen, Message, message
 from tare.results.verdict import HIGHER
 from tare.statistics.statistic import FloatArray
-from tare.statistics.variance import FEWEST, Explained, explained
-from tare.units import counted, percent
+from tare.statistics.variance import FEWEST, Explained, Share, explained
 
 _DESCRIPTION = Description(
     name="causes",
-    title="Share of the spread that goes with what was recorded beside the times",
+    title="Share of the spread that recorded covariates explain",
     question="Why are the unstable cells unstable?",
     source="measurement rules of tare",
 )
 #: A cell is also called unstable where its p10–p90 range exceeds this share of its median.
 _WIDE = 0.05
 _ALPHA = 0.05
+#: Cells that the answer names.
+_NAMED = 3
 #: Steal is counted in ticks of 10 ms: nothing is derived from it below this.
 _SHORTEST_FOR_STEAL_NS = 100e6
 #: Metric, source (None: the best there is) and what it is called.
@@ -61,33 +63,28 @@ def find(results: Results) -> Finding | None:
     if not some:
         return _none(cells, basis)
     table = _covariates(results)
-    told = [(c, why, _explain(c, table, cells)) for c, why in some]
-    known = [(c, e) for c, _, e in told if e is not None]
+    rows = [(c, why, _explain(c, table, cells)) for c, why in some]
+    known = [(c, e) for c, _, e in rows if e is not None]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=_answer(known, len(told), cells),
+        answer=tuple(_answer(known, len(rows), cells)),
         verdict="none" if known else "inconclusive",
         summary=_summary(known, cells),
         basis=str(basis),
-        tables=(_table(told, cells),),
+        tables=(_table(rows, cells),),
         caveats=_caveats(results, cells),
         charts=("causes",),
     )
 
 
 def _none(cells: Cells, basis: Basis) -> Finding:
-    """Tell that no cell is known to be unstable; with too few trials nobody knows."""
+    """Say that no cell is known to be unstable; with too few trials, none can be."""
     few = min((c.n for c in cells.all), default=0)
-    answer = "No cell is unstable: none was shown to be less stable than another, and no " + (
-        f"p10–p90 range exceeds {percent(_WIDE)} of its median."
-    )
+    answer = message("causes.stable", limit=Chosen(_WIDE))
     if few < FEWEST:
-        answer = (
-            f"Which cells are unstable cannot be told from n = {few} trials a cell: a spread "
-            f"needs at least {FEWEST}. None was shown to be less stable than another."
-        )
+        answer = message("causes.too_few", trials=few, least=FEWEST)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
@@ -98,22 +95,24 @@ def _none(cells: Cells, basis: Basis) -> Finding:
     )
 
 
-def _unstable(cells: Cells) -> list[tuple[Cell, str]]:
+def _unstable(cells: Cells) -> list[tuple[Cell, Message]]:
     """Cells to explain, each with why it is called unstable."""
     growth = cells.results.experiment.parallel_growth
-    shown: dict[tuple[tuple[str, str], ...], str] = {}
+    shown: dict[tuple[tuple[str, str], ...], Message] = {}
     for pair, c in compare_platforms(cells, growth)[0]:
         if c.verdict == HIGHER:
             levels = {**pair.levels, pair.factor: pair.level}
-            shown[_key(levels)] = f"less stable than {pair.reference}"
+            shown[_key(levels)] = message("causes.why.less_stable", reference=pair.reference)
     for ladder in ladders(cells):
         for step in ladder.steps:
             if step.growth.low is not None and step.growth.low > 1 + growth:
                 levels = {**step.pair.levels, "workers": step.pair.level}
-                shown.setdefault(_key(levels), f"disturbed by {step.workers} workers")
-    wide = f"range beyond {percent(_WIDE)} of the median"
-    told = [(c, shown.get(_key(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
-    return [(c, why) for c, why in told if why is not None]
+                shown.setdefault(
+                    _key(levels), message("causes.why.disturbed", workers=step.workers)
+                )
+    wide = message("causes.why.wide", limit=Chosen(_WIDE))
+    found = [(c, shown.get(_key(c.levels)) or (wide if _is_wide(c) else None)) for c in cells.all]
+    return [(c, why) for c, why in found if why is not None]
 
 
 def _key(levels: Any) -> tuple[tuple[str, str], ...]:
@@ -159,40 +158,41 @@ def _too_short(values: FloatArray, cells: Cells) -> bool:
     return cells.basis.unit != "ns" or float(np.median(values)) < _SHORTEST_FOR_STEAL_NS
 
 
-def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> str:
+def _answer(known: list[tuple[Cell, Explained]], total: int, cells: Cells) -> Iterator[Message]:
+    """Give the cells that are explained best, and those that nothing explains."""
     if not known:
-        return (
-            f"{counted(total, 'cell')} {'is' if total == 1 else 'are'} unstable, but with fewer "
-            f"than {FEWEST} trials nothing can be said of why."
+        yield message("causes.unexplained_few", cells=total, least=FEWEST)
+        return
+    some = [(cell, e) for cell, e in known if e.p < _ALPHA and _shown(e)]
+    some.sort(key=lambda one: -one[1].share)
+    for cell, e in some[:_NAMED]:
+        yield message(
+            "causes.explained",
+            where=where(cell.levels, cells.varied),
+            share=Amount(e.share, "share"),
+            covariates=[
+                message("causes.covariate", name=s.name, share=Amount(s.share, "share"))
+                for s in _shown(e)[:2]
+            ],
+            n=e.n,
         )
-    told = []
-    nothing = []
-    for cell, e in known:
-        where = f"{at_levels(cell.levels, cells.varied)}"
-        shown = [s for s in e.shares if s.p < _ALPHA]
-        if e.p >= _ALPHA or not shown:
-            nothing.append(where)
-            continue
-        told.append((e.share, f"{where}: {percent(e.share)} {_goes_with(e)}, n = {e.n}"))
-    told.sort(reverse=True)
-    text = "; ".join(words for _, words in told[:3])
-    if text:
-        text = f"Share of the variance that goes with what was recorded: {text}."
-    if len(told) > 3:
-        text += f" The table has {len(told) - 3} more."
+    if some[_NAMED:]:
+        yield message("causes.others", others=len(some[_NAMED:]))
+    nothing = [cell for cell, e in known if e.p >= _ALPHA or not _shown(e)]
     if nothing:
-        where = listing(nothing[:3]) + (f" and {len(nothing) - 3} more" if nothing[3:] else "")
-        text += f" The spread of {where} is not explained by anything that was recorded."
-    return text.strip()
+        yield message(
+            "causes.unexplained",
+            cells=[where(cell.levels, cells.varied) for cell in nothing[:_NAMED]],
+            others=len(nothing[_NAMED:]),
+        )
 
 
-def _goes_with(e: Explained) -> str:
-    shown = [s for s in e.shares if s.p < _ALPHA][:2]
-    return "with " + listing(f"{s.name} ({percent(s.share)} by itself)" for s in shown)
+def _shown(e: Explained) -> list[Share]:
+    return [s for s in e.shares if s.p < _ALPHA]
 
 
-def _summary(known: list[tuple[Cell, Explained]], cells: Cells) -> str | None:
-    """Name the one thing that explains most, where half of some cell's variance goes with it."""
+def _summary(known: list[tuple[Cell, Explained]], cells: Cells) -> Message | None:
+    """Name the one covariate that explains most, where it explains half of some cell's variance."""
     best = [
         (s.share, s.name, cell)
         for cell, e in known
@@ -202,47 +202,46 @@ def _summary(known: list[tuple[Cell, Explained]], cells: Cells) -> str | None:
     if not best:
         return None
     share, name, cell = max(best, key=lambda x: x[0])
-    where = at_levels(cell.levels, cells.varied)
-    what = f"{percent(share)} of the variance of {where}"
-    return f"{what} goes with {name}, which need not be its cause."
+    return message(
+        "causes.summary",
+        name=name,
+        share=Amount(share, "share"),
+        where=where(cell.levels, cells.varied),
+    )
 
 
-def _table(told: list[tuple[Cell, str, Explained | None]], cells: Cells) -> Table:
-    names = list(dict.fromkeys(s.name for _, _, e in told if e for s in e.shares))
+def _table(found: list[tuple[Cell, Message, Explained | None]], cells: Cells) -> Table:
+    names = list(dict.fromkeys(s.name for _, _, e in found if e for s in e.shares))
     columns = (
         *level_columns(cells.varied or ["workload"]),
-        Column(key="why", title="unstable, since"),
+        Column(key="why", title="unstable because"),
         Column(key="n", title="trials"),
         Column(key="share", title="explained together", unit="1"),
         Column(key="p", title="p of all", unit="1"),
         *(Column(key=name, title=name, unit="1") for name in names),
     )
     rows = []
-    for cell, why, e in told:
+    for cell, why, e in found:
         row: dict[str, Any] = {f: cell.levels[f] for f in cells.varied or ["workload"]}
-        row |= {"why": why, "n": cell.n, "share": e.share if e else None, "p": e.p if e else None}
+        row |= {"why": text(why), "n": cell.n}
+        row |= {"share": e.share if e else None, "p": e.p if e else None}
         single = {s.name: s.share for s in e.shares} if e else {}
         rows.append({**row, **{name: single.get(name) for name in names}})
     return Table(
-        title=f"Share of the variance of trial values explained, {cells.basis}",
+        title=message("causes.table.title", basis=str(cells.basis)),
         columns=columns,
         rows=tuple(rows),
-        note="Of ranks; together: adjusted for the number of covariates; each by itself: "
-        "squared rank correlation. p by permutation of the trials. Empty: not recorded, or it "
-        "never varied.",
+        note=message("causes.table.note"),
     )
 
 
-def _caveats(results: Results, cells: Cells) -> tuple[str, ...]:
-    told = [
-        "What goes together need not be cause and effect: a trial that takes longer for another "
-        "reason also meets more switches and ticks."
-    ]
+def _caveats(results: Results, cells: Cells) -> tuple[Message, ...]:
+    found = [message("causes.association")]
     if any(w.command for w in results.experiment.workloads):
-        told.append("Run-queue wait is that of a command's first thread only.")
+        found.append(message("causes.first_thread"))
     if any(_too_short(c.trial_values, cells) for c in cells.all):
-        told.append("No cause is derived from steal below 100 ms: its ticks are of 10 ms.")
-    return tuple(told)
+        found.append(message("causes.short_for_steal"))
+    return tuple(found)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=40, find=find)

@@ -7,20 +7,14 @@ from typing import Any
 from tare.findings.cells import Cells
 from tare.findings.evidence import level_columns
 from tare.frames import Results
-from tare.render.words import listing
 from tare.results.finding import Column, Table
+from tare.results.message import Message, message
 
 
-def note(results: Results) -> str | None:
-    """Tell which platforms are emulated; None where none is."""
+def note(results: Results) -> Message | None:
+    """Name the platforms that are emulated; None where none is."""
     some = sorted(results.emulated & set(results.trial_table["platform"]))
-    if not some:
-        return None
-    one = len(some) == 1
-    return (
-        f"{listing(some)} {'is' if one else 'are'} emulated: {'its' if one else 'their'} times are "
-        f"no measure of a VM, and no cost is told of {'it' if one else 'them'}."
-    )
+    return message("emulation.note", platforms=some) if some else None
 
 
 def table(cells: Cells) -> Table | None:
@@ -43,7 +37,7 @@ def table(cells: Cells) -> Table | None:
         )
     unit = cells.basis.unit
     return Table(
-        title=f"Emulated: its times are no measure of a VM, {cells.basis}",
+        title=message("emulation.table.title", basis=str(cells.basis)),
         columns=(
             *level_columns(cells.varied),
             Column(key="n", title="trials"),
@@ -52,5 +46,5 @@ def table(cells: Cells) -> Table | None:
             Column(key="median_high", title="to", unit=unit),
         ),
         rows=tuple(rows),
-        note="Every instruction is translated; that takes several times as long as executing it.",
+        note=message("emulation.table.note"),
     )

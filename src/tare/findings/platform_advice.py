@@ -1,53 +1,70 @@
-"""Which platform to take, at which size, pinned or not: advice with what it rests on."""
+"""Which platform to take, at which size, pinned or not: advice with its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tare.findings import emulation
-from tare.findings.cells import Basis, cells_of
+from tare.findings.cells import Basis, Pair, cells_of
 from tare.findings.finding import FindingUnit, settled, uncompared
 from tare.findings.overhead import compare_locations
-from tare.findings.platform_cells import FREE, SIZES, Beside, cost_basis, reference_of, size_name
+from tare.findings.phrasing import where
+from tare.findings.platform_cells import (
+    SIZES,
+    Beside,
+    cost_basis,
+    ratio_of,
+    reference_of,
+    size_name,
+)
 from tare.findings.platform_factor import compared_changes
 from tare.findings.platform_practices import SMALL, Evidence, evidence, practice_table, practices
-from tare.findings.platform_size import factor_words, refusal_words, where
-from tare.findings.platform_why import extras, sentence
-from tare.findings.telling import Compared, further, share_of
+from tare.findings.platform_size import refusal
+from tare.findings.platform_why import extra_time, extras
+from tare.findings.telling import Compared, more, share
 from tare.frames import Results
 from tare.metrics import RATES
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
-from tare.render.words import listing
+from tare.render.words import sentence, text
 from tare.results.finding import Column, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Chosen, Levels, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER
-from tare.statistics.comparison import compare_family
-from tare.units import change_interval, chosen, percent
+from tare.statistics.comparison import Comparison, compare_family
+from tare.statistics.spread import SpreadComparison
 
 _DESCRIPTION = Description(
     name="platform_advice",
-    title="Platform, size and pinning to take, and PINNING's best practices beside them",
+    title="Platform, size and pinning to take, and whether PINNING's best practices hold here",
     question="Which platform, at which size, pinned or not?",
     source="PINNING",
 )
 #: Lines of advice that are given.
 MOST_LINES = 6
+#: Names that a line has.
+_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Line:
-    """One piece of advice: what it is about, what to do, and why."""
+    """One piece of advice.
+
+    Attributes
+    ----------
+    about : str
+        What it is about.
+    advice : Message
+        What to do, or what is known, in one line.
+    evidence : Message or None
+        What else it rests on; None: the line has all.
+    open : bool
+        Whether it says that something is inconclusive.
+    """
 
     about: str
-    advice: str
-    evidence: str
-    #: Whether it says that something is inconclusive.
+    advice: Message
+    evidence: Message | None = None
     open: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.advice}: {self.evidence}."
 
 
 def find(results: Results) -> Finding | None:
@@ -57,7 +74,7 @@ def find(results: Results) -> Finding | None:
     if platforms < 2 or not (varied & {*SIZES, "pinning"} or platforms > 2):
         return None
     if results.experiment.stopping.compare is not None:
-        return None  # one comparison was asked for, and is judged look by look
+        return None  # one comparison was asked for, and is judged by interim analyses
     basis = cost_basis(results)
     if isinstance(basis, Message):
         return uncompared(_DESCRIPTION, basis)
@@ -65,24 +82,19 @@ def find(results: Results) -> Finding | None:
     lines = advise(results, basis, known)
     apart = emulation.note(results)
     if not lines:
-        return uncompared(_DESCRIPTION, apart or "No platform has cells that the reference has.")
+        return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
+    advice = tuple(line.advice for line in lines)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join(str(line) for line in lines),
-        advice=tuple(str(line) for line in lines),
+        answer=advice,
+        advice=advice,
         verdict=settled(not line.open for line in lines),
         basis=str(basis),
         tables=(_table(lines, basis), practice_table(known, practices(known))),
-        caveats=tuple(filter(None, [apart, _ONE_HOST])),
+        caveats=tuple(filter(None, [apart, message("platform_advice.one_host")])),
     )
-
-
-_ONE_HOST = (
-    "All of it is of this one host: what a CHR costs on a larger one is told only by measuring "
-    "there, and putting both beside each other."
-)
 
 
 def advise(results: Results, basis: Basis, known: Evidence) -> list[Line]:
@@ -109,9 +121,9 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
         return
     best = min(most, key=lambda name: most[name])
     if not any(c.verdict.conclusive for _, c in compared):
-        told = listing(f"{name} {percent(x - 1, sign=True)}" for name, x in most.items())
-        text = f"the upper limits of their costs are {told}"
-        yield Line("platform", "Which platform to take is inconclusive", text, open=True)
+        limits = [_limit(name, most[name]) for name in sorted(most, key=lambda name: most[name])]
+        advice = message("platform_advice.platform.inconclusive", limits=_few(limits))
+        yield Line("platform", advice, _all(limits), open=True)
         return
     equal = _no_worse(best, results)
     if most[best] < 1 + SMALL:
@@ -119,28 +131,68 @@ def _platform(compared: Compared, results: Results) -> Iterable[Line]:
         equal = [name for name in equal if most[name] < 1 + SMALL]
     here = [(p, c) for p, c in compared if p.level == best]
     pair, c = max(here, key=lambda pc: pc[1].high or 0)
-    ratio = change_interval(c.ratio or 1, c.low, c.high)
-    at = f"at {_at(pair.levels)}" if len(here) > 1 else "here"
-    text = f"beside {pair.reference} {best} costs {ratio} {at}, where it may cost most"
-    others = [name for name in most if name != best and name not in equal]
-    if others:
-        told = listing(f"{name} up to {percent(most[name] - 1, sign=True)}" for name in others)
-        text += f"; {told}"
-    if equal:
-        text += f"; that it costs less than {listing(equal, 'or')} is not shown anywhere"
-    yield Line("platform", _verb([best, *equal], here, among=bool(others or equal)), text)
+    worst = where(pair.levels, results.varied) if len(here) > 1 else None
+    others = [_limit(name, x) for name, x in most.items() if name != best and name not in equal]
+    yield Line(
+        "platform",
+        _recommended([best, *equal], most, here, worst, among=bool(others or equal)),
+        message(
+            "platform_advice.platform.evidence",
+            reference=pair.reference,
+            platform=best,
+            ratio=_ratio(c),
+            where=worst,
+            others=others,
+            equal=equal,
+        ),
+    )
 
 
-def _verb(names: list[str], here: Compared, *, among: bool) -> str:
+def _limit(platform: str, ratio: float) -> Message:
+    """Name a platform with the upper limit of its cost."""
+    return message(
+        "platform_advice.platform.limit", platform=platform, limit=Amount(ratio - 1, "share")
+    )
+
+
+def _ratio(c: Comparison | SpreadComparison) -> Ratio:
+    return Ratio(c.ratio or 1, c.low, c.high)
+
+
+def _few(names: list[Message]) -> Message:
+    """Name the first of these, and say how many others there are."""
+    return message("platform_advice.few", names=names[:_NAMED], others=len(names[_NAMED:]))
+
+
+def _all(names: list[Message]) -> Message | None:
+    """Name all of these; None where a line has room for them."""
+    return message("platform_advice.all", names=names) if names[_NAMED:] else None
+
+
+def _recommended(
+    names: list[str],
+    most: dict[str, float],
+    here: Compared,
+    worst: Levels | None,
+    *,
+    among: bool,
+) -> Message:
     """Recommend what is surely cheap; of what is not, say no more than which costs least."""
-    dear = max(c.low or 0 for _, c in here) > 1 + SMALL
-    where = " everywhere" if len(here) > 1 else ""
-    if max(c.high or 0 for _, c in here) < 1 + SMALL:
-        return f"Take {listing(names, 'or')}" if among else f"{names[0]} is cheap{where}"
-    doubt = f"not cheap{where}" if dear else f"not surely cheap{where}"
-    if not among:
-        return f"{names[0]} is {doubt}"
-    return f"The least dear {'is' if len(names) == 1 else 'are'} {listing(names)}, {doubt}"
+    c = max((c for _, c in here), key=lambda c: c.high or 0)
+    if (c.high or 0) < 1 + SMALL:
+        return message(
+            "platform_advice.platform.take" if among else "platform_advice.platform.cheap",
+            platforms=names,
+            limit=Amount(max(most[name] for name in names) - 1, "share"),
+        )
+    return message(
+        "platform_advice.platform.least" if among else "platform_advice.platform.dear",
+        platforms=names,
+        ratio=_ratio(c),
+        where=worst,
+        above=max(c.low or 0 for _, c in here) > 1 + SMALL,
+        cheap=Chosen(SMALL),
+    )
 
 
 def _no_worse(best: str, results: Results) -> list[str]:
@@ -158,41 +210,34 @@ def _no_worse(best: str, results: Results) -> list[str]:
     return [name for name in dict.fromkeys(p.level for p in pairs) if name not in shown]
 
 
-def _at(levels: object) -> str:
-    known = {str(k): str(v) for k, v in dict(levels).items()}  # type: ignore[call-overload]
-    size = next((known[f] for f in ("quota", "size") if known.get(f) not in (None, "all")), None)
-    pinned = known.get("pinning", FREE)
-    words = [size or "full size", *(["pinned"] if pinned == "pinned" else [])]
-    return " ".join(words)
-
-
 def _sizes(known: Evidence) -> Iterable[Line]:
     """Say from which size on a platform whose cost falls is cheap; one line for the rest."""
-    told, level, apart, unclear = [], [], [], []
+    falling, level, apart, unclear = [], [], [], []
     for one in _one_each(known.besides):
         if one.found.verdict == HIGHER:
-            told.append(_from_size(one, known))
+            falling.append(_from_size(one))
         elif one.found.verdict == EQUIVALENT:
-            level.append(one)
+            level.append(one.name)
         elif one.found.refusal is not None:
             apart.append(one)
         elif not one.found.verdict.conclusive:
-            unclear.append(f"{where(one, known.results)} {factor_words(one.found.pso)}")
-    yield from told[:2]
+            pso = ratio_of(one.found.pso)
+            unclear.append(message("platform_advice.size.pso", name=one.name, pso=pso))
+    yield from falling[:2]
     if level:
-        names = listing(dict.fromkeys(where(one, known.results) for one in level))
-        most = chosen(2 * known.results.experiment.margin)
-        yield Line("size", f"Any size does for {names}", f"its cost changes by less than {most}")
-    elif unclear and not told:
-        text = f"at the smallest beside the largest, {listing(unclear)}"
-        yield Line("size", "Whether size matters is inconclusive", text, open=True)
-    elif apart and not told and set(known.results.varied) & set(SIZES):
-        text = refusal_words(apart[0], known.results)
-        yield Line("size", "Which size is inconclusive", text, open=True)
+        margin = Chosen(2 * known.results.experiment.margin)
+        advice = message("platform_advice.size.any", names=_few(level), margin=margin)
+        yield Line("size", advice, _all(level))
+    elif unclear and not falling:
+        advice = message("platform_advice.size.unclear", cases=_few(unclear))
+        yield Line("size", advice, _all(unclear), open=True)
+    elif apart and not falling and set(known.results.varied) & set(SIZES):
+        why = refusal(apart[0], known.results)
+        yield Line("size", message("platform_advice.size.refused", why=why), open=True)
 
 
 def _one_each(besides: Iterable[Beside]) -> list[Beside]:
-    """Keep one of each platform: beside the reference under the same limits where that tells."""
+    """Keep one of each platform: vs. the reference under the same limits where that is known."""
     best: dict[object, Beside] = {}
     for one in besides:
         if one.platform == one.reference:
@@ -204,61 +249,78 @@ def _one_each(besides: Iterable[Beside]) -> list[Beside]:
     return list(best.values())
 
 
-def _from_size(one: Beside, known: Evidence) -> Line:
-    name, sizes = where(one, known.results), one.found.sizes
+def _from_size(one: Beside) -> Line:
+    sizes = one.found.sizes
     cheap = None
     for size in reversed(sizes):
         if size.ratio.high is None or size.ratio.high >= 1 + SMALL:
             break
         cheap = size
     small = sizes[0]
-    below = f"{size_name(small.cores)} (CHR {small.chr:.2g}) cost {factor_words(small.ratio)}"
-    if cheap is None or cheap is small:
-        large = sizes[-1]
-        return Line(
-            "size",
-            f"Give {name} as many cores as there are",
-            f"{below}, and {size_name(large.cores)} still {factor_words(large.ratio)}",
-        )
+    enough = cheap is not None and cheap is not small
+    size = cheap if cheap is not None and cheap is not small else sizes[-1]
     return Line(
         "size",
-        f"Give {name} at least {size_name(cheap.cores)}, CHR {cheap.chr:.2g} or more",
-        f"there it costs {factor_words(cheap.ratio)}, while {below}",
+        message(
+            "platform_advice.size.least" if enough else "platform_advice.size.most",
+            name=one.name,
+            size=size_name(size.cores),
+            ratio=ratio_of(size.ratio),
+            small=size_name(small.cores),
+            small_ratio=ratio_of(small.ratio),
+        ),
+        message("platform_advice.size.evidence", chr=size.chr, small_chr=small.chr),
     )
 
 
 def _pinning(known: Evidence) -> Iterable[Line]:
     """Say which platforms to pin, and which not to bother with."""
-    names, pin, idle, hurt, undecided = [], [], [], [], []
+    pin: list[Message] = []
+    hurt: list[Message] = []
+    idle: list[str] = []
+    unclear: list[str] = []
+    varied = known.results.varied
     for name in dict.fromkeys(p.levels["platform"] for p, _ in known.pinned):
         some = [(p, c) for p, c in known.pinned if p.levels["platform"] == name]
         verdicts = {c.verdict for _, c in some}
         if LOWER in verdicts:
-            pair, c = min(some, key=lambda pc: pc[1].ratio)
-            ratio = change_interval(c.ratio, c.low, c.high)
-            names.append(name)
-            pin.append(f"{name} {ratio} at {_at({**pair.levels, 'pinning': FREE})}")
+            pin.append(_pinned(name, *min(some, key=lambda pc: pc[1].ratio), varied))
         elif HIGHER in verdicts:
-            _, c = max(some, key=lambda pc: pc[1].ratio)
-            hurt.append(f"{name} {change_interval(c.ratio, c.low, c.high)}")
+            hurt.append(_pinned(name, *max(some, key=lambda pc: pc[1].ratio), varied))
         elif INCONCLUSIVE in verdicts:
-            undecided.append(name)
+            unclear.append(name)
         else:
             idle.append(name)
-    told = []
+    effects = [
+        *([message("platform_advice.pinning.faster", cases=pin)] if pin else []),
+        *([message("platform_advice.pinning.worse", cases=hurt)] if hurt else []),
+        *([message("platform_advice.pinning.idle", platforms=idle)] if idle else []),
+        *([message("platform_advice.pinning.unclear", platforms=unclear)] if unclear else []),
+    ]
     if pin:
-        told.append(f"beside vanilla, {listing(pin)}")
-    if hurt:
-        told.append(f"pinned is slower for {listing(hurt)}")
-    if idle:
-        told.append(f"worth nothing for {listing(idle)}")
-    if undecided:
-        told.append(f"{'inconclusive ' if told else ''}for {listing(undecided)}")
-    if told:
-        advice = f"Pin {listing(names)}" if pin else "Pinning is not worth it"
-        if not pin and undecided:
-            advice = "Whether to pin is inconclusive"
-        yield Line("pinning", advice, "; ".join(told), open=bool(undecided))
+        advice = message("platform_advice.pinning.pin", cases=_few(pin))
+    elif unclear:
+        advice = message("platform_advice.pinning.inconclusive", platforms=unclear)
+    elif hurt:
+        advice = message("platform_advice.pinning.slower", cases=_few(hurt))
+    elif idle:
+        advice = message("platform_advice.pinning.no_effect", platforms=idle)
+    else:
+        return
+    several = len(effects) > 1 or len(pin) > _NAMED or len(hurt) > _NAMED
+    others = message("platform_advice.pinning.evidence", effects=effects)
+    yield Line("pinning", advice, others if several else None, open=bool(unclear))
+
+
+def _pinned(name: str, pair: Pair, c: Comparison, varied: Sequence[str]) -> Message:
+    """Name a platform with what pinning does to it in one cell."""
+    others = [factor for factor in varied if factor not in ("platform", "pinning")]
+    return message(
+        "platform_advice.pinning.case",
+        platform=name,
+        ratio=_ratio(c),
+        where=where(pair.levels, others),
+    )
 
 
 def _factors(results: Results, basis: Basis) -> Iterable[Line]:
@@ -270,11 +332,21 @@ def _factors(results: Results, basis: Basis) -> Iterable[Line]:
     ]
     if shown:
         change, c = max(shown, key=lambda x: abs(x[1].ratio - 1))
-        ratio = change_interval(c.ratio, c.low, c.high)
         yield Line(
             change.factor,
-            f"Mind the {change.factor} on {change.platform}",
-            f"{change.factor} {change.level} beside {change.reference} changes its cost by {ratio}",
+            message(
+                "platform_advice.factor",
+                platform=change.platform,
+                factor=change.factor,
+                level=change.level,
+                reference=change.reference,
+                ratio=_ratio(c),
+            ),
+            message(
+                "platform_advice.factor_evidence",
+                where=where(change.levels, results.varied),
+                n=c.n,
+            ),
         )
 
 
@@ -283,29 +355,40 @@ def _why(results: Results) -> Iterable[Line]:
     some = [one for one in extras(results) if one.time.sure and one.named]
     if some:
         one = max(some, key=lambda x: x.time.value / float(x.pair.first.mean()))
-        text = sentence(one, results).rstrip(".")
-        yield Line("why", "Where the time goes", f"{text[0].lower()}{text[1:]}")
+        yield Line("why", extra_time(one, results))
 
 
 def _open(compared: Compared, margin: float) -> Iterable[Line]:
-    """Say where it is open whether a cost is one at all, and what would decide that."""
+    """Say where it is open whether a cost is one at all, and what would settle that."""
     waiting = [(p, c) for p, c in compared if not c.verdict.conclusive]
     if waiting:
-        names = listing(dict.fromkeys(p.level for p, _ in waiting))
-        told = f"{share_of(len(waiting), len(compared))}, on {names}{further(waiting)}"
-        advice = (
-            f"Whether a cost is shown, or the same time within {chosen(margin)}, is inconclusive"
+        advice = message(
+            "platform_advice.inconclusive",
+            share=share(len(waiting), len(compared)),
+            platforms=list(dict.fromkeys(p.level for p, _ in waiting)),
+            more=more(waiting),
         )
-        yield Line("open", advice, told, open=True)
+        why = message("platform_advice.inconclusive_evidence", margin=Chosen(margin))
+        yield Line("open", advice, why, open=True)
 
 
 def _table(lines: list[Line], basis: Basis) -> Table:
-    titles = {"about": "about", "advice": "advice", "evidence": "what it rests on"}
     return Table(
-        title=f"Advice, by {metric_name(basis.metric)}",
-        columns=tuple(Column(key=key, title=title) for key, title in titles.items()),
-        rows=tuple({key: getattr(line, key) for key in titles} for line in lines),
-        note=f"Cheap: surely below {chosen(SMALL)}. CHR: assigned cores over the host's.",
+        title=message("platform_advice.table.title", metric=basis.metric),
+        columns=(
+            Column(key="about", title="about"),
+            Column(key="advice", title="advice"),
+            Column(key="evidence", title="evidence"),
+        ),
+        rows=tuple(
+            {
+                "about": line.about,
+                "advice": sentence(line.advice),
+                "evidence": None if line.evidence is None else text(line.evidence),
+            }
+            for line in lines
+        ),
+        note=message("platform_advice.table.note", limit=Chosen(SMALL)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Cells of one platform over its sizes, beside those of bare: what platforms are judged by."""
+"""Cells of one platform over its sizes, relative to those of bare: what platforms are judged by."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, answer_metric, basis_of, cells_of
-from tare.findings.phrasing import unit_of
+from tare.findings.phrasing import unit_of, where
 from tare.frames import Results
 from tare.metrics import RATES
-from tare.results.message import Message
+from tare.results.message import Chosen, Message, Ratio, Said, message
 from tare.statistics.platform_size import PlatformSize, platform_size
+from tare.statistics.platform_size_curves import Factor
 from tare.statistics.statistic import FloatArray
 
 #: Factors whose levels are sizes: what an instance is given.
@@ -26,7 +27,7 @@ FREE = "none"
 def cost_basis(results: Results) -> Basis | Message:
     """Choose what platforms are judged by: wall time where sizes differ.
 
-    A quota takes time, not CPU time, so that a kernel's CPU time would hide what it costs.
+    A quota takes time, not CPU time: a kernel's CPU time would hide what it costs.
     """
     metric = answer_metric(results)
     chosen = results.experiment.metric is not None
@@ -39,14 +40,14 @@ def cost_basis(results: Results) -> Basis | Message:
 
 @dataclass(frozen=True)
 class Beside:
-    """One platform over sizes, beside its reference at the same sizes.
+    """One platform over sizes, relative to its reference at the same sizes.
 
     Attributes
     ----------
     platform, pinning : str
         What is judged.
     reference, reference_pinning : str
-        What it stands beside.
+        What it is compared with.
     levels : mapping
         Levels of all factors but these and the sizes.
     cells : tuple of (float, Cell, Cell)
@@ -65,25 +66,34 @@ class Beside:
     cells: tuple[tuple[float, Cell, Cell], ...]
     found: PlatformSize
     planned: int | None
+    #: Factors in the levels that have several.
+    varied: tuple[str, ...]
 
     @property
-    def name(self) -> str:
-        """The platform with how it is pinned."""
-        return named(self.platform, self.pinning)
+    def name(self) -> Message:
+        """The platform with how it is pinned, and the levels of other factors that vary."""
+        return message(
+            "platform.where",
+            platform=named(self.platform, self.pinning),
+            levels=where(self.levels, self.varied) if self.varied else None,
+        )
 
     @property
-    def beside(self) -> str:
+    def versus(self) -> Message:
+        """The platform and its reference."""
+        return message("platform.versus", name=self.name, reference=self.beside)
+
+    @property
+    def beside(self) -> Said:
         """The reference with how it is pinned, where that differs."""
         if self.reference_pinning == self.pinning:
             return self.reference
         return named(self.reference, self.reference_pinning)
 
 
-def named(platform: str, pinning: str) -> str:
-    """Name a platform with how it is pinned: "docker vanilla", "docker pinned"."""
-    if pinning == FREE:
-        return f"{platform} vanilla"
-    return f"{platform} pinned" if pinning == "pinned" else f"{platform} pinned {pinning}"
+def named(platform: str, pinning: str) -> Message:
+    """Name a platform with how it is pinned: "docker unpinned", "docker pinned"."""
+    return message("platform.name", platform=platform, pinning=pinning)
 
 
 def host_cpus(results: Results) -> float | None:
@@ -103,13 +113,18 @@ def given_cores(results: Results, levels: Mapping[str, Any]) -> float | None:
     return float(min(asked)) if asked else host_cpus(results)
 
 
-def size_name(cores: float) -> str:
-    """Write a size in CPUs: "0.25 cores", "1 core"."""
-    return f"{cores:g} core{'' if cores == 1 else 's'}"
+def size_name(cores: float) -> Message:
+    """Name a size in CPUs: "0.25 cores", "1 core"."""
+    return message("platform.cores", cores=Chosen(cores, "1"))
+
+
+def ratio_of(factor: Factor | None) -> Ratio | None:
+    """Return a factor of cost as a value to be shown."""
+    return None if factor is None else Ratio(factor.value, factor.low, factor.high)
 
 
 def reference_of(results: Results) -> str | None:
-    """Return the platform that others stand beside: bare, or the first that is real."""
+    """Return the platform that others are compared with: bare, or the first that is real."""
     tried = [p for p in dict.fromkeys(results.trial_table["platform"]) if p not in results.emulated]
     usual = REFERENCES["platform"]
     return usual if usual in tried else next(iter(tried), None)
@@ -117,10 +132,10 @@ def reference_of(results: Results) -> str | None:
 
 @lru_cache(maxsize=4)
 def over_sizes(results: Results, basis: Basis) -> tuple[Beside, ...]:
-    """Put every real platform beside its reference at the same limits, over all sizes.
+    """Compare every real platform with its reference at the same limits, over all sizes.
 
-    A vanilla platform stands beside a vanilla reference under the same quota, and also beside a
-    pinned one where there is one: a machine of that many CPUs of its own, PINNING's bare metal.
+    An unpinned platform is compared with an unpinned reference under the same quota, and also with
+    a pinned one where there is one: a machine of that many CPUs of its own, PINNING's bare metal.
     """
     cells, reference = cells_of(results, basis), reference_of(results)
     host = host_cpus(results)
@@ -166,7 +181,7 @@ def _references(
         yield reference, pinning, same
     if pinning != FREE and (platform == reference or same is not None):
         return
-    # The reference on CPUs of its own; a pinned platform without its like beside a vanilla one.
+    # The reference on CPUs of its own; of a pinned platform without its like, an unpinned one.
     other = next(
         (
             (p, cells)
@@ -201,7 +216,9 @@ def _beside(
     found = platform_size(cores, np.exp(logs), np.ones(len(logs)), blocks, host, planned=planned)
     met = {size for size, _, _ in parts}
     cells = tuple(one for one in common if one[0] in met)
-    return Beside(*judged, reference, reference_pinning, dict(others), cells, found, planned)
+    varied = tuple(factor for factor in results.varied if factor in dict(others))
+    levels = dict(others)
+    return Beside(*judged, reference, reference_pinning, levels, cells, found, planned, varied)
 
 
 def _planned(
@@ -220,7 +237,7 @@ def _planned(
 
 
 def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, FloatArray]:
-    """Return common blocks and the logarithm of what the second costs beside the first.
+    """Return common blocks and the logarithm of what the second costs relative to the first.
 
     Of a rate, less is a cost. Blocks in which a value is 0 have no ratio.
     """
@@ -234,14 +251,14 @@ def log_costs(basis: Basis, first: Cell, second: Cell) -> tuple[FloatArray, Floa
     return names[good], sign * logs
 
 
-def unpinned(vanilla: Beside, pinned: Beside, basis: Basis, host: float) -> PlatformSize | None:
-    """Divide what a platform costs more vanilla than pinned: how much of its PSO pinning removes.
+def unpinned(shared: Beside, pinned: Beside, basis: Basis, host: float) -> PlatformSize | None:
+    """Divide what a platform costs more unpinned than pinned: the part of its PSO due to that.
 
     None where they have no blocks of one size in common.
     """
     known = {cores: (first, second) for cores, first, second in pinned.cells}
     cores, logs, blocks = [], [], []
-    for size, first, second in vanilla.cells:
+    for size, first, second in shared.cells:
         if size not in known:
             continue
         (a, free), (b, held) = log_costs(basis, first, second), log_costs(basis, *known[size])
@@ -258,5 +275,5 @@ def unpinned(vanilla: Beside, pinned: Beside, basis: Basis, host: float) -> Plat
 
 
 def is_time(basis: Basis) -> bool:
-    """Tell whether values are times, so that a difference of two is time that is lost."""
+    """Whether values are times: a difference of two is then time that is lost."""
     return unit_of(basis.metric) == "ns"

@@ -12,18 +12,18 @@ from tare.findings import emulation
 from tare.findings.cells import REFERENCES, Basis, Cell, Cells, cells_of
 from tare.findings.evidence import level_columns, verdict_cells
 from tare.findings.finding import FindingUnit, settled, uncompared
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.findings.platform_cells import SIZES, cost_basis, given_cores, log_costs, reference_of
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import Words, metric_name
+from tare.render.vocabulary import VALUES
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT
 from tare.statistics.comparison import Comparison, compare_family
 from tare.statistics.shift import has_ratio
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, chosen
+from tare.units import chosen
 
 _DESCRIPTION = Description(
     name="platform_factor",
@@ -35,7 +35,6 @@ _METHOD = (
     "ratio of overhead ratios within blocks that have all four cells, Hodges–Lehmann median, "
     "signed-rank interval"
 )
-_NAMES = {"workers": "number of processes", "pinning": "pinning", "load": "load"}
 
 
 @dataclass(frozen=True)
@@ -66,14 +65,12 @@ def find(results: Results) -> Finding | None:
         return uncompared(_DESCRIPTION, basis)
     found = compared_changes(results, basis)
     if not found:
-        return uncompared(
-            _DESCRIPTION, "No platform has blocks in common with its reference at two levels."
-        )
+        return uncompared(_DESCRIPTION, message("platform_factor.no_common_block"))
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=_answer(found, results, basis),
+        answer=tuple(_sentence(*of, some, results) for of, some in _groups(found).items()),
         verdict=settled(_state(some) != "inconclusive" for some in _groups(found).values()),
         basis=str(basis),
         estimates=tuple(_estimate(change, c) for change, c in found),
@@ -158,31 +155,40 @@ def _state(some: Changes) -> Literal["depends", "same", "inconclusive"]:
     return "same" if all(c.verdict == EQUIVALENT for _, c in some) else "inconclusive"
 
 
-def _answer(found: Changes, results: Results, basis: Basis) -> str:
-    told = [f"By {metric_name(basis.metric)}."]
-    for (platform, factor), some in _groups(found).items():
-        told.append(_sentence(platform, factor, some, results))
-    return " ".join(told)
-
-
-def _sentence(platform: str, factor: str, some: Changes, results: Results) -> str:
-    name, state, shown = _NAMES.get(factor, factor), _state(some), _shown(some)
-    most = chosen(results.experiment.margin)
+def _sentence(platform: str, factor: str, some: Changes, results: Results) -> Message:
+    state, shown = _state(some), _shown(some)
+    margin = Chosen(results.experiment.margin)
     if state == "depends":
         change, c = max(shown, key=lambda x: abs(np.log(x[1].ratio)))
-        at = at_levels(change.levels, results.varied)
-        ratio = change_interval(c.ratio, c.low, c.high)
-        more = f", in {len(shown)} of {len(some)} cases" if len(some) > 1 else ""
-        return (
-            f"The cost of {platform} depends on the {name}{more}: {factor} {change.level} beside "
-            f"{change.reference} changes its overhead ratio by {ratio}{f' ({at})' if at else ''}."
+        return message(
+            "platform_factor.depends",
+            platform=platform,
+            factor=factor,
+            level=change.level,
+            reference=change.reference,
+            ratio=Ratio(c.ratio, c.low, c.high),
+            where=where(change.levels, results.varied),
+            some=len(shown),
+            of=len(some),
         )
     if state == "same":
-        return f"The cost of {platform} does not depend on the {name} by more than {most}."
-    return (
-        f"Whether the cost of {platform} depends on the {name} is inconclusive: neither a change "
-        f"nor one below {most} is shown."
+        return message("platform_factor.same", platform=platform, factor=factor, margin=margin)
+    return message(
+        "platform_factor.inconclusive",
+        platform=platform,
+        factor=factor,
+        margin=margin,
+        more=_more([c for _, c in some if not c.verdict.conclusive]),
     )
+
+
+def _more(some: list[Comparison]) -> Message | None:
+    """Say how many more trials would settle these; None: not known."""
+    known = [c.more_pairs for c in some if c.more_pairs is not None]
+    if not known:
+        return None
+    few = all(c.low is None for c in some)
+    return message("cells.more", trials=max(known), time=None, few=few)
 
 
 def _estimate(change: Change, c: Comparison) -> Estimate:
@@ -200,9 +206,6 @@ def _estimate(change: Change, c: Comparison) -> Estimate:
     )
 
 
-_WORDS = Words("costs more", "costs less")
-
-
 def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basis) -> Table:
     rows = [
         {
@@ -215,12 +218,12 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
             "low": c.low,
             "high": c.high,
             "p": c.p_adjusted if c.low is not None else None,
-            **verdict_cells(c.verdict, _WORDS, chosen(results.experiment.margin)),
+            **verdict_cells(c.verdict, VALUES, chosen(results.experiment.margin)),
         }
         for change, c in found
     ]
     return Table(
-        title=f"Does the cost depend on it? {basis}",
+        title=message("platform_factor.table.title", basis=str(basis)),
         columns=(
             *level_columns(["platform"]),
             Column(key="what", title="changed to"),
@@ -230,12 +233,11 @@ def _table(found: list[tuple[Change, Comparison]], results: Results, basis: Basi
             Column(key="ratio", title="ratio of overhead ratios", unit="1"),
             Column(key="low", title="from", unit="1"),
             Column(key="high", title="to", unit="1"),
-            Column(key="p", title="p after Holm", unit="1"),
+            Column(key="p", title="p (Holm)", unit="1"),
             Column(key="verdict", title="verdict"),
         ),
         rows=tuple(rows),
-        note=f"{_METHOD}; 1: the platform costs as much at both levels. Verdicts are after Holm "
-        "over this table.",
+        note=message("platform_factor.table.note", method=_METHOD),
     )
 
 

@@ -30,7 +30,7 @@ def kind_of(stack: str) -> Kind:
 def intensities(results: Results) -> dict[str, tuple[Intensity, float]]:
     """Return for each workload what it mostly does, and which share of its time it computes.
 
-    As it is on the reference at its largest size, vanilla where that was measured: what waits for
+    As it is on the reference at its largest size, unpinned where that was measured: what waits for
     a quota waits for no disk, and neither does what waits for a CPU that others have. Workloads
     without CPU and wall time are left out.
     """

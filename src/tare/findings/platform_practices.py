@@ -1,4 +1,4 @@
-"""PINNING's best practices beside what this machine showed: agrees, disagrees, or not tested."""
+"""Whether this machine agrees with PINNING's best practices, disagrees, or did not test them."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from dataclasses import dataclass
 
 from tare.findings.cells import Basis, Pair, cells_of
 from tare.findings.overhead import compare_locations
-from tare.findings.phrasing import at_levels
-from tare.findings.platform_cells import FREE, Beside, over_sizes, size_name
+from tare.findings.phrasing import where
+from tare.findings.platform_cells import FREE, Beside, over_sizes, ratio_of, size_name
 from tare.findings.platform_kinds import CPU_BOUND, ULTRA, Intensity, intensities, kind_of
-from tare.findings.platform_size import where
 from tare.frames import Results
 from tare.metrics import RATES
-from tare.render.words import listing
+from tare.render.words import text
 from tare.results.finding import Column, Table
+from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import HIGHER, LOWER
 from tare.statistics.comparison import Comparison
-from tare.units import change_interval, chosen
 
 #: A cost below this is small: what is left of it does not decide which size to take.
 SMALL = 0.1
-#: What is said of a practice.
+#: Whether this machine agrees with a practice.
 AGREES, DISAGREES, OPEN = "agrees", "disagrees", "inconclusive"
 UNTESTED = "not tested here"
 
 
 @dataclass(frozen=True)
 class Practice:
-    """One of PINNING's practices, with what this machine says of it."""
+    """One of PINNING's practices, and whether this machine agrees."""
 
     number: int
     advice: str
     here: str
-    evidence: str
+    evidence: Message
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Evidence:
 
     results: Results
     besides: tuple[Beside, ...]
-    #: Every pinned cell beside the same one that is not: below 1 it helps.
+    #: Every pinned cell vs. the same one that is not: below 1 it helps.
     pinned: Sequence[tuple[Pair, Comparison]]
     kinds: dict[str, tuple[Intensity, float]]
 
@@ -68,7 +67,7 @@ def evidence(results: Results, basis: Basis) -> Evidence:
 
 def practices(known: Evidence) -> list[Practice]:
     """Hold each of the seven practices against the evidence."""
-    said: list[tuple[str, Callable[[], tuple[str, str]]]] = [
+    held: list[tuple[str, Callable[[], tuple[str, Message]]]] = [
         ("Avoid small vanilla containers", lambda: _small(known)),
         (
             "Use pinning for CPU-bound containers",
@@ -86,21 +85,21 @@ def practices(known: Evidence) -> list[Practice]:
         ("I/O-intensive: 0.14 < CHR < 0.28", lambda: _range(known, "I/O", 0.14, 0.28)),
         ("Ultra I/O-intensive: 0.28 < CHR < 0.57", lambda: _range(known, "ultra I/O", 0.28, 0.57)),
     ]
-    return [Practice(i, advice, *held()) for i, (advice, held) in enumerate(said, 1)]
+    return [Practice(i, advice, *hold()) for i, (advice, hold) in enumerate(held, 1)]
 
 
 def _containers(known: Evidence) -> list[Beside]:
-    """Vanilla containers over sizes, beside bare under the same limits where that is there."""
+    """Unpinned containers over sizes, vs. bare under the same limits where that is there."""
     some = [b for b in known.besides if b.pinning == FREE and kind_of(b.platform) == "CN"]
     same = [b for b in some if b.reference_pinning == b.pinning]
     return [*(b for b in some if len(b.found.sizes) > 1 and b not in same), *same]
 
 
-def _small(known: Evidence) -> tuple[str, str]:
+def _small(known: Evidence) -> tuple[str, Message]:
     some = [b for b in _containers(known) if len(b.found.sizes) > 1]
     if not some:
-        return UNTESTED, "no vanilla container was measured at several sizes"
-    told, words = [], set()
+        return UNTESTED, message("platform_practices.no_sizes")
+    cases, words = [], set()
     for one in some:
         small, large = one.found.sizes[0], one.found.sizes[-1]
         costs = (
@@ -114,11 +113,17 @@ def _small(known: Evidence) -> tuple[str, str]:
         )
         cheap = small.ratio.high is not None and small.ratio.high < 1 + SMALL
         words.add(AGREES if costs and falls else DISAGREES if cheap else OPEN)
-        told.append(
-            f"{where(one, known.results)} beside {one.beside}: {_ratio(small.ratio)} at "
-            f"{size_name(small.cores)}, {_ratio(large.ratio)} at {size_name(large.cores)}"
+        cases.append(
+            message(
+                "platform_practices.ends",
+                case=one.versus,
+                small=size_name(small.cores),
+                small_ratio=ratio_of(small.ratio),
+                large=size_name(large.cores),
+                large_ratio=ratio_of(large.ratio),
+            )
         )
-    return _of(words), "; ".join(told)
+    return _of(words), message("platform_practices.cases", cases=cases)
 
 
 def _of(words: set[str]) -> str:
@@ -126,14 +131,9 @@ def _of(words: set[str]) -> str:
     return AGREES if AGREES in words else OPEN if OPEN in words else DISAGREES
 
 
-def _ratio(factor: object) -> str:
-    value, low, high = (getattr(factor, name) for name in ("value", "low", "high"))
-    return change_interval(value, low, high)
-
-
 def _pinning(
     known: Evidence, kinds: tuple[str, ...], wanted: tuple[Intensity, ...], *, helps: bool
-) -> tuple[str, str]:
+) -> tuple[str, Message]:
     some = [
         (p, c)
         for p, c in known.pinned
@@ -141,10 +141,11 @@ def _pinning(
     ]
     if not some:
         what = "VM" if kinds == ("VM",) else "container" if "VM" not in kinds else "platform"
-        load = "CPU-bound" if "CPU" in wanted else "I/O-intensive"
-        emulated = " (an emulated one says nothing)" if known.results.emulated else ""
-        return UNTESTED, (
-            f"no real {what}{emulated} was measured both pinned and not, on a {load} workload"
+        return UNTESTED, message(
+            "platform_practices.no_pinned",
+            what=what,
+            cpu="CPU" in wanted,
+            emulated=bool(known.results.emulated),
         )
     faster = [(p, c) for p, c in some if c.verdict == LOWER]
     idle = [(p, c) for p, c in some if c.verdict.conclusive and c.verdict != LOWER]
@@ -156,56 +157,65 @@ def _pinning(
         here = OPEN
     shown = faster or some
     pair, c = min(shown, key=lambda pc: pc[1].ratio)
-    at = at_levels(pair.levels, known.results.varied)
-    ratio = change_interval(c.ratio, c.low, c.high)
-    return here, (
-        f"pinned beside vanilla: {ratio} for {at}, the most in {len(some)} "
-        f"{'case' if len(some) == 1 else 'cases'}; faster for certain in {len(faster)}"
+    return here, message(
+        "platform_practices.pinned",
+        ratio=Ratio(c.ratio, c.low, c.high),
+        where=where(pair.levels, known.results.varied),
+        faster=len(faster),
+        of=len(some),
     )
 
 
-def _range(known: Evidence, wanted: Intensity, low: float, high: float) -> tuple[str, str]:
-    """Look what a vanilla container costs at the sizes whose CHR is in a range."""
+def _range(known: Evidence, wanted: Intensity, low: float, high: float) -> tuple[str, Message]:
+    """Judge what an unpinned container costs at the sizes whose CHR is in a range."""
     some = [b for b in _containers(known) if known.is_for(b.levels["workload"], wanted)]
     if not some:
-        return UNTESTED, f"no vanilla container over sizes with {_a(wanted)} workload"
+        return UNTESTED, message("platform_practices.no_workload", kind=wanted)
     inside = [(b, s) for b in some for s in b.found.sizes if low < s.chr < high]
     if not inside:
-        chrs = listing(f"{x:.2g}" for x in sorted({s.chr for b in some for s in b.found.sizes}))
-        return UNTESTED, f"no size has a CHR in that range; there are {chrs}"
+        chrs = sorted({s.chr for b in some for s in b.found.sizes})
+        return UNTESTED, message("platform_practices.no_chr", chrs=chrs)
     cheap = [s.ratio.high is not None and s.ratio.high < 1 + SMALL for _, s in inside]
     dear = [s.ratio.low is not None and s.ratio.low > 1 + SMALL for _, s in inside]
     here = AGREES if all(cheap) else DISAGREES if any(dear) else OPEN
-    told = "; ".join(
-        f"{where(b, known.results)} beside {b.beside} at {size_name(s.cores)} "
-        f"(CHR {s.chr:.2g}): {_ratio(s.ratio)}"
+    cases = [
+        message(
+            "platform_practices.at_size",
+            case=b.versus,
+            size=size_name(s.cores),
+            chr=s.chr,
+            ratio=ratio_of(s.ratio),
+        )
         for b, s in inside
-    )
-    return here, told
-
-
-def _a(wanted: Intensity) -> str:
-    return {"CPU": "a CPU-bound", "I/O": "an I/O-intensive"}.get(wanted, "an ultra I/O-intensive")
+    ]
+    return here, message("platform_practices.cases", cases=cases)
 
 
 def practice_table(known: Evidence, found: Sequence[Practice]) -> Table:
-    """Lay the practices out beside what was seen."""
-    kinds = listing(f"{w} {cpu:.2f} ({kind})" for w, (kind, cpu) in known.kinds.items())
+    """Lay out the practices and what was measured here."""
+    kinds = [
+        message(
+            "platform_practices.kind", workload=name, share=Amount(computes, "share"), kind=kind
+        )
+        for name, (kind, computes) in known.kinds.items()
+    ]
     return Table(
         title="PINNING's best practices, and this machine",
         columns=(
             Column(key="number", title="no."),
             Column(key="advice", title="PINNING says"),
             Column(key="here", title="here"),
-            Column(key="evidence", title="what was seen here"),
+            Column(key="evidence", title="measured here"),
         ),
         rows=tuple(
-            {"number": p.number, "advice": p.advice, "here": p.here, "evidence": p.evidence}
+            {"number": p.number, "advice": p.advice, "here": p.here, "evidence": text(p.evidence)}
             for p in found
         ),
-        note="A size of a range agrees where what a vanilla container costs there is surely below "
-        f"{chosen(SMALL)}. Share of the time that a workload computes or waits for a CPU, on the "
-        f"reference at its largest size: {kinds or 'not known'}; CPU-bound from {CPU_BOUND}, "
-        f"ultra I/O-intensive below {ULTRA}. PINNING's host had 112 CPUs; its ranges are "
-        "of that machine.",
+        note=message(
+            "platform_practices.note",
+            limit=Chosen(SMALL),
+            kinds=kinds,
+            cpu_bound=Chosen(CPU_BOUND),
+            ultra=Chosen(ULTRA),
+        ),
     )

@@ -1,4 +1,4 @@
-"""What a program sees of the machine on each platform: CPUs and memory, beside what it is given."""
+"""Visible resources of each platform: CPUs and memory that a program sees, and what it is given."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from tare.findings.finding import FindingUnit
 from tare.findings.platform_cells import FREE, given_cores, named, size_name
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Column, Finding, Table
-from tare.units import counted
+from tare.results.message import Chosen, Message, message
 
 _DESCRIPTION = Description(
     name="platform_seen",
@@ -24,9 +23,9 @@ _DESCRIPTION = Description(
 _SEEN = (
     ("cpus_affinity", "CPUs by affinity (nproc)", "1"),
     ("cpus_online", "CPUs online", "1"),
-    ("cpus_visible", "CPUs that affinity and quota come to", "1"),
-    ("memory_total_bytes", "memory in all", "bytes"),
-    ("memory_limit_bytes", "limit of memory", "bytes"),
+    ("cpus_visible", "CPUs by affinity and quota", "1"),
+    ("memory_total_bytes", "total memory", "bytes"),
+    ("memory_limit_bytes", "memory limit", "bytes"),
 )
 #: What says to which cells an instance belongs.
 _KEYS = ("platform", "size", "pinning")
@@ -46,7 +45,7 @@ def find(results: Results) -> Finding | None:
         verdict="none",
         tables=(
             Table(
-                title="What a program sees",
+                title="Visible resources",
                 columns=(
                     *(Column(key=k, title=k) for k in keys),
                     Column(key="cores", title="CPUs given", unit="1"),
@@ -55,22 +54,21 @@ def find(results: Results) -> Finding | None:
                 rows=tuple(
                     {k: v for k, v in r.items() if k in keys or k not in _KEYS} for r in rows
                 ),
-                note="As the agent inside sees it. A program that starts a thread for each CPU "
-                "goes by its affinity: under a quota that is more than it is given.",
+                note=message("platform_seen.table.note"),
             ),
         ),
     )
 
 
 def seen(results: Results) -> list[dict[str, Any]]:
-    """Return a row for each platform, size and pinning; none where no agent has told."""
+    """Return a row for each platform, size and pinning; none where no agent reported them."""
     names = [name for name, *_ in _SEEN]
     instances = results.instances
     if instances.empty:
         return []
-    told = instances[instances[names].notna().any(axis=1)]
+    reported = instances[instances[names].notna().any(axis=1)]
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for one in told.to_dict("records"):
+    for one in reported.to_dict("records"):
         levels = {k: str(one[k]) for k in _KEYS}
         cores = _given(results, one, levels)
         known = {n: None if pd.isna(one[n]) else int(one[n]) for n in names}
@@ -94,47 +92,52 @@ def _given(results: Results, one: dict[Any, Any], levels: dict[str, str]) -> flo
     return given_cores(results, levels)
 
 
-def _answer(rows: list[dict[str, Any]]) -> str:
+def _answer(rows: list[dict[str, Any]]) -> tuple[Message, ...]:
     """Name what sees more CPUs than it is given, and what sees its own."""
     more = [
         r for r in rows if r["cores"] is not None and (r.get("cpus_affinity") or 0) > r["cores"]
     ]
     own = [r for r in rows if r["cores"] is not None and r.get("cpus_affinity") == r["cores"]]
-    told = []
+    found = []
     if more:
         worst = max(more, key=lambda r: r["cpus_affinity"] / r["cores"])
-        told.append(
-            f"{_named(worst)} at {size_name(worst['cores'])} sees "
-            f"{counted(int(worst['cpus_affinity']), 'CPU')}: a program that starts a thread for "
-            f"each starts {worst['cpus_affinity'] / worst['cores']:g} times as many as it is given"
-            f"{_among(more)}."
+        found.append(
+            message(
+                "platform_seen.more",
+                name=named(*_key(worst)),
+                given=size_name(worst["cores"]),
+                cpus=int(worst["cpus_affinity"]),
+                times=Chosen(round(worst["cpus_affinity"] / worst["cores"], 2), "1"),
+                of=len(more),
+            )
         )
     if own:
-        told.append(_own(own, more))
-    if not told:
-        told = [
-            f"{r['platform']} sees {counted(int(r['cpus_affinity']), 'CPU')}."
+        found.append(message("platform_seen.own", names=_own(own, more)))
+    if not found:
+        found = [
+            message("platform_seen.cpus", platform=str(r["platform"]), cpus=int(r["cpus_affinity"]))
             for r in rows
             if r.get("cpus_affinity") is not None
         ]
-    return " ".join(told) or "The table says what was told."
+    return tuple(found) or (message("platform_seen.unknown"),)
 
 
-def _own(own: list[dict[str, Any]], more: list[dict[str, Any]]) -> str:
+def _own(own: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[Message]:
     """Name what sees as many as it is given: at every size, or only at some."""
-    part = {_named(r) for r in more}
-    names = dict.fromkeys(
-        _named(r) + (f" at {size_name(r['cores'])}" if _named(r) in part else "") for r in own
-    )
-    return f"As many CPUs as they are given see {listing(names)}."
+    part = {_key(r) for r in more}
+    names = dict.fromkeys((*_key(r), r["cores"] if _key(r) in part else None) for r in own)
+    return [
+        message(
+            "platform_seen.name",
+            name=named(platform, pinning),
+            size=None if cores is None else size_name(cores),
+        )
+        for platform, pinning, cores in names
+    ]
 
 
-def _named(row: dict[str, Any]) -> str:
-    return named(str(row["platform"]), row["pinning"] or FREE)
-
-
-def _among(more: list[dict[str, Any]]) -> str:
-    return f" (the worst of {len(more)} that see more)" if len(more) > 1 else ""
+def _key(row: dict[str, Any]) -> tuple[str, str]:
+    return str(row["platform"]), row["pinning"] or FREE
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=34, find=find, of_rates=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from tare.findings import emulation
 from tare.findings.cells import Basis
 from tare.findings.finding import FindingUnit, settled, uncompared
-from tare.findings.phrasing import at_levels
 from tare.findings.platform_cells import (
     FREE,
     SIZES,
@@ -15,19 +14,19 @@ from tare.findings.platform_cells import (
     cost_basis,
     host_cpus,
     over_sizes,
+    ratio_of,
     size_name,
     unpinned,
 )
-from tare.findings.platform_size_tables import METHOD, WORDS, divided_table, ratio_table
+from tare.findings.platform_size_tables import METHOD, divided_table, ratio_table
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
-from tare.render.words import listing
+from tare.render import vocabulary
 from tare.results.finding import Estimate, Finding
-from tare.results.message import Message
+from tare.results.message import Chosen, Message, message
 from tare.results.verdict import EQUIVALENT, HIGHER
 from tare.statistics.platform_size_curves import Factor
-from tare.units import change_interval, chosen
+from tare.units import chosen
 
 _DESCRIPTION = Description(
     name="platform_size",
@@ -49,84 +48,84 @@ def find(results: Results) -> Finding | None:
     some = over_sizes(results, basis)
     apart = emulation.note(results)
     if not some:
-        return uncompared(_DESCRIPTION, f"Nothing is compared: {apart or _nothing(results)}")
-    told = [one for one in some if one.found.refusal is None]
+        return uncompared(
+            _DESCRIPTION, message("platform_size.nothing", why=apart or _nothing(results))
+        )
+    divided = [one for one in some if one.found.refusal is None]
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join([*_answer(some, told, basis, results), *filter(None, [apart])]),
+        answer=(*_answer(some, divided, basis, results), *filter(None, [apart])),
         verdict=settled(one.found.refusal is None and one.found.verdict.conclusive for one in some),
-        summary=_summary(told, results),
+        summary=_summary(divided, results),
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
-        tables=(*filter(None, [divided_table(told, results)]), ratio_table(some, results, basis)),
-        caveats=_caveats(some, results),
+        tables=(
+            *filter(None, [divided_table(divided, results)]),
+            ratio_table(some, results, basis),
+        ),
+        caveats=_caveats(some),
         charts=("platform_values", "platform_chr"),
     )
 
 
-def _nothing(results: Results) -> str:
+def _nothing(results: Results) -> Message:
     if host_cpus(results) is None:
-        return "no fact says how many CPUs the host has."
-    return "no platform has a size that the reference has too."
+        return message("platform_size.no_cpus")
+    return message("platform_size.no_common_size")
 
 
-def where(one: Beside, results: Results) -> str:
-    """Name what is judged, with the levels of other factors that vary."""
-    varied = [f for f in results.varied if f in one.levels]
-    at = at_levels(one.levels, varied) if varied else ""
-    return f"{one.name} ({at})" if at else one.name
-
-
-def refusal_words(one: Beside, results: Results) -> str:
+def refusal(one: Beside, results: Results) -> Message:
     """Say why PTO and PSO are not identifiable, and whether the budget ended before they were."""
-    refusal = one.found.refusal or ""
+    return message(
+        "platform_size.refusal", why=one.found.refusal or "", early=_is_early(one, results)
+    )
+
+
+def _is_early(one: Beside, results: Results) -> bool:
+    """Whether the budget ended before all sizes were measured."""
     missing = one.planned is not None and len(one.found.sizes) < one.planned
-    ended = missing and results.ended == "budget"
-    return f"{refusal} before the budget ended" if ended else refusal
-
-
-def factor_words(factor: Factor | None) -> str:
-    """Write a factor of cost as a change, with its interval."""
-    if factor is None:
-        return "not identifiable"
-    return change_interval(factor.value, factor.low, factor.high)
+    return missing and results.ended == "budget"
 
 
 def _answer(
-    some: Sequence[Beside], told: Sequence[Beside], basis: Basis, results: Results
-) -> list[str]:
-    words = [_sentence(one, results) for one in told]
-    refused = [one for one in some if one.found.refusal is not None]
-    by_reason: dict[str, list[Beside]] = {}
-    for one in refused:
-        by_reason.setdefault(refusal_words(one, results), []).append(one)
-    for why, same in by_reason.items():
-        names = listing(f"{where(one, results)} beside {one.beside}" for one in same)
-        words.append(f"Not identifiable for {names}: {why}.")
-    pinned = _pinning(told, basis, results)
-    return [f"By {metric_name(basis.metric)}.", *words, *pinned]
+    some: Sequence[Beside], divided: Sequence[Beside], basis: Basis, results: Results
+) -> Iterator[Message]:
+    for one in divided:
+        yield _divided(one, results)
+    by_reason: dict[tuple[str, bool], list[Beside]] = {}
+    for one in some:
+        if one.found.refusal is not None:
+            reason = one.found.refusal, _is_early(one, results)
+            by_reason.setdefault(reason, []).append(one)
+    for same in by_reason.values():
+        yield message(
+            "platform_size.refused",
+            cases=[one.versus for one in same],
+            refusal=refusal(same[0], results),
+        )
+    yield from _pinning(divided, basis, results)
 
 
-def _sentence(one: Beside, results: Results) -> str:
-    found = one.found
-    first, last = one.cells[0][0], one.cells[-1][0]
-    text = (
-        f"{where(one, results)}, beside {one.beside}: PTO {factor_words(found.pto)}; the cost "
-        f"{WORDS[found.verdict]} (PSO: at {size_name(first)} {factor_words(found.pso)} beside that "
-        f"at {size_name(last)})."
+def _divided(one: Beside, results: Results) -> Message:
+    """Give the verdict on the sizes, PSO and PTO."""
+    return message(
+        "platform_size.divided",
+        case=one.versus,
+        small=size_name(one.cells[0][0]),
+        large=size_name(one.cells[-1][0]),
+        verdict=vocabulary.SIZES.of(one.found.verdict, chosen(2 * results.experiment.margin)),
+        pto=ratio_of(one.found.pto),
+        pso=ratio_of(one.found.pso),
     )
-    if not found.verdict.conclusive:
-        text = text.replace("the cost inconclusive", "inconclusive", 1)
-    return text
 
 
-def _pinning(told: Sequence[Beside], basis: Basis, results: Results) -> Iterator[str]:
-    """Tell what pinning does to the PSO of each platform that has it both ways."""
+def _pinning(divided: Sequence[Beside], basis: Basis, results: Results) -> Iterator[Message]:
+    """Say what pinning does to the PSO of each platform that has it both ways."""
     host = host_cpus(results)
-    for free in told:
-        for held in told:
+    for free in divided:
+        for held in divided:
             same = (free.platform, free.levels) == (held.platform, held.levels)
             if host is None or not same or free.pinning != FREE or held.pinning == FREE:
                 continue
@@ -135,30 +134,31 @@ def _pinning(told: Sequence[Beside], basis: Basis, results: Results) -> Iterator
             found = unpinned(free, held, basis, host)
             if found is None or found.pso is None:
                 continue
-            more = "is inconclusive"
-            if found.verdict.direction == "higher":
-                more = "is removed, or part of it"
-            elif found.verdict.conclusive:
-                more = "is not removed"
-            yield (
-                f"By pinning, the PSO of {where(free, results)} {more}: beside {held.name}, it is "
-                f"{factor_words(found.pso)}."
+            state = "inconclusive"
+            if found.verdict.conclusive:
+                state = "reduces" if found.verdict.direction == "higher" else "keeps"
+            yield message(
+                f"platform_size.pinning.{state}",
+                name=free.name,
+                pinned=held.name,
+                pso=ratio_of(found.pso),
             )
 
 
-def _summary(told: Sequence[Beside], results: Results) -> str | None:
-    """Tell the largest PSO that is certain, or that there is none."""
-    falling = [one for one in told if one.found.verdict == HIGHER and one.found.pso is not None]
+def _summary(divided: Sequence[Beside], results: Results) -> Message | None:
+    """Give the largest PSO that is certain, or say that there is none."""
+    falling = [one for one in divided if one.found.verdict == HIGHER and one.found.pso is not None]
     if falling:
         one = max(falling, key=lambda x: x.found.pso.value if x.found.pso else 0)
-        return (
-            f"The cost of {where(one, results)} falls with size (PSO): at "
-            f"{size_name(one.cells[0][0])} {factor_words(one.found.pso)} beside that at "
-            f"{size_name(one.cells[-1][0])}."
+        return message(
+            "platform_size.falls",
+            name=one.name,
+            small=size_name(one.cells[0][0]),
+            large=size_name(one.cells[-1][0]),
+            pso=ratio_of(one.found.pso),
         )
-    if told and all(one.found.verdict == EQUIVALENT for one in told):
-        most = chosen(2 * results.experiment.margin)
-        return f"No platform's cost changes with its size by more than {most} (no PSO)."
+    if divided and all(one.found.verdict == EQUIVALENT for one in divided):
+        return message("platform_size.flat", margin=Chosen(2 * results.experiment.margin))
     return None
 
 
@@ -192,15 +192,16 @@ def _estimate(
     )
 
 
-def _caveats(some: Sequence[Beside], results: Results) -> tuple[str, ...]:
-    told = []
-    for one in some:
-        for words in (one.found.misfit, one.found.extrapolated):
-            if words is not None:
-                told.append(f"{where(one, results)}, beside {one.beside}: {words}.")
-    if len({one.reference_pinning for one in some if one.pinning != "none"}) > 1:
-        told.append("Not every pinned platform has a pinned reference at the same size.")
-    return tuple(dict.fromkeys(told))
+def _caveats(some: Sequence[Beside]) -> tuple[Message, ...]:
+    found = [
+        message("platform_size.caveat", case=one.versus, why=why)
+        for one in some
+        for why in (one.found.misfit, one.found.extrapolated)
+        if why is not None
+    ]
+    if len({one.reference_pinning for one in some if one.pinning != FREE}) > 1:
+        found.append(message("platform_size.no_pinned_reference"))
+    return tuple(found)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=31, find=find, of_rates=True, over_sessions=True)

@@ -6,42 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from tare.findings.cells import Basis
-from tare.findings.evidence import level_columns
+from tare.findings.evidence import level_columns, verdict_cells
 from tare.findings.platform_cells import SIZES, Beside
 from tare.frames import Results
-from tare.render.words import listing
+from tare.render import vocabulary
+from tare.render.words import listing, text
 from tare.results.finding import Column, Table
-from tare.results.verdict import (
-    EQUIVALENT,
-    HIGHER,
-    HIGHER_WITHIN,
-    INCONCLUSIVE,
-    LOWER,
-    LOWER_WITHIN,
-)
+from tare.results.message import message
 from tare.statistics.platform_size_curves import Factor
+from tare.units import chosen
 
 #: How PTO and PSO came about.
 METHOD = (
     "log ratio = PTO + PSO · h(CHR), fitted in every block; Hodges–Lehmann medians over blocks, "
     "signed-rank intervals over all shapes of h that the data do not exclude"
 )
-#: Verdicts in words, of the cost beside the reference.
-WORDS = {
-    HIGHER: "falls with size",
-    HIGHER_WITHIN: "falls with size, by little",
-    LOWER: "grows with size",
-    LOWER_WITHIN: "grows with size, by little",
-    EQUIVALENT: "does not change with size",
-    INCONCLUSIVE: "inconclusive whether it changes with size",
-}
 
 
 def _columns(results: Results) -> tuple[Column, ...]:
     others = [f for f in results.varied if f not in ("platform", "pinning", *SIZES)]
     return (
         *level_columns(["platform", "pinning", *others]),
-        Column(key="beside", title="beside"),
+        Column(key="beside", title="vs."),
     )
 
 
@@ -50,16 +36,17 @@ def _levels(one: Beside) -> dict[str, Any]:
         **one.levels,
         "platform": one.platform,
         "pinning": one.pinning,
-        "beside": one.beside,
+        "beside": text(one.beside),
     }
 
 
-def divided_table(told: Sequence[Beside], results: Results) -> Table | None:
+def divided_table(divided: Sequence[Beside], results: Results) -> Table | None:
     """Lay out PTO and PSO of every platform that has them; None where none has."""
-    if not told:
+    if not divided:
         return None
+    margin = chosen(2 * results.experiment.margin)
     rows = []
-    for one in told:
+    for one in divided:
         found = one.found
         rows.append(
             {
@@ -68,7 +55,7 @@ def divided_table(told: Sequence[Beside], results: Results) -> Table | None:
                 "n": found.n,
                 **_factor("pto", found.pto),
                 **_factor("pso", found.pso),
-                "verdict": WORDS[found.verdict],
+                **verdict_cells(found.verdict, vocabulary.SIZES, margin),
                 "shape": listing(curve.shape for curve in found.kept),
             }
         )
@@ -80,13 +67,11 @@ def divided_table(told: Sequence[Beside], results: Results) -> Table | None:
             Column(key="n", title="blocks"),
             *_interval("pto", "PTO"),
             *_interval("pso", "PSO"),
-            Column(key="verdict", title="the cost"),
+            Column(key="verdict", title="overhead with size"),
             Column(key="shape", title="shapes that fit"),
         ),
         rows=tuple(rows),
-        note="Ratios; 1 is no cost. PTO: what is left where the platform has the whole host "
-        "(CHR = 1). PSO: the cost at the smallest size over that at the largest. "
-        f"Method: {METHOD}; every size may be off by itself by half the margin.",
+        note=message("platform_size.table.divided_note", method=METHOD),
     )
 
 
@@ -104,7 +89,7 @@ def ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Table
         for size in one.found.sizes
     ]
     return Table(
-        title=f"Overhead ratio at every size, {basis}",
+        title=message("platform_size.table.ratios", basis=str(basis)),
         columns=(
             *_columns(results),
             Column(key="cores", title="cores", unit="1"),
@@ -113,9 +98,7 @@ def ratio_table(some: Sequence[Beside], results: Results, basis: Basis) -> Table
             *_interval("ratio", "ratio"),
         ),
         rows=tuple(rows),
-        note="CHR: assigned cores over the host's. Vanilla: a quota, free to move; a vanilla "
-        "platform stands beside bare under the same quota, and beside bare on as many CPUs of its "
-        "own where that was measured, which is PINNING's bare metal.",
+        note=message("platform_size.table.ratios_note"),
     )
 
 

@@ -1,30 +1,26 @@
-"""Why a platform takes longer than bare: where the time goes, trial beside trial."""
+"""Why a platform takes longer than bare: where the time goes, by paired trials."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tare import units
 from tare.findings import emulation
 from tare.findings.cells import Pair, cells_of
 from tare.findings.evidence import level_columns
 from tare.findings.finding import FindingUnit, uncompared
-from tare.findings.phrasing import at_levels, unit_of
+from tare.findings.phrasing import unit_of, where
 from tare.findings.platform_cells import cost_basis, is_time
 from tare.frames import Results
 from tare.metrics import ranked
 from tare.registry import Description
-from tare.render.vocabulary import metric_name
-from tare.render.words import listing
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.results.message import Message
+from tare.results.message import Amount, Message, message
 from tare.statistics.signed_rank import hodges_lehmann, signed_rank_interval
-from tare.units import counted, quantity
 
 _DESCRIPTION = Description(
     name="platform_why",
@@ -75,15 +71,15 @@ class Part:
         """Whether it is surely more than on the reference."""
         return self.low is not None and self.low > 0
 
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return f"{quantity(self.value, 'ns')} (no interval)"
-        return units.interval("ns", self.value, self.low, self.high)
+    @property
+    def amount(self) -> Amount:
+        """As a value to be shown."""
+        return Amount(self.value, "ns", self.low, self.high)
 
 
 @dataclass(frozen=True)
 class Extra:
-    """A platform beside its reference: the extra time, and what differs besides."""
+    """A platform relative to its reference: the extra time, and what else differs."""
 
     pair: Pair
     time: Part
@@ -114,31 +110,24 @@ def find(results: Results) -> Finding | None:
     some = extras(results)
     apart = emulation.note(results)
     if not some:
-        return uncompared(_DESCRIPTION, apart or "No platform has cells that bare has too.")
+        return uncompared(_DESCRIPTION, apart or message("platform.no_common_cell"))
     recorded = {metric for one in some for metric in one.parts}
-    sentences = tell(some, results)
     return Finding(
         name=_DESCRIPTION.name,
         closed=False,
         question=_DESCRIPTION.question,
-        answer=" ".join([f"By {metric_name(basis.metric)}.", *sentences]),
+        answer=tuple(_answer(some, results)),
         verdict="none" if any(one.time.sure for one in some) else "inconclusive",
         summary=None,
         basis=str(basis),
         estimates=tuple(e for one in some for e in _estimates(one)),
         tables=(_table(some, results, str(basis)),),
-        caveats=tuple(filter(None, [_absent(recorded), _OVERLAP, apart])),
+        caveats=tuple(filter(None, [_absent(recorded), message("platform_why.overlap"), apart])),
     )
 
 
-_OVERLAP = (
-    "These times overlap and are sums over threads: they are no shares of the extra time, and may "
-    "exceed it."
-)
-
-
 def extras(results: Results) -> list[Extra]:
-    """Put every real platform beside bare, on the same cells and common blocks."""
+    """Compare every real platform with bare, on the same cells and common blocks."""
     basis = cost_basis(results)
     if isinstance(basis, Message) or not is_time(basis):
         return []
@@ -194,37 +183,33 @@ def part(differences: np.ndarray) -> Part:
     return Part(hodges_lehmann(differences), low, high)
 
 
-def tell(some: Sequence[Extra], results: Results) -> list[str]:
+def _answer(some: Sequence[Extra], results: Results) -> Iterator[Message]:
     """Say of the platforms that surely take longer what else grows, the costliest first."""
     sure = [one for one in some if one.time.sure]
     if not sure:
-        few = max(one.pair.n for one in some)
-        unknown = (
-            f" With {counted(few, 'common block')} there is no interval." if _unknown(some) else ""
-        )
-        return [f"No platform is shown to take longer than its reference.{unknown}"]
+        unknown = all(one.time.low is None for one in some)
+        blocks = max(one.pair.n for one in some) if unknown else None
+        yield message("platform_why.none", blocks=blocks)
     sure.sort(key=lambda one: -one.time.value / float(np.median(one.pair.trial_values[0])))
-    told = [sentence(one, results) for one in sure[:_MOST_SENTENCES]]
+    for one in sure[:_MOST_SENTENCES]:
+        yield extra_time(one, results)
     if len(sure) > _MOST_SENTENCES:
-        told.append(f"The table has {len(sure) - _MOST_SENTENCES} more.")
-    return told
+        yield message("platform_why.others", others=len(sure) - _MOST_SENTENCES)
 
 
-def _unknown(some: Sequence[Extra]) -> bool:
-    return all(one.time.low is None for one in some)
-
-
-def sentence(one: Extra, results: Results) -> str:
+def extra_time(one: Extra, results: Results) -> Message:
     """Say how much longer a platform takes, and what else there is more of in the same trials."""
-    pair = one.pair
-    where = at_levels(pair.levels, results.varied)
-    at = f" ({where})" if where else ""
-    start = f"{pair.level} takes {one.time} more than {pair.reference}{at}"
-    if not one.named:
-        return f"{start}; no time that was recorded is shown to grow with it."
-    (name, part), *more = one.named[:_MOST_NAMED]
-    parts = listing([f"{name} grows by {part}", *(f"{name} by {part}" for name, part in more)])
-    return f"{start}; in the same trials, {parts}."
+    return message(
+        "platform_why.extra",
+        platform=one.pair.level,
+        reference=one.pair.reference,
+        time=one.time.amount,
+        where=where(one.pair.levels, results.varied),
+        parts=[
+            message("platform_why.part", name=name, time=part.amount)
+            for name, part in one.named[:_MOST_NAMED]
+        ],
+    )
 
 
 def _estimates(one: Extra) -> list[Estimate]:
@@ -248,11 +233,9 @@ def _estimates(one: Extra) -> list[Estimate]:
     ]
 
 
-def _absent(recorded: set[str]) -> str | None:
+def _absent(recorded: set[str]) -> Message | None:
     missing = [name for metric, name in _PARTS if metric not in recorded]
-    if not missing:
-        return None
-    return f"Not recorded on both sides here, so nothing is said of it: {listing(missing)}."
+    return message("platform_why.absent", missing=missing) if missing else None
 
 
 def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
@@ -287,12 +270,10 @@ def _table(some: Sequence[Extra], results: Results, basis: str) -> Table:
             }
         )
     return Table(
-        title=f"What a trial has more than on {some[0].pair.reference}, {basis}",
+        title=message("platform_why.table.title", reference=some[0].pair.reference, basis=basis),
         columns=tuple(columns),
         rows=tuple(rows),
-        note=f"{_METHOD[:1].upper()}{_METHOD[1:]}, mean over a trial's workers and iterations. "
-        "The time in the kernel has the accounting of control groups in it. Empty: not recorded on "
-        "both.",
+        note=message("platform_why.table.note", method=_METHOD),
     )
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from tare.drawing import SERIES, SHAPES, colour, data, panel_width, styled
 from tare.findings.platform_cells import Beside, cost_basis, over_sizes
-from tare.findings.platform_size import where
 from tare.frames import Results
 from tare.registry import Description
+from tare.render.words import text
 from tare.report.charts.chart import ChartUnit
 from tare.report.charts.platform_lines import logarithmic, sizes_axis
 from tare.report.charts.rows import tables_of
@@ -35,9 +35,8 @@ def _some(results: Results) -> list[Beside]:
     return sorted(several, key=lambda b: b.found.curve is None)[:_MOST]
 
 
-def _name(one: Beside, results: Results) -> str:
-    name = where(one, results)
-    return name if one.reference_pinning == one.pinning else f"{name}, beside {one.beside}"
+def _name(one: Beside) -> str:
+    return text(one.name if one.reference_pinning == one.pinning else one.versus)
 
 
 def draw(results: Results, findings: Sequence[Finding]) -> Any:
@@ -47,7 +46,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
     some = _some(results) if tables_of(findings, "platform_size") else []
     if not some:
         return None
-    names = [_name(one, results) for one in some]
+    names = [_name(one) for one in some]
     colours = alt.Scale(domain=names, range=[SERIES[i % len(SERIES)] for i, _ in enumerate(names)])
     shapes = alt.Scale(domain=names, range=[SHAPES[i % len(SHAPES)] for i, _ in enumerate(names)])
     legend = alt.Legend(title=None, columns=2, labelLimit=330)
@@ -111,7 +110,7 @@ def alternative(results: Results, findings: Sequence[Finding]) -> str:
         first, last = one.found.sizes[0], one.found.sizes[-1]
         fit = "no curve" if one.found.curve is None else f"curve of shape {one.found.curve.shape}"
         told.append(
-            f"{_name(one, results)}: {change(first.ratio.value)} at CHR {first.chr:.2g}, "
+            f"{_name(one)}: {change(first.ratio.value)} at CHR {first.chr:.2g}, "
             f"{change(last.ratio.value)} at {last.chr:.2g}, {fit}"
         )
     emulated = [p for p in sorted(results.emulated) if p in set(results.trial_table["platform"])]

@@ -1,4 +1,4 @@
-"""Values over sizes on every platform, vanilla and pinned: PINNING's figures 3 to 6."""
+"""Values over sizes on every platform, unpinned and pinned: PINNING's figures 3 to 6."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def draw(results: Results, findings: Sequence[Finding]) -> Any:
 
 
 def _title(name: str, pinning: str) -> str:
-    free = "vanilla" if pinning == "none" else "pinned" if pinning == "pinned" else f"on {pinning}"
+    free = "unpinned" if pinning == "none" else "pinned" if pinning == "pinned" else f"on {pinning}"
     return f"{name}, {free}" if name else free
 
 
