@@ -230,7 +230,7 @@ def _show(answers: Answers, written: Sequence[Path]) -> None:
     from tare.findings import caveats
     from tare.render.words import sentences, text
 
-    for sentence in caveats.sentences(answers.caveats, answers.levels_of):
+    for sentence in sentences(caveats.sentences(answers.caveats, answers.levels_of)):
         output.out.print(f"Caveat: {sentence}")
     for line in sentences(answers.headline):
         output.out.print(line)

@@ -11,7 +11,7 @@ from tare.findings.failures import failures, reasons
 from tare.findings.platform_cells import cost_basis
 from tare.frames import Results
 from tare.render.vocabulary import metric_name
-from tare.render.words import listing, paragraph
+from tare.render.words import listing, paragraph, sentence
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each
 from tare.units import counted
@@ -23,7 +23,7 @@ class Headline:
 
     Attributes
     ----------
-    missing : tuple of str
+    missing : tuple of Said
         What a budget ended too early, or was stopped because it kept failing: an answer is about
         less than was asked.
     answers : tuple of Said
@@ -34,7 +34,7 @@ class Headline:
         What was not measured.
     """
 
-    missing: tuple[str, ...]
+    missing: tuple[Said, ...]
     answers: tuple[Said, ...]
     failed: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -105,5 +105,5 @@ def _failures(results: Results) -> list[str]:
     return [
         f"{len(failed)} of {counted(len(counted_in), 'trial')}{of} failed and "
         f"{'is' if len(failed) == 1 else 'are'} not in these answers ({listing(where)}): "
-        f"{reasons(failures(results, failed)).removesuffix('.')}."
+        f"{sentence(reasons(failures(results, failed)) or '')}"
     ]

@@ -48,9 +48,9 @@ class Page:
     ----------
     lead : Section or None
         The section whose answer stands at the head.
-    caveats : tuple of str
+    caveats : tuple of Said
         What weakens everything below; stands above it.
-    missing : tuple of str
+    missing : tuple of Said
         What a budget ended too early, or was stopped as it kept failing; stands above the answer.
     headline : tuple of str
         The answer first, then what else matters.
@@ -80,7 +80,7 @@ class Page:
     sections: tuple[Section, ...]
     overview: tuple[Figure, ...]
     stops: Laid | None
-    doubts: tuple[str, ...]
+    doubts: tuple[Said, ...]
     machine: tuple[Laid, ...]
     origin: Origin
     doubtful: str = "Failed or doubtful"
@@ -88,8 +88,8 @@ class Page:
     rest: str = "tare export DIR --table findings --json -"
     badges: bool = True
     unfolded: int = 14
-    caveats: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    caveats: tuple[Said, ...] = ()
+    missing: tuple[Said, ...] = ()
     failed: tuple[str, ...] = ()
 
     @property
