@@ -96,7 +96,7 @@ def _chunks(digest: str) -> str:
 def _sentences(text: str) -> list[str]:
     """Divide text after each sentence; a point inside a name has no space behind it."""
     told: list[str] = []
-    for sentence in re.split(r"(?<=[.!?]) (?=\S)", text):
+    for sentence in re.split(r"(?<=[.!?])(?<!vs\.) (?=\S)", text):
         if told and len(sentence) < _SHORT:
             told[-1] += f" {sentence}"
         else:
