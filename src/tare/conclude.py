@@ -199,6 +199,7 @@ def _piloted(
     """Execute some cells; return what they took, and how long it was in all."""
     from tare.findings import completeness
     from tare.findings.failures import failures, reasons
+    from tare.render.words import text
 
     numbers = [cell.cell for cell in cells]
     alone = tuple(msgspec.structs.replace(cell, cell=n) for n, cell in enumerate(cells))
@@ -220,7 +221,8 @@ def _piloted(
             folders.begin(request.plan, None, folder)
             execution.conduct(request)
     except TrialError as error:
-        raise TrialError(reasons(failures(results_of(folder))) or error.message) from error
+        why = reasons(failures(results_of(folder)))
+        raise TrialError(text(why) if why else error.message) from error
     took_s = time.monotonic() - began
     failed = completeness.failing(results_of(folder))
     took = pilot.read(journal.read_all(folder))._replace(failures=failed)

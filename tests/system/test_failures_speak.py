@@ -92,7 +92,7 @@ def test_a_command_that_always_fails_says_why(
 
 def test_who_says_nothing_is_told_to_be_silent(programs: Path) -> None:
     told = words(tare(programs, "run", "-n", "4", "--", "./silent"))
-    assert "exit code 7; it wrote nothing on standard error" in told
+    assert "exit code 7; nothing on standard error" in told
     assert "--capture --out DIR" in told
 
 
@@ -183,7 +183,7 @@ def test_an_experiment_in_which_all_fails_says_why(programs: Path) -> None:
     told = words(done)
     assert "giving up" in told
     assert "about to die" in told
-    assert "silent ended with exit code 7; it wrote nothing on standard error" in told
+    assert "silent ended with exit code 7; nothing on standard error" in told
     assert "always was given up" in (programs / "locks/report.html").read_text()
 
 

@@ -12,9 +12,11 @@ from synthetic import make
 
 from tare.experiment import SizeSpec
 from tare.findings.answers import all_findings
-from tare.findings.calibrated import find, sentence
+from tare.findings.calibrated import cpu_scaling, find
 from tare.frames import Results
+from tare.render.words import sentences
 from tare.report.backing import machine_tables
+from tare.results.message import Amount, Chosen, message
 
 FACTS = {
     "calibration_date": "2026-05-01 10:00",
@@ -60,11 +62,11 @@ def test_shares_of_one_range_are_comparable() -> None:
     found = find(shared(0.5, 1.0))
     assert found is not None
     assert found.verdict == "yes"
-    assert found.answer == (
-        "This machine was calibrated on 2026-05-01 10:00 (by linpack (size 1000) on bare, R² "
-        "0.9995, while other work had 0.20 % of the CPU time): linear, linear from 0.1 to 2 CPUs. "
-        "All shares given here lie in 0.1 to 2 CPUs."
-    )
+    assert sentences(found.answer) == [
+        "All CPU shares are in one linear range (0.1 to 2 CPUs).",
+        "CPU scaling of this machine: linear from 0.1 to 2 CPUs (2026-05-01 10:00, linpack (size "
+        "1000) on bare, R² = 0.9995, 0.20 % of the CPU time went to other work).",
+    ]
     assert [row["level"] for row in found.tables[0].rows] == ["quota 0.5", "quota 1"]
     assert found.summary is None
 
@@ -74,14 +76,16 @@ def test_what_did_not_tell_whether_the_cpus_were_free_decides_nothing() -> None:
     found = find(shared(0.5, 1.0, facts=old))
     assert found is not None
     assert found.verdict == "inconclusive"
-    assert "whether other work had its CPUs meanwhile was not recorded" in found.answer
+    [answer] = found.answer
+    assert answer.id == "calibrated.unrecorded"
+    assert answer.args["source"].args["lost"] is None
 
 
 def test_instances_of_their_own_take_a_quota_each() -> None:
     found = find(shared(1.0, 1.5, own=True))
     assert found is not None
     assert found.verdict == "no"
-    assert "3 CPU lies outside" in found.answer
+    assert found.answer[0] == message("calibrated.outside", shares=[Chosen(3.0, "1")])
     assert {row["level"] for row in found.tables[0].rows} >= {"quota 1.5", "quota 1.5 × 2"}
 
 
@@ -89,14 +93,17 @@ def test_shares_of_two_ranges_are_not_comparable() -> None:
     found = find(shared(0.4, 1.0, facts={**FACTS, **THREE}))
     assert found is not None
     assert found.verdict == "no"
-    assert "0.1 to 0.5 CPUs and 0.6 to 2.8 CPUs" in found.answer
-    assert "half of the CPU is not half of the speed" in found.answer
+    assert sentences(found.answer)[0] == (
+        "The CPU shares are in 2 linear ranges (0.1 to 0.5 CPUs and 0.6 to 2.8 CPUs): across them, "
+        "half of the CPU is not half of the speed."
+    )
 
 
 def test_between_two_ranges_nothing_follows() -> None:
     found = find(shared(0.4, 0.55, facts={**FACTS, **THREE}))
     assert found is not None
-    assert (found.verdict, "0.55 CPU lies outside" in found.answer) == ("no", True)
+    assert found.verdict == "no"
+    assert found.answer[0] == message("calibrated.outside", shares=[Chosen(0.55, "1")])
 
 
 def test_ends_of_a_range_are_in_it() -> None:
@@ -118,7 +125,7 @@ def test_a_machine_that_nobody_calibrated_decides_nothing() -> None:
     found = find(shared(0.5, facts={}))
     assert found is not None
     assert found.verdict == "inconclusive"
-    assert "tare calibrate" in found.answer
+    assert found.answer == (message("calibrated.unknown"),)
 
 
 def test_a_machine_that_has_changed_decides_nothing() -> None:
@@ -126,19 +133,21 @@ def test_a_machine_that_has_changed_decides_nothing() -> None:
     found = find(shared(0.5, facts=changed))
     assert found is not None
     assert found.verdict == "inconclusive"
-    assert "R² 0.9995, while other work had 0.20 % of the CPU time" in found.answer
-    assert found.answer.endswith(
-        "but it has changed since, governor from performance to powersave: calibrate it again "
-        "(tare calibrate)."
-    )
+    [answer] = found.answer
+    assert answer.id == "calibrated.changed"
+    assert answer.args["changed"] == "governor from performance to powersave"
+    assert answer.args["source"].args["r2"] == 0.99951
+    assert answer.args["source"].args["lost"] == Amount(0.002, "share")
 
 
 def test_what_weakens_it_is_told() -> None:
     kernel = {**FACTS, "calibration_changed_kernel": "kernel from 6.1 to 6.2"}
     found = find(shared(0.5, facts=kernel, platforms=("bare", "docker")))
     assert found is not None
-    assert "docker scales so" in found.caveats[1]
-    assert "kernel from 6.1 to 6.2" in found.caveats[2]
+    assert found.caveats[1:] == (
+        message("calibrated.caveat.platform", platform="bare", others=["docker"]),
+        message("calibrated.caveat.kernel", changed="kernel from 6.1 to 6.2"),
+    )
 
 
 @pytest.mark.parametrize("linear", ["nowhere", "", 5, "0.1 to", "e to -", "x to y"])
@@ -151,5 +160,5 @@ def test_ranges_that_are_none_decide_nothing(linear: Any) -> None:
 def test_other_experiments_have_it_in_one_sentence_beside_the_facts() -> None:
     results = shared()
     assert "calibrated" not in [found.name for found in all_findings(results)]
-    assert sentence(results.fact) in (machine_tables(results)[0].note or "")
-    assert sentence({}.get) is None
+    assert cpu_scaling(results.fact) in (machine_tables(results)[0].note or ())
+    assert cpu_scaling({}.get) is None

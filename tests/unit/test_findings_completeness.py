@@ -15,8 +15,10 @@ from tare.experiment import Stopping
 from tare.findings.answers import all_findings
 from tare.findings.completeness import find, over_budget, short_cells
 from tare.findings.headline import headline
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.frames import Results
+from tare.render.words import sentence
+from tare.results.message import Chosen, message
 
 FIXED = Stopping(trials=8, budget_s=None)
 
@@ -46,9 +48,18 @@ def test_each_short_cell_is_counted(tmp_path: Path) -> None:
     assert found.verdict == "no"
     assert [estimate.value for estimate in found.estimates] == [cell.good for cell in short]
     assert [row["good"] for row in found.tables[0].rows] == [cell.good for cell in short]
-    told = f"{short[0].good} of 8, {short[0].failed} failed"
-    assert told in found.answer
-    assert any(told in line for line in headline(results, all_findings(results)))
+    assert found.answer.id == "completeness.short"
+    assert (found.answer.args["short"], found.answer.args["cells"]) == (2, 4)
+    assert [one.args for one in found.answer.args["named"]] == [
+        {
+            "where": where(cell.levels, ["platform", "workers"]),
+            "good": cell.good,
+            "asked": 8,
+            "failed": cell.failed,
+        }
+        for cell in short
+    ]
+    assert found.answer in headline(results, all_findings(results))
 
 
 def test_trials_that_failed_and_were_repeated_change_no_estimate() -> None:
@@ -107,12 +118,21 @@ def test_what_a_budget_left_out_is_said_first(tmp_path: Path) -> None:
 
     told = over_budget(cut)
 
-    assert told is not None
-    assert told.startswith("The budget ended before all trials: 4 of 4 cells have 0 to 3 of 8.")
-    assert told.endswith(f"Never measured: {at_levels(results.planned[0].levels(), cut.varied)}.")
+    assert told == message(
+        "completeness.budget",
+        short=4,
+        cells=4,
+        least=0,
+        most=3,
+        asked=8,
+        never=[where(results.planned[0].levels(), cut.varied)],
+    )
+    assert sentence(told).startswith(
+        "The budget ended before all trials: 4 of 4 cells have 0 to 3 of 8. Never measured: "
+    )
     assert headline(cut, all_findings(cut))[0] == told
     assert over_budget(results) is None
     precise = synthetic.make(trials=3, stopping=Stopping(precision=0.01, budget_s=9.0))
     assert over_budget(precise) is None
     told = over_budget(dataclasses.replace(precise, sessions=sessions))
-    assert told == "The budget ended before all medians were known to ±1.0 %."
+    assert told == message("completeness.budget_precision", precision=Chosen(0.01))

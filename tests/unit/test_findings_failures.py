@@ -1,4 +1,4 @@
-"""A failure comes with what its command wrote, and what was given up is told first."""
+"""A failure comes with what its command wrote, and what was given up stands first."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from tare.findings.failures import (
 from tare.findings.headline import headline, summarize
 from tare.frames import Results
 from tare.harmless import ORDERS
+from tare.render.words import sentence, sentences, text
 from tare.report import html, markdown, page
 from tare.report.origin import Origin
 
@@ -55,23 +56,23 @@ def test_the_reason_has_what_the_last_that_spoke_wrote() -> None:
         ]
     )
     assert found.trials == 3
-    assert (
-        found.words == 'a ended with exit code 2; standard error ends with "no lock" / "giving up"'
+    assert text(found.line) == (
+        'a ended with exit code 2; standard error ends with "no lock" / "giving up"'
     )
-    assert found.block.splitlines()[1:] == ["    no lock", "    giving up"]
+    assert text(found.block).splitlines()[1:] == ["    no lock", "    giving up"]
 
 
 @pytest.mark.parametrize(
     ("failed", "words"),
     [
         (Failed("a ended", "exit"), "a ended"),
-        (Failed("a ended", "exit", captured=True), "a ended; it wrote nothing on standard error"),
+        (Failed("a ended", "exit", captured=True), "a ended; nothing on standard error"),
         (Failed("a: not found", "launch", captured=True), "a: not found"),
         (Failed("the agent is gone"), "the agent is gone"),
     ],
 )
 def test_silence_is_told_only_where_it_was_listened_to(failed: Failed, words: str) -> None:
-    assert together([failed])[0].words == words
+    assert text(together([failed])[0].line) == words
 
 
 def results(folder: Path, *, failing: float, stopped: bool) -> Results:
@@ -102,25 +103,27 @@ SAID = 'exit 1; standard error ends with "no <lock>" / "another one holds it"'
 
 def test_what_was_given_up_is_the_first_line_everywhere(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
-    sentence = f"docker was given up after 24 failed trials (0 of 24 good): {SAID}."
-    assert given_up(found) == [sentence]
+    [missing] = given_up(found)
+    assert (
+        sentence(missing) == f"docker was given up after 24 failed trials (0 of 24 good): {SAID}."
+    )
     answers = all_findings(found)
     told = headline(found, answers)
-    assert told[0] == sentence
+    assert told[0] == missing
     assert len(told) > 1
-    assert not any("exit 1" in line for line in told[1:]), "nothing is told twice"
+    assert not any("exit 1" in line for line in sentences(told[1:])), "nothing is said twice"
     laid = page.make(found, answers, ORIGIN)
     assert laid.lead is None or laid.lead.finding.name != "completeness"
-    text = html.render(laid)
-    assert text.index("docker was given up") < text.index('class="lead"')
-    assert "no &lt;lock&gt;" in text
+    written = html.render(laid)
+    assert written.index("docker was given up") < written.index('class="lead"')
+    assert "no &lt;lock&gt;" in written
     assert markdown.render(laid, "charts").index("docker was given up") < 400
 
 
 def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
     found = results(tmp_path, failing=1.0, stopped=True)
     found.stops.loc[found.stops["cell"] == 3, "reason"] = "fixed"
-    assert given_up(found) == [
+    assert sentences(given_up(found)) == [
         f"sort on docker was given up after 12 failed trials (0 of 12 good): {SAID}."
     ]
     (rest,) = summarize(found, []).failed
@@ -135,12 +138,12 @@ def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> No
     assert given_up(found) == []
     answers = all_findings(found)
     assert SAID in summarize(found, answers).failed[0]
-    text = html.render(page.make(found, answers, ORIGIN))
-    place = text.index("another one holds it")
-    assert text.index('class="lead"') < place < text.index('class="also"')
-    told = by_level(found)
-    assert len(told) == 2
-    assert all(line.endswith(SAID) for line in told)
+    written = html.render(page.make(found, answers, ORIGIN))
+    place = written.index("another one holds it")
+    assert written.index('class="lead"') < place < written.index('class="also"')
+    failed = by_level(found)
+    assert {one.args["level"] for one in failed} == {"sort", "wc"}
+    assert all(text(one.args["reasons"]) == SAID for one in failed)
 
 
 def test_without_failures_nothing_is_told(tmp_path: Path) -> None:
@@ -154,5 +157,7 @@ def test_of_many_reasons_the_most_frequent_are_told() -> None:
 
     found = together(Failed(f"reason {n}") for n in range(6) for _ in range(n + 1))
     assert [one.trials for one in found] == [6, 5, 4, 3, 2, 1]
-    assert reasons(found) == "reason 5; reason 4; reason 3; and 3 other reasons"
+    why = reasons(found)
+    assert why is not None
+    assert text(why) == "reason 5; reason 4; reason 3; and 3 other reasons"
     assert MOST_KINDS == 3

@@ -21,12 +21,15 @@ from tare.cli.comparing import Wanted
 from tare.cli.summary import summarize
 from tare.errors import ChangedError, StoreError
 from tare.findings.answers import all_findings
-from tare.findings.caveats import notes, sentences
+from tare.findings.caveats import notes
+from tare.findings.caveats import sentences as above
 from tare.findings.cells import basis_of, cells_of
 from tare.findings.judgement import differences
 from tare.findings.same_machine import UNIT
 from tare.findings.sessions import caveats, changed, comparisons, judged, probed
 from tare.frames import FIGURES, TAKES, Results
+from tare.render.words import sentences
+from tare.results.message import message
 
 HERE = Path("here")
 CALM, BUSY = 0.02, 1.3
@@ -85,14 +88,13 @@ def test_a_machine_that_stayed_the_same(results: Results) -> None:
     found = UNIT.find(same)
     assert found is not None
     assert found.verdict == "yes"
-    assert found.answer == (
-        "No significant change was found: session 1, between the probes at its beginning and its "
-        "end (2 of 2 metrics shown to be the same); between sessions 1 and 2 (2 of 2 metrics shown "
-        "to be the same)."
-    )
+    assert sentences(found.answer) == [
+        "No significant change: session 1 before vs. after its trials (2 of 2 metrics shown to be "
+        "the same); sessions 1 and 2 (2 of 2 metrics shown to be the same)."
+    ]
     assert found.caveats == (
-        "The machine was probed before and after the trials; what it did between is not known.",
-        "Session 2 was not probed after its trials.",
+        message("same_machine.moments"),
+        message("same_machine.not_probed", session=2, moments=["after"]),
     )
     assert [row["verdict"] for row in found.tables[0].rows] == ["same"] * 4
     assert judged(same, (), HERE) is same
@@ -104,8 +106,14 @@ def test_a_machine_that_changed_within_a_session(results: Results) -> None:
     found = UNIT.find(one)
     assert found is not None
     assert found.verdict == "no"
-    assert "session 1, syscall.getpid 8" in found.answer
-    assert "process.fork" not in found.answer
+    [differs], hold = found.answer[0].args["comparisons"], found.answer[1]
+    assert (found.answer[0].id, hold.id) == ("same_machine.changed", "same_machine.hold")
+    assert differs.args["sessions"] == message("caveats.sessions", sessions=[1])
+    [change] = differs.args["changes"].args["changes"]
+    assert change.args["metric"] == "syscall.getpid"
+    assert change.args["before"].value == pytest.approx(80, rel=0.02)
+    assert change.args["after"].value == pytest.approx(140, rel=0.02)
+    assert change.args["change"].low > 1.1
     # There is no other session to take levels from: blocks were in it alike.
     assert judged(one, (), HERE) is one
     [caveat] = caveats(one)
@@ -166,7 +174,9 @@ def test_a_session_with_one_take_has_no_veto(results: Results, killed: int) -> N
     found = UNIT.find(cut)
     assert found is not None
     assert found.verdict == "inconclusive"
-    assert "it rests on a single take" in found.answer
+    [answer] = found.answer
+    assert answer.id == "same_machine.inconclusive"
+    assert [one.id for one in answer.args["comparisons"]][-1] == "same_machine.single"
 
 
 @pytest.mark.parametrize("busy", range(4))
@@ -182,8 +192,10 @@ def test_what_others_disturbed_is_busy_and_not_changed(results: Results, busy: i
     assert caveat.activity.other_cpus == BUSY
     assert not changed([caveat])
     conclude.check_same([caveat], None, HERE)
-    assert "busy while it was probed (others used 1.3 of 2 CPUs)" in notes([caveat])[0]
-    assert sentences([caveat], None) == []
+    [note] = notes([caveat])
+    assert note.id == "caveats.busy"
+    assert note.args["activity"] == message("caveats.used", used=BUSY, cpus=2)
+    assert above([caveat], None) == []
 
 
 def test_of_takes_that_were_repeated_the_calm_one_counts(results: Results) -> None:
@@ -305,12 +317,12 @@ def test_everything_is_written_with_the_caveat_on_top(tmp_path: Path) -> None:
     answers = conclude.answers(folder, results)
     assert {f.name for f in answers.findings} >= {"overhead", "stability", "levels_by_session"}
     page = report.write(folder, "html", None, answers.findings, results=results)[0].read_text()
-    caveat = page.index("The machine was not the same: sessions 1 and 2")
+    caveat = page.index("The machine changed between sessions 1 and 2")
     assert caveat < page.index('class="lead"')
     text = report.write(folder, "markdown", sessions=(1, 2))[0].read_text()
-    assert "> The machine was not the same" in text.split("\n##")[0]
+    assert "> The machine changed" in text.split("\n##")[0]
     alone = report.write(folder, "markdown", tmp_path / "one.md", sessions=(1,))[0].read_text()
-    assert "not the same" not in alone
+    assert "The machine changed" not in alone
     store.export(folder, "takes", "csv", tmp_path / "takes.csv")
     assert len((tmp_path / "takes.csv").read_text().splitlines()) == 5
 
@@ -349,7 +361,7 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
     made = judged(_compared(), (), tmp_path)
     with pytest.raises(ChangedError):
         _told(made, tmp_path, None)
-    assert capsys.readouterr().out.startswith("Caveat   The machine was not the same: sessions")
+    assert capsys.readouterr().out.startswith("Caveat   The machine changed between sessions")
     told = msgspec.json.decode((tmp_path / "a.json").read_bytes())
     assert told["levels_of"] == 2
     assert [(c["kind"], c["of"], c["sessions"]) for c in told["caveats"]] == [
@@ -357,7 +369,7 @@ def test_a_comparison_is_told_everywhere_with_its_caveat(
     ]
     assert [m["n"] for m in told["comparisons"][0]["medians"]] == [12, 12]
     for name in ("a.xml", "a.md"):
-        assert "The machine was not the same: sessions 1 and 2" in (tmp_path / name).read_text()
+        assert "The machine changed between sessions 1 and 2" in (tmp_path / name).read_text()
 
 
 @pytest.mark.parametrize(("gate", "code"), [(0.5, 0), (0.03, 1)])
@@ -395,4 +407,4 @@ def test_a_calibration_is_of_one_session(tmp_path: Path) -> None:
     assert {p.n for p in told.calibration.points} == {7}
     [caveat] = told.caveats
     assert caveat.kind == "changed"
-    assert "The machine was not the same" in told.page.read_text()
+    assert "The machine changed between sessions 1 and 2" in told.page.read_text()

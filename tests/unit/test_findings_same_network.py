@@ -20,7 +20,7 @@ from tare.network_fingerprint.document import Figure, NetworkFingerprint
 from tare.network_fingerprint.remembered import GIVEN, REMEMBERED
 from tare.render.words import sentence, text
 from tare.report import network_fingerprint_page
-from tare.results.message import Message, each
+from tare.results.message import Message, each, message
 
 
 def fingerprint(gbps: float, mtu: str = "1500", width: float = 0.01) -> NetworkFingerprint:
@@ -91,7 +91,10 @@ def test_levels_of_another_network_are_not_put_together_where_both_were_given() 
     assert (caveat.kind, caveat.of, caveat.sessions) == ("changed", "network", (1, 2))
     assert caveat.network is not None
     assert [c.figure for c in caveat.network.differing] == ["bandwidth.fresh"]
-    assert sentences([caveat], 2)[0].startswith("The network was not the same: sessions 1 and 2")
+    network, levels = sentences([caveat], 2)
+    assert network.id == "caveats.network"
+    assert network.args["where"].args["sessions"] == [message("caveats.sessions", sessions=[1, 2])]
+    assert levels == message("caveats.levels", session=2)
 
 
 def test_another_network_is_told_where_it_is_only_remembered() -> None:

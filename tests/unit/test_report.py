@@ -248,7 +248,7 @@ def test_before_the_first_trial(tmp_path):
     first = (folder / "journal" / "1.ndjson").read_bytes().splitlines(keepends=True)[0]
     (folder / "journal" / "1.ndjson").write_bytes(first)
     text = shown(report.write(folder)[0].read_text())
-    assert "it still runs, or was killed" in text
+    assert "it is still running, or was killed" in text
 
 
 def test_names_are_never_markup(tmp_path):

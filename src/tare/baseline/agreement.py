@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.errors import StoreError
 from tare.experiment import Experiment
-from tare.findings.caveats import changes_words
+from tare.findings import caveats
 from tare.findings.same_network import apart
 from tare.fingerprint.difference import Change, differences
 from tare.network_fingerprint import remembered as networks
@@ -113,7 +113,7 @@ def disagreements(stored: Baseline, now: Session) -> list[str]:
         if unlike is not None:
             found.setdefault("network", f"the network was another: {text(unlike)}")
     if changed := machine_changes(stored.sessions, now):
-        found["machine"] = f"the machine changed: {changes_words(changed)}"
+        found["machine"] = f"the machine changed: {text(caveats.changes(changed))}"
     return list(found.values())
 
 

@@ -13,8 +13,9 @@ from tare.calibration.document import Calibration
 from tare.calibration.rates import unit_for
 from tare.cli import output
 from tare.experiment import Experiment, WorkloadSpec
-from tare.findings.calibration_beside import beside
+from tare.findings.calibration_comparison import compared
 from tare.render.terminal import aligned
+from tare.render.words import sentences
 from tare.statistics.regression import Line
 from tare.units import counted, significant
 
@@ -77,7 +78,7 @@ def show(answered: Told, json: str | None) -> None:
             f"Range   {regime.start:.3g} to {regime.end:.3g} CPUs: {regime.evidence}",
             soft_wrap=True,
         )
-    for line in _beside(answered):
+    for line in _periods(answered):
         out.print(line, soft_wrap=True)
     for caveat in found.caveats:
         out.print(f"Note    {caveat}", style="yellow", soft_wrap=True)
@@ -95,14 +96,18 @@ def _verdict(found: Calibration) -> str:
     return told if word == "inconclusive" else f"{word.capitalize()}. {told}"
 
 
-def _beside(answered: Told) -> list[str]:
+def _periods(answered: Told) -> list[str]:
     """Return what other periods of the quota did."""
     first, *others = answered.calibrations
     if not others:
         return []
     told = [f"Period  {1000 * one.period_s:g} ms: {_verdict(one)}" for one in others]
     picture = f"Period  {1000 * first.period_s:g} ms: what is shown above"
-    return [picture, *told, *(f"        {line}" for line in beside(answered.calibrations))]
+    return [
+        picture,
+        *told,
+        *(f"        {line}" for line in sentences(compared(answered.calibrations))),
+    ]
 
 
 def _picture(found: Calibration) -> list[str]:

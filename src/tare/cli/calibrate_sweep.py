@@ -217,8 +217,9 @@ def measure(
     """
     from tare import conclude
     from tare.cli.calibrate_progress import SweepBar
-    from tare.findings.caveats import sentences
+    from tare.findings import caveats
     from tare.journal import MachineFact
+    from tare.render.words import sentences
 
     output.err.print(f"Keeping {folder}{' (goes on)' if resume else ''}", soft_wrap=True)
     prepared = conclude.check(found)
@@ -240,8 +241,8 @@ def measure(
             f"{error.message}; what was measured is kept in {folder}", error.hint or goes_on
         ) from error
     told = conclusion(folder, ended)
-    for sentence in sentences(told.caveats, told.levels_of):
-        output.err.print(f"Caveat  {sentence}", soft_wrap=True)
+    for caveat in sentences(caveats.sentences(told.caveats, told.levels_of)):
+        output.err.print(f"Caveat  {caveat}", soft_wrap=True)
     _remember(told.calibration, found)
     return told
 

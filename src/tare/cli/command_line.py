@@ -296,9 +296,10 @@ def explained(error: TrialError, found: Sequence[Failure], prepared: Prepared) -
         What was executed.
     """
     from tare.findings.failures import MOST_KINDS
+    from tare.render.words import text
 
     if not any(one.ran for one in found):
         return TrialError(error.message)
     where = hiding((cell.platform for cell in prepared.cells), prepared.experiment)
-    told = "\nand: ".join(one.block for one in found[:MOST_KINDS])
+    told = "\nand: ".join(text(one.block) for one in found[:MOST_KINDS])
     return TrialError(f"every trial failed: {told}", how_to_see(found, where))

@@ -172,7 +172,7 @@ def differences_in(
     from tare import conclude
     from tare.findings.failures import by_level, failures
     from tare.findings.judgement import differences, failing
-    from tare.render.words import sentence
+    from tare.render.words import sentence, text
 
     results = conclude.results_of(folder)
     found = differences(results)
@@ -180,7 +180,7 @@ def differences_in(
         if ended == "interrupted":
             raise cut_short(folder, execution)
         factor = results.experiment.stopping.compare or "workload"
-        why = "; ".join(by_level(results, factor=factor))
+        why = "; ".join(map(text, by_level(results, factor=factor)))
         stacks = (
             hiding(failing(results, factor), results.experiment) if factor == "platform" else ()
         )
@@ -209,14 +209,15 @@ def tell(
     from tare.findings import caveats, sessions
     from tare.findings.failures import by_level
     from tare.findings.judgement import GATE_CODES, worst
+    from tare.render.words import sentences, text
     from tare.report import comment, junit
     from tare.units import counted
 
     spoken = "-" not in (wanted.json, wanted.markdown)
     weak = caveats.sentences(sessions.caveats(results), results.levels_of)
     if spoken:
-        for sentence in weak:
-            output.out.print(f"Caveat   {sentence}")
+        for caveat in sentences(weak):
+            output.out.print(f"Caveat   {caveat}")
         if wanted.gate is not None:
             output.out.print(verdict.gate_line(found, wanted.gate), style="bold")
         verdict.show(found, results, wanted.gate)
@@ -224,10 +225,10 @@ def tell(
             more = "; --resume goes on" if wanted.out else ""
             n = counted(len(results.trial_table), "trial")
             output.out.print(f"Note     stopped by hand after {n}{more}")
-        for note in caveats.notes(sessions.caveats(results)):
+        for note in sentences(caveats.notes(sessions.caveats(results))):
             output.out.print(f"Note     {note}")
         for failed in by_level(results):
-            output.out.print(f"Failed   {failed}")
+            output.out.print(f"Failed   {text(failed)}")
     if wanted.json is not None:
         output.write_json(verdict.as_json(found, results, ended, wanted.gate), wanted.json)
     if wanted.junit is not None:

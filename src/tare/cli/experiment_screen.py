@@ -45,7 +45,7 @@ def show(answers: Answers, written: Sequence[Path], next_: str | None) -> None:
     """
     say = output.out.print
     say(answers.question, style="bold")
-    for sentence in caveats.sentences(answers.caveats, answers.levels_of):
+    for sentence in sentences(caveats.sentences(answers.caveats, answers.levels_of)):
         say(f"Caveat: {sentence}")
     first, *others = sentences(answers.headline)
     say(first)

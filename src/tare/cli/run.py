@@ -23,7 +23,6 @@ from tare.cli.command_line import network as of_network
 from tare.cli.standard_input import standard_input
 from tare.errors import ExperimentError, IncompleteError, TrialError
 from tare.harmless import on_one_line
-from tare.render import words
 
 if TYPE_CHECKING:
     from tare.cli.comparing import Execution, Wanted
@@ -209,7 +208,7 @@ def _one(
             output.write_json(summary.as_json(), wanted.json)
         if summary.good and wanted.markdown is not None:
             row, of = as_row(summary, line.name if named else line.text)
-            failures = [] if summary.failures is None else [words.text(summary.failures)]
+            failures = [] if summary.failures is None else [summary.failures]
             text = run_table.markdown([row], None, of, failures)
             output.write_text(text, wanted.markdown, "--markdown")
         if summary.good and export is not None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tare.cli.lines import Line
     from tare.findings.judgement import Difference
     from tare.frames import Results
+    from tare.results.message import Message
     from tare.statistics.intervals import Interval
     from tare.statistics.statistic import FloatArray
 
@@ -212,9 +213,10 @@ def _show(
     lines: Sequence[Line],
     results: Results,
     ended: str,
-    failed: Sequence[str],
+    failed: Sequence[Message],
 ) -> None:
     from tare.cli.verdict import trust
+    from tare.render.words import text
 
     say, first = output.out.print, found[0]
     if first.factor == "platform":
@@ -223,7 +225,7 @@ def _show(
     for sentence in _line(lines, found):
         say(f"Line    {sentence}")
     for one in failed:
-        say(f"Failed  {one}")
+        say(f"Failed  {text(one)}")
     say(f"Trust   {trust(results, found)}")
     if ended == "interrupted":
         say(f"Note    stopped by hand after {_counted(len(results.trial_table))}")
@@ -266,7 +268,9 @@ def _word(d: Difference) -> str:
     return d.words.of(found, units.chosen(d.margin) if found.differs else None)
 
 
-def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[str]) -> str:
+def markdown(
+    rows: Sequence[Row], reference: str | None, metric: str, failed: Sequence[Message]
+) -> str:
     """Return a table for a README or a comment.
 
     Parameters
@@ -276,16 +280,17 @@ def markdown(rows: Sequence[Row], reference: str | None, metric: str, failed: Se
         What others are compared with; None: there is one row.
     metric : str
         Of the values.
-    failed : sequence of str
+    failed : sequence of Message
         Which trials failed, and why.
     """
+    from tare.render.words import text as written
     from tare.report.markdown import text
 
     heads = _heads("workload", reference, metric)
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
     lines += [[text(cell) for cell in row.cells] for row in rows]
     table = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return table + "".join(f"\nFailed: {text(one)}\n" for one in failed)
+    return table + "".join(f"\nFailed: {text(written(one))}\n" for one in failed)
 
 
 def _further(found: Sequence[Difference]) -> list[str]:

@@ -22,7 +22,7 @@ from tare.findings.known import FEWEST_FOR_QUANTILES, Known, know, relative_spre
 from tare.findings.phrasing import unit_of
 from tare.metrics import ranked
 from tare.render import data
-from tare.render.words import text
+from tare.render.words import sentences, text
 from tare.results.message import Amount, Atom, Chosen, Message, message
 from tare.statistics.intervals import p10_and_p90
 
@@ -329,12 +329,12 @@ def show(summary: Summary, kept: Path | None, platform: str) -> None:
         return
     noted: Sequence[str] = ()
     if summary.caveats:
-        # Whoever has none does not wait for what they are told with.
-        from tare.findings.caveats import notes, sentences
+        # Imported only where it is needed, since it takes time.
+        from tare.findings import caveats
 
-        noted = notes(summary.caveats)
-        for sentence in sentences(summary.caveats, summary.levels_of):
-            _say("Caveat", sentence)
+        noted = sentences(caveats.notes(summary.caveats))
+        for caveat in sentences(caveats.sentences(summary.caveats, summary.levels_of)):
+            _say("Caveat", caveat)
     values = summary.values("wall_ns", time.source)
     _say("Time", _time(time, values))
     for known in summary.asked:

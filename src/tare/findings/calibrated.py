@@ -1,6 +1,6 @@
-"""Whether CPU shares lie where the machine scales linearly, as its last calibration says.
+"""Whether CPU shares are in a range in which the machine scales linearly.
 
-What a calibration says of itself is :mod:`tare.findings.calibration`; here are the experiments
+The calibration itself is judged in :mod:`tare.findings.calibration`; here are the experiments
 after it, which have it as facts (:mod:`tare.calibration.remembered`).
 """
 
@@ -14,21 +14,19 @@ from tare.calibration.numbers import cpus, span
 from tare.findings.finding import FindingUnit
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.units import percent, significant
+from tare.results.message import Amount, Chosen, Message, message
 
 _DESCRIPTION = Description(
     name="calibrated",
-    title="CPU shares beside the ranges in which this machine scales linearly",
-    question="Do the CPU shares given here lie where this machine scales linearly?",
+    title="CPU shares and the ranges in which this machine scales linearly",
+    question="Are the CPU shares in a range in which this machine scales linearly?",
     source="CALIBRATE (Manner and Wirtz, 2021)",
 )
 _RANGE = re.compile(r"\A([0-9.e+-]{1,12}) to ([0-9.e+-]{1,12})\Z")
-#: The fact without which a calibration decides nothing.
+#: The fact without which a calibration is inconclusive.
 _LOST = "calibration_lost_share"
-_AGAIN = "calibrate it again (tare calibrate)"
-#: Ranges are remembered with three digits.
+#: Ranges are stored with three digits.
 _NEAR = 0.005
 
 #: Gives the value of a fact by its name; None where there is none.
@@ -37,33 +35,30 @@ Range = tuple[float, float]
 
 
 def find(results: Results) -> Finding | None:
-    """Look where each quota lies in the ranges of the calibration that the sessions cite."""
+    """Find each quota in the ranges of the calibration that the sessions cite."""
     shares = dict(_shares(results))
     if not shares:
         return None
-    told = sentence(results.fact)
-    if told is None:
-        return _finding(
-            "inconclusive",
-            "Nobody has calibrated this machine, so that it is not known whether half of the CPU "
-            "is half of the speed here: tare calibrate.",
-        )
+    scaling = cpu_scaling(results.fact)
+    if scaling is None:
+        return _finding("inconclusive", message("calibrated.unknown"))
     if results.fact("calibration_changed") is not None or results.fact(_LOST) is None:
-        return _finding("inconclusive", told)
+        return _finding("inconclusive", scaling)
     found = ranges(results.fact)
     if not found:
-        return _finding("inconclusive", f"{told} Where it is linear could not be said: {_AGAIN}.")
-    where = {label: _range(share, found) for label, share in shares.items()}
-    verdict, judged = _judged(shares, where)
+        return _finding("inconclusive", message("calibrated.no_range"), scaling)
+    ranges_of = {label: _range(share, found) for label, share in shares.items()}
+    verdict, judged = _judged(shares, ranges_of)
     return _finding(
         verdict,
-        f"{told} {judged}",
-        tables=(_table(shares, where),),
+        judged,
+        scaling,
+        tables=(_table(shares, ranges_of),),
         caveats=tuple(_caveats(results)),
     )
 
 
-def _finding(verdict: Answer, answer: str, **more: Any) -> Finding:
+def _finding(verdict: Answer, *answer: Message, **more: Any) -> Finding:
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
@@ -73,8 +68,8 @@ def _finding(verdict: Answer, answer: str, **more: Any) -> Finding:
     )
 
 
-def sentence(fact: Fact) -> str | None:
-    """Tell what this machine was calibrated to be: when, how well, and what has changed since.
+def cpu_scaling(fact: Fact) -> Message | None:
+    """Say how this machine scales: by which calibration, how well, and what has changed since.
 
     Parameters
     ----------
@@ -83,44 +78,38 @@ def sentence(fact: Fact) -> str | None:
 
     Returns
     -------
-    str or None
-        None where nobody has calibrated it.
+    Message or None
+        None where it was not calibrated.
     """
     date, verdict = fact("calibration_date"), fact("calibration_verdict")
     if not isinstance(date, str) or not isinstance(verdict, str):
         return None
-    by = ", ".join([
-        f"by {fact('calibration_workload')} on {fact('calibration_platform')}", *_quality(fact)
-    ])  # fmt: skip
+    r2, lost = fact("calibration_r_squared"), fact(_LOST)
+    source = message(
+        "calibrated.source",
+        date=date,
+        workload=str(fact("calibration_workload")),
+        platform=str(fact("calibration_platform")),
+        r2=r2 if isinstance(r2, float) else None,
+        lost=Amount(lost, "share") if isinstance(lost, int | float) else None,
+    )
     changed = fact("calibration_changed")
     if isinstance(changed, str):
-        return (
-            f"This machine was calibrated on {date} ({by}), but it has changed since, {changed}: "
-            f"{_AGAIN}."
-        )
-    if fact(_LOST) is None:
-        return (
-            f"This machine was calibrated on {date} ({by}), but whether other work had its CPUs "
-            f"meanwhile was not recorded: {_AGAIN}."
-        )
-    found = ranges(fact)
-    linear = f", linear from {listing(span(*one) for one in found)}" if found else ""
-    return f"This machine was calibrated on {date} ({by}): {verdict}{linear}."
+        return message("calibrated.changed", changed=changed, source=source)
+    if lost is None:
+        return message("calibrated.unrecorded", source=source)
+    linear = [_named(one) for one in ranges(fact)]
+    return message("calibrated.scaling", verdict=verdict, ranges=linear, source=source)
 
 
-def _quality(fact: Fact) -> Iterator[str]:
-    """Tell how well one line fits, and how much of the CPU time other work had meanwhile."""
-    r2, lost = fact("calibration_r_squared"), fact(_LOST)
-    if isinstance(r2, float):
-        yield f"R² {significant(r2, 4)}"
-    if isinstance(lost, int | float):
-        yield f"while other work had {percent(lost)} of the CPU time"
+def _named(of: Range) -> Message:
+    low, high = (Chosen(cpus, "1") for cpus in of)
+    return message("calibrated.range", low=low, high=high)
 
 
 def ranges(fact: Fact) -> list[Range]:
     """Return where the machine scales linearly; nothing where that is not known."""
-    told = fact("calibration_linear")
-    parts = [_RANGE.match(part) for part in str(told).split(", ")]
+    parts = [_RANGE.match(part) for part in str(fact("calibration_linear")).split(", ")]
     try:
         return [(float(part[1]), float(part[2])) for part in parts if part]
     except ValueError:
@@ -158,25 +147,22 @@ def _range(share: float, found: Sequence[Range]) -> Range | None:
     )
 
 
-def _judged(shares: Mapping[str, float], where: Mapping[str, Range | None]) -> tuple[Answer, str]:
-    outside = [share for label, share in shares.items() if where[label] is None]
+def _judged(
+    shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]
+) -> tuple[Answer, Message]:
+    outside = {share for label, share in shares.items() if ranges_of[label] is None}
     if outside:
-        some = listing(f"{share:.3g}" for share in sorted(set(outside)))
-        verb = "lies" if len(set(outside)) == 1 else "lie"
-        return "no", f"{some} CPU {verb} outside: speed there does not follow from the others'."
-    used = sorted({one for one in where.values() if one is not None})
+        some = [Chosen(share, "1") for share in sorted(outside)]
+        return "no", message("calibrated.outside", shares=some)
+    used = sorted({one for one in ranges_of.values() if one is not None})
     if len(used) > 1:
-        names = listing(span(*one) for one in used)
-        return "no", (
-            f"The shares given here lie in {len(used)} of its ranges ({names}), between which half "
-            "of the CPU is not half of the speed."
-        )
-    return "yes", f"All shares given here lie in {span(*used[0])}."
+        return "no", message("calibrated.several", ranges=[_named(one) for one in used])
+    return "yes", message("calibrated.one", linear=_named(used[0]))
 
 
-def _table(shares: Mapping[str, float], where: Mapping[str, Range | None]) -> Table:
+def _table(shares: Mapping[str, float], ranges_of: Mapping[str, Range | None]) -> Table:
     return Table(
-        title="CPU shares and the linear ranges that they lie in",
+        title="CPU shares and their linear ranges",
         columns=(
             Column(key="level", title="level"),
             Column(key="cpus", title="CPU for all workers"),
@@ -186,25 +172,22 @@ def _table(shares: Mapping[str, float], where: Mapping[str, Range | None]) -> Ta
             {
                 "level": label,
                 "cpus": cpus(share),
-                "range": None if (found := where[label]) is None else span(*found),
+                "range": None if (found := ranges_of[label]) is None else span(*found),
             }
             for label, share in sorted(shares.items(), key=lambda item: item[1])
         ),
     )
 
 
-def _caveats(results: Results) -> Iterator[str]:
-    workload, platform = (results.fact(f"calibration_{w}") for w in ("workload", "platform"))
-    yield (
-        f"Calibrated by {workload}: what waits for memory, disks or others does not follow the CPU "
-        "that it is given in this way."
-    )
-    others = sorted(set(results.trial_table["platform"].astype(str)) - {str(platform)})
+def _caveats(results: Results) -> Iterator[Message]:
+    workload, platform = (str(results.fact(f"calibration_{w}")) for w in ("workload", "platform"))
+    yield message("calibrated.caveat.workload", workload=workload)
+    others = sorted(set(results.trial_table["platform"].astype(str)) - {platform})
     if others:
-        yield f"Calibrated on {platform}: that {listing(others)} scales so, too, is not known."
+        yield message("calibrated.caveat.platform", platform=platform, others=others)
     changed = results.fact("calibration_changed_kernel")
     if isinstance(changed, str):
-        yield f"Since the calibration changed {changed}, which may change how quotas are kept."
+        yield message("calibrated.caveat.kernel", changed=changed)
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=120, find=find)

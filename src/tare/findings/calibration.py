@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tare.calibration import conclude, telling, trials
 from tare.calibration.document import Calibration
-from tare.findings.calibration_beside import beside
+from tare.findings.calibration_comparison import compared
 from tare.findings.calibration_tables import models_table, points_table, regimes_table
 from tare.findings.finding import FindingUnit, uncompared
 from tare.frames import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Estimate, Finding
+from tare.results.message import Message, Said, message
 from tare.statistics.regression import Line
 
 _DESCRIPTION = Description(
     name="calibration",
-    title="Work done a second against the CPU time given, and the lines through it",
+    title="Work per second by CPU time given, and the fitted lines",
     question="Does this machine scale linearly with the CPU it is given?",
     source="CALIBRATE (Manner and Wirtz, 2021)",
 )
@@ -25,21 +26,21 @@ _METHOD = "ordinary least squares, HC3 errors"
 
 
 def find(results: Results) -> Finding | None:
-    """Conclude every calibration that is in the results, and say each in a few sentences."""
+    """Judge every calibration that is in the results."""
     if trials.swept(results) is None:
         return None
     found = conclude.calibrations(results)
     if not found:
-        return uncompared(_DESCRIPTION, f"That is not answered: {conclude.refusal(results)}.")
+        why = conclude.refusal(results)
+        return uncompared(_DESCRIPTION, message("calibration.refused", why=why))
     several = len(found) > 1
-    told = [_told(one, several=several) for one in found]
-    others = list(beside(found))
+    others = list(compared(found))
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
-        answer=" ".join([*told, *others]),
+        answer=(*_each(found, _answer), *others),
         verdict=_verdict(found),
-        summary=" ".join([*(_summary(one, several=several) for one in found), *others]),
+        summary=(*_each(found, _summary), *others),
         basis=f"throughput ({'self' if _of_kernels(results) else 'around'})",
         estimates=tuple(e for one in found for e in _estimates(one)),
         tables=tuple(
@@ -51,7 +52,7 @@ def find(results: Results) -> Finding | None:
                 models_table(one, several=several),
             )
         ),
-        caveats=tuple(dict.fromkeys(_caveats(found))),
+        caveats=tuple(_caveats(found)),
         charts=_CHARTS,
     )
 
@@ -60,26 +61,38 @@ def _of_kernels(results: Results) -> bool:
     return all(w.kernel for w in results.experiment.workloads)
 
 
-def _told(found: Calibration, *, several: bool) -> str:
+def _each(
+    found: Sequence[Calibration], sentences: Callable[[Calibration], Iterator[str]]
+) -> Iterator[Said]:
+    """Return the sentences of each calibration, with its subject where there are several."""
+    for one in found:
+        if len(found) > 1:
+            yield _of(one, [*sentences(one)])
+        else:
+            yield from sentences(one)
+
+
+def _of(found: Calibration, said: Sequence[str]) -> Message:
+    return message("calibration.of", subject=telling.subject(found), said=said)
+
+
+def _answer(found: Calibration) -> Iterator[str]:
     """Say the verdict, what it means for comparisons, and why a range is slower."""
-    slowest = telling.slowest(found)
+    yield from _summary(found)
     ceiling = telling.ceiling(found)
-    more = (
-        None if ceiling in (None, slowest) else ceiling.evidence,
-        telling.parted(found),
-    )
-    return " ".join((_summary(found, several=several), *filter(None, more)))
+    if ceiling is not None and ceiling != telling.slowest(found):
+        yield ceiling.evidence
+    if parted := telling.parted(found):
+        yield parted
 
 
-def _summary(found: Calibration, *, several: bool) -> str:
+def _summary(found: Calibration) -> Iterator[str]:
+    yield telling.verdict(found)
+    if comparability := telling.comparability(found):
+        yield comparability
     slowest = telling.slowest(found)
-    parts = (
-        f"{telling.subject(found)}:" if several else None,
-        telling.verdict(found),
-        telling.comparability(found),
-        None if slowest is None else telling.because(slowest),
-    )
-    return " ".join(filter(None, parts))
+    if slowest is not None:
+        yield telling.because(slowest)
 
 
 def _verdict(found: Sequence[Calibration]) -> Answer:
@@ -121,11 +134,10 @@ def _estimates(found: Calibration) -> Iterator[Estimate]:
         )  # fmt: skip
 
 
-def _caveats(found: Sequence[Calibration]) -> Iterator[str]:
+def _caveats(found: Sequence[Calibration]) -> Iterator[Said]:
     for one in found:
-        where = f"{telling.subject(one)}: " if len(found) > 1 else ""
-        for caveat in one.caveats:
-            yield f"{where}{caveat}"
+        for caveat in dict.fromkeys(one.caveats):
+            yield _of(one, [caveat]) if len(found) > 1 else caveat
 
 
 UNIT = FindingUnit(description=_DESCRIPTION, order=-10, find=find, of_sweeps=True)

@@ -8,6 +8,7 @@ from tare.calibration import telling
 from tare.calibration.document import Calibration, Interval, Point
 from tare.calibration.rates import unit_for
 from tare.results.finding import Column, Table
+from tare.results.message import Message, message
 
 _STEPS = {
     "quota": "CPU asked for (quota)",
@@ -21,12 +22,12 @@ _CAUSES = {
     "steal": "time stolen by the hypervisor",
     "quota": "quota not delivered",
     "saturated": "no more can be used",
-    "unseen": "not visible",
+    "unseen": "unknown",
 }
 
 
 def points_table(found: Calibration, *, several: bool) -> Table:
-    """Lay out every step: what was asked for, what arrived, what was done."""
+    """Lay out every step: CPU time asked for, CPU time delivered, work done."""
     size, unit = _unit(found)
     columns = (
         Column(key="memory", title="memory", unit="bytes"),
@@ -37,7 +38,7 @@ def points_table(found: Calibration, *, several: bool) -> Table:
         Column(key="delivered", title="CPU delivered", unit="1"),
         Column(key="delivered_low", title="from", unit="1"),
         Column(key="delivered_high", title="to", unit="1"),
-        Column(key="per_cpu", title=f"{unit} for each CPU asked for", unit="1"),
+        Column(key="per_cpu", title=f"{unit} per CPU asked for", unit="1"),
         Column(key="clock_hz", title="clock (chain)", unit="Hz"),
         Column(key="frequency_hz", title="frequency (cpufreq)", unit="Hz"),
         Column(key="throttled", title="periods throttled", unit="%"),
@@ -47,7 +48,7 @@ def points_table(found: Calibration, *, several: bool) -> Table:
         Column(key="n", title="n"),
     )
     return Table(
-        title=_titled("Every step", found, several=several),
+        title=_title("points", found, several=several),
         columns=columns,
         rows=tuple(_point_row(p, size) for p in found.points),
         note="Means over the trials of a step with 95 % intervals (Student's t over trials). "
@@ -89,12 +90,12 @@ def _interval(key: str, interval: Interval | None, size: float) -> dict[str, flo
 def regimes_table(found: Calibration, *, several: bool) -> Table:
     """Lay out the ranges: how fast each is, and why."""
     return Table(
-        title=_titled("Ranges and their causes", found, several=several),
+        title=_title("regimes", found, several=several),
         columns=(
             Column(key="range", title="CPUs"),
-            Column(key="speed", title="work for each CPU, of the fastest range's", unit="%"),
+            Column(key="speed", title="work per CPU, relative to the fastest range", unit="%"),
             Column(key="cause", title="cause"),
-            Column(key="evidence", title="what it rests on"),
+            Column(key="evidence", title="evidence"),
         ),
         rows=tuple(
             {
@@ -105,8 +106,7 @@ def regimes_table(found: Calibration, *, several: bool) -> Table:
             }
             for r in found.regimes
         ),
-        note="What explains at least half of a loss is its cause; what explains less is not "
-        "guessed.",
+        note="The cause of a loss explains at least half of it; otherwise none is named.",
     )
 
 
@@ -115,10 +115,10 @@ def models_table(found: Calibration, *, several: bool) -> Table:
     size, unit = _unit(found)
     kinds = (("asked for", found.asked), ("delivered", found.delivered))
     return Table(
-        title=_titled("One straight line, as CALIBRATE fits it", found, several=several),
+        title=_title("models", found, several=several),
         columns=(
             Column(key="against", title="against the CPU"),
-            Column(key="slope", title=f"slope, {unit} a CPU", unit="1"),
+            Column(key="slope", title=f"slope, {unit} per CPU", unit="1"),
             Column(key="slope_low", title="from", unit="1"),
             Column(key="slope_high", title="to", unit="1"),
             Column(key="intercept", title="intercept", unit=unit),
@@ -148,9 +148,9 @@ def models_table(found: Calibration, *, several: bool) -> Table:
             for kind, model in kinds
             if model is not None
         ),
-        note="Least squares with HC3 errors over all trials; the verdict is that of one, two or "
-        "three lines through the means (1.5 × BIC; how errors grow is fitted, too), since a high "
-        "R² does not mean linear.",
+        note="Least squares with HC3 errors over all trials. The verdict chooses between one, two "
+        "and three lines through the means (1.5 × BIC, growth of errors fitted), since a high R² "
+        "does not mean linear.",
     )  # fmt: skip
 
 
@@ -164,5 +164,6 @@ def _unit(found: Calibration) -> tuple[float, str]:
     return unit_for(found.work, [p.rate.value for p in found.points])
 
 
-def _titled(title: str, found: Calibration, *, several: bool) -> str:
-    return f"{title}: {telling.subject(found)}" if several else title
+def _title(table: str, found: Calibration, *, several: bool) -> Message:
+    subject = telling.subject(found) if several else None
+    return message(f"calibration.table.{table}", subject=subject)

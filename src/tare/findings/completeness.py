@@ -1,9 +1,9 @@
-"""Has every cell the good trials that were asked for? Asked where one has not."""
+"""Has every cell the good trials that were requested? Asked where one has not."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +13,19 @@ import pandas as pd
 from tare.experiment import Cell
 from tare.findings.failures import Failure, failures, reasons
 from tare.findings.finding import FindingUnit
-from tare.findings.phrasing import at_levels
+from tare.findings.phrasing import where
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.words import shown, text
 from tare.results.finding import Column, Estimate, Finding, Table
-from tare.units import counted, percent
+from tare.results.message import Atom, Chosen, Message, message
 
 #: By which others find it.
 NAME = "completeness"
 _DESCRIPTION = Description(
     name=NAME,
-    title="Cells with fewer good trials than were asked for",
-    question="Has every cell the trials that were asked for?",
+    title="Cells with fewer good trials than requested",
+    question="Has every cell the trials that were requested?",
     source="tare",
 )
 #: Cells that are named in a sentence; the table has all.
@@ -34,7 +34,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class ShortCell:
-    """A cell with fewer good trials than were asked for.
+    """A cell with fewer good trials than requested.
 
     Attributes
     ----------
@@ -63,11 +63,12 @@ class ShortCell:
     @property
     def reason(self) -> str | None:
         """Why its trials failed, in words; None: none did."""
-        return reasons(self.failures) if self.failures else None
+        found = reasons(self.failures)
+        return None if found is None else text(found)
 
 
 def short_cells(results: Results) -> tuple[ShortCell, ...]:
-    """Return the cells that have fewer good trials than were asked for, in the plan's order."""
+    """Return the cells that have fewer good trials than requested, in the plan's order."""
     asked = results.experiment.stopping.trials
     stopped = set(results.stops.loc[results.stops["reason"] == "failed", "cell"])
     by_cell: dict[Any, pd.DataFrame] = dict(list(results.trial_table.groupby("cell", sort=False)))
@@ -96,63 +97,62 @@ def failing(results: Results) -> tuple[Failing, ...]:
     """Return which cells have trials that failed, by the reason."""
     cells = [cell for cell in short_cells(results) if cell.failures]
     parts = _parts(cells, results.planned) if cells else ()
-    return tuple(Failing(cells=tuple(names), reason=part[0].reason or "") for names, part in parts)
+    return tuple(
+        Failing(cells=tuple(map(shown, names)), reason=part[0].reason or "")
+        for names, part in parts
+    )
 
 
-def over_budget(results: Results) -> str | None:
+def over_budget(results: Results) -> Message | None:
     """Say what the budget left out, where it ended the session; None: nothing."""
     if results.ended != "budget":
         return None
     stopping = results.experiment.stopping
     if stopping.trials is None:
-        return (
-            "The budget ended before all medians were known to "
-            f"±{percent(stopping.precision).removeprefix('+')}."
-        )
+        return message("completeness.budget_precision", precision=Chosen(stopping.precision))
     short = tuple(cell for cell in short_cells(results) if not cell.given_up)
     if not short:
         return None
-    goods = sorted({cell.good for cell in short})
-    has = f"{goods[0]:,}" if len(goods) == 1 else f"{goods[0]:,} to {goods[-1]:,}"
-    told = (
-        f"The budget ended before all trials: {_few(short, results)} {has} of {stopping.trials:,}."
+    varied = _varied(results.planned)
+    never = [where(c.levels, varied) for c in short if not c.good and not c.failed]
+    return message(
+        "completeness.budget",
+        short=len(short),
+        cells=len(results.planned),
+        least=min(cell.good for cell in short),
+        most=max(cell.good for cell in short),
+        asked=stopping.trials,
+        never=_first(never),
     )
-    none = [cell for cell in short if not cell.good and not cell.failed]
-    if none:
-        named = [at_levels(cell.levels, _varied(results.planned)) for cell in none]
-        told += f" Never measured: {listing(_names(named))}."
-    return told
 
 
-def _few(short: tuple[ShortCell, ...], results: Results) -> str:
-    has = "has" if len(short) == 1 else "have"
-    return f"{len(short)} of {counted(len(results.planned), 'cell')} {has}"
+def given_up(results: Results) -> list[Message]:
+    """Say which cells were stopped because they kept failing, and why.
 
-
-def given_up(results: Results) -> list[str]:
-    """Say which cells were stopped because they kept failing, and why: a sentence each.
-
-    Cells of a level of which none is left are one sentence, and so are those with one reason.
+    Cells of a level of which none is left are one message, and so are those with one reason.
     """
     cells = [cell for cell in short_cells(results) if cell.given_up]
-    told = []
+    found = []
     for names, part in _parts(cells, results.planned) if cells else ():
         trials = results.trial_table
         why = failures(results, trials[trials["cell"].isin([c.cell for c in part])])
-        failed, good = sum(c.failed for c in part), sum(c.good for c in part)
         asked = [c.asked for c in part if c.asked is not None]
-        of = f" of {sum(asked):,}" if asked else ""
-        told.append(
-            f"{listing(names)} {'was' if len(names) == 1 else 'were'} given up after "
-            f"{counted(failed, 'failed trial')} ({good:,}{of} good)"
-            + (f": {reasons(why).removesuffix('.')}." if why else ".")
+        found.append(
+            message(
+                "completeness.given_up",
+                names=names,
+                failed=sum(c.failed for c in part),
+                good=sum(c.good for c in part),
+                asked=sum(asked) if asked else None,
+                why=reasons(why),
+            )
         )
-    return told
+    return found
 
 
 def _parts(
     cells: list[ShortCell], planned: tuple[Cell, ...]
-) -> Iterator[tuple[list[str], list[ShortCell]]]:
+) -> Iterator[tuple[list[Atom], list[ShortCell]]]:
     """Divide cells, with their names: those of a level that has no others, then by reason."""
     levels = [cell.levels() for cell in planned]
     for factor in levels[0]:
@@ -160,16 +160,20 @@ def _parts(
         for level, n in of.items():
             part = [cell for cell in cells if cell.levels[factor] == level]
             if len(of) > 1 and len(part) == n:
-                yield [level if factor in ("workload", "platform") else f"{factor} {level}"], part
+                known = factor in ("workload", "platform")
+                name = message("completeness.level", factor=factor, level=level)
+                yield [level if known else name], part
                 cells = [cell for cell in cells if cell not in part]
     for reason in dict.fromkeys(cell.reason for cell in cells):
         part = [cell for cell in cells if cell.reason == reason]
-        yield _names([at_levels(cell.levels, _varied(planned)) for cell in part]), part
+        yield _first([where(cell.levels, _varied(planned)) for cell in part]), part
 
 
-def _names(named: list[str]) -> list[str]:
-    more = len(named) - _MOST_NAMED
-    return [*named[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+def _first(named: Sequence[Atom]) -> list[Atom]:
+    """Keep the first of many cells, and say how many others there are."""
+    others = len(named[_MOST_NAMED:])
+    more = [message("completeness.more", cells=others)] if others else []
+    return [*named[:_MOST_NAMED], *more]
 
 
 def find(results: Results) -> Finding | None:
@@ -178,18 +182,20 @@ def find(results: Results) -> Finding | None:
     if not short:
         return None
     varied = _varied(results.planned)
-    named = _names([_named(cell, varied) for cell in short])
     kept = tuple(cell for cell in short if not cell.given_up)
     early = over_budget(results) if kept else None
-    answer = early or (
-        f"{_few(short, results)} fewer good trials than were asked for: {listing(named)}."
+    answer = early or message(
+        "completeness.short",
+        short=len(short),
+        cells=len(results.planned),
+        named=_first([_named(cell, varied) for cell in short]),
     )
     return Finding(
         name=_DESCRIPTION.name,
         question=_DESCRIPTION.question,
         answer=answer,
         verdict="no",
-        # Of cells that were given up, and of a budget that ended, the headline speaks first.
+        # Cells that were given up and a budget that ended are in the head already.
         summary=answer if kept and not early else None,
         estimates=tuple(
             Estimate(
@@ -211,12 +217,13 @@ def _varied(cells: tuple[Cell, ...]) -> list[str]:
     return [f for f in levels[0] if len({some.get(f) for some in levels}) > 1] or ["workload"]
 
 
-def _named(cell: ShortCell, varied: list[str]) -> str:
-    where = at_levels(cell.levels, varied)
+def _named(cell: ShortCell, varied: list[str]) -> Message:
+    at = where(cell.levels, varied)
     if cell.asked is None:
-        return f"{where} was given up with {cell.good} good and {cell.failed} failed"
-    failed = f", {cell.failed} failed" if cell.failed else ""
-    return f"{where} {cell.good} of {cell.asked}{failed}"
+        return message("completeness.cell_given_up", where=at, good=cell.good, failed=cell.failed)
+    return message(
+        "completeness.cell", where=at, good=cell.good, asked=cell.asked, failed=cell.failed
+    )
 
 
 def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
@@ -225,7 +232,7 @@ def _table(short: tuple[ShortCell, ...], varied: list[str]) -> Table:
         columns=(
             *(Column(key=f, title=f) for f in varied),
             Column(key="good", title="good trials"),
-            Column(key="asked", title="asked"),
+            Column(key="asked", title="requested"),
             Column(key="failed", title="failed"),
             Column(key="reason", title="why trials failed"),
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tare.harmless import harmless
 from tare.journal import SPEAKING
-from tare.units import counted
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: What is shown of standard error: lines, and characters of each. In an error that ends a command
 #: there is room for a whole traceback.
 LINES, ALONE, WIDTH = 3, 12, 120
-#: Kinds of failure that are told; the others are counted.
+#: Kinds of failure that are named; the others are counted.
 MOST_KINDS = 3
 
 
@@ -64,21 +64,22 @@ class Failure:
         return self.kind in SPEAKING
 
     @property
-    def words(self) -> str:
+    def line(self) -> Message:
         """The reason, with the last lines of standard error where there are any: one line."""
-        if not self.stderr:
-            silent = "; it wrote nothing on standard error" if self.stderr == "" else ""
-            return f"{self.reason}{silent if self.ran else ''}"
-        quoted = " / ".join(f'"{line}"' for line in last_lines(self.stderr))
-        return f"{self.reason}; standard error ends with {quoted}"
+        return message(
+            "failures.failure",
+            reason=self.reason,
+            lines=last_lines(self.stderr or ""),
+            silent=self.ran and self.stderr == "",
+        )
 
     @property
-    def block(self) -> str:
+    def block(self) -> Message:
         """The same with a line for each of standard error, for an error that ends a command."""
-        if not self.stderr:
-            return self.words
-        lines = "".join(f"\n    {line}" for line in last_lines(self.stderr, ALONE))
-        return f"{self.reason}; standard error ends with:{lines}"
+        lines = last_lines(self.stderr or "", ALONE)
+        if not lines:
+            return self.line
+        return message("failures.block", reason=self.reason, lines=lines)
 
 
 def last_lines(text: str, most: int = LINES) -> list[str]:
@@ -131,22 +132,33 @@ def _said(fault: Any) -> str | None:
     return found if isinstance(found, str) and found.strip() else None
 
 
-def reasons(found: Sequence[Failure]) -> str:
-    """Tell why trials failed; of many kinds, the most frequent."""
-    told = "; ".join(one.words for one in found[:MOST_KINDS])
-    more = len(found) - MOST_KINDS
-    return told if more <= 0 else f"{told}; and {counted(more, 'other reason')}"
+def reasons(found: Sequence[Failure]) -> Message | None:
+    """Say why trials failed; of many kinds, the most frequent. None: none failed."""
+    if not found:
+        return None
+    return message(
+        "failures.reasons",
+        failures=[one.line for one in found[:MOST_KINDS]],
+        others=len(found[MOST_KINDS:]),
+    )
 
 
 def by_level(
     results: Results, levels: Sequence[str] | None = None, factor: str = "workload"
-) -> list[str]:
-    """Tell of each level of a factor, or of some, which trials failed, and why."""
+) -> list[Message]:
+    """Say of each level of a factor, or of some, which trials failed, and why."""
     trials = results.trial_table
-    told = []
+    failed = []
     for name, some in trials.groupby(factor, sort=False):
         found = failures(results, some) if levels is None or name in levels else []
         if found:
-            n = sum(one.trials for one in found)
-            told.append(f"{n} of {len(some)} trials of {name}: {reasons(found)}")
-    return told
+            failed.append(
+                message(
+                    "failures.level",
+                    failed=sum(one.trials for one in found),
+                    trials=len(some),
+                    level=str(name),
+                    reasons=reasons(found),
+                )
+            )
+    return failed

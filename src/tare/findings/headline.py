@@ -21,7 +21,7 @@ class Headline:
 
     Attributes
     ----------
-    missing : tuple of str
+    missing : tuple of Said
         What a budget ended too early, or was stopped because it kept failing: an answer is about
         less than was asked.
     answers : tuple of Said
@@ -117,6 +117,6 @@ def _failures(results: Results) -> list[Message]:
                 )
                 for (workload, platform), n in counts.items()
             ],
-            reasons=reasons(failures(results, failed)).removesuffix("."),
+            reasons=reasons(failures(results, failed)),
         )
     ]

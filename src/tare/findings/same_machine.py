@@ -1,20 +1,21 @@
-"""Do probes before and after each session show the same machine? Between them nobody looked."""
+"""Do probes before and after each session show the same machine? Between them, none ran."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tare.findings.caveats import activity_words, changes_words, sessions_words
+from tare.findings import caveats
 from tare.findings.finding import FindingUnit
 from tare.findings.sessions import comparisons, probed
 from tare.fingerprint.activity import LIMIT
 from tare.fingerprint.sessions import Judged, Probed
 from tare.frames import Results
 from tare.registry import Description
-from tare.render.words import listing
+from tare.render.words import text
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.units import chosen, counted, quantity
+from tare.results.message import Chosen, Message, message
+from tare.units import quantity
 
 _DESCRIPTION = Description(
     name="same_machine",
@@ -36,7 +37,7 @@ def find(results: Results) -> Finding | None:
         question=_DESCRIPTION.question,
         answer=_answer(compared),
         verdict=_verdict(compared),
-        caveats=(_MOMENTS, *_not_probed(results)),
+        caveats=(message("same_machine.moments"), *_not_probed(results)),
         tables=(_table(compared), *_takes(probed(results))),
     )
 
@@ -48,56 +49,69 @@ def _verdict(compared: Sequence[Judged]) -> Answer:
     )
 
 
-def _answer(compared: Sequence[Judged]) -> str:
+def _answer(compared: Sequence[Judged]) -> tuple[Message, ...]:
     changed = [one for one in compared if one.verdict == "changed"]
     unsure = [one for one in compared if one.verdict == "inconclusive"]
     if changed:
-        told = "; ".join(
-            f"{sessions_words(one.sessions)}, {changes_words(one.changes)}"
-            for one in changed[:_MOST_NAMED]
+        differing = [
+            message(
+                "same_machine.differs",
+                sessions=caveats.named(one.sessions),
+                changes=caveats.changes(one.changes),
+            )
+            for one in changed
+        ]
+        return (
+            message("same_machine.changed", comparisons=_first(differing)),
+            message("same_machine.hold"),
         )
-        more = f"; and {len(changed) - _MOST_NAMED} more" if changed[_MOST_NAMED:] else ""
-        return f"The machine changed: {told}{more}. Comparisons within blocks hold."
     if unsure:
-        told = "; ".join(f"{sessions_words(one.sessions)}, {_why(one)}" for one in unsure)
-        return f"Inconclusive: {told}."
-    return f"No significant change was found: {'; '.join(map(_found, compared))}."
+        return (message("same_machine.inconclusive", comparisons=_first(map(_why, unsure))),)
+    return (message("same_machine.same", comparisons=_first(map(_equivalent, compared))),)
 
 
-def _found(one: Judged) -> str:
+def _first(comparisons: Iterable[Message]) -> list[Message]:
+    """Keep the first of many comparisons, and say how many others there are."""
+    some = list(comparisons)
+    others = len(some[_MOST_NAMED:])
+    more = [message("same_machine.more", comparisons=others)] if others else []
+    return [*some[:_MOST_NAMED], *more]
+
+
+def _equivalent(one: Judged) -> Message:
     """Say between which probes nothing was found, and how many metrics are shown to be the same."""
-    shown = sum(c.verdict == "same" for c in one.changes)
-    between = "between the probes at its beginning and its end"
-    where = sessions_words(one.sessions)
-    where = f"{where}, {between}" if len(one.sessions) == 1 else f"between {where}"
-    return f"{where} ({shown} of {counted(len(one.changes), 'metric')} shown to be the same)"
+    return message(
+        "same_machine.equivalent",
+        sessions=caveats.named(one.sessions),
+        within=len(one.sessions) == 1,
+        same=sum(c.verdict == "same" for c in one.changes),
+        metrics=len(one.changes),
+    )
 
 
-_MOMENTS = "The machine was probed before and after the trials; what it did between is not known."
-
-
-def _not_probed(results: Results) -> Iterable[str]:
-    """Name the sessions, and their moments, that say nothing."""
+def _not_probed(results: Results) -> Iterable[Message]:
+    """Name the sessions that were not probed before or after their trials."""
     found = probed(results)
     for number in (int(n) for n in results.sessions["session"]):
-        session = found.get(number)
-        missing = (
-            ["before", "after"]
-            if session is None
-            else [moment for moment in ("before", "after") if not getattr(session, moment)]
-        )
+        session = found.get(number, Probed())
+        missing = [moment for moment in ("before", "after") if not getattr(session, moment)]
         if missing:
-            yield f"Session {number} was not probed {listing(missing, 'or')} its trials."
+            yield message("same_machine.not_probed", session=number, moments=missing)
 
 
-def _why(one: Judged) -> str:
+def _why(one: Judged) -> Message:
+    sessions, changes = caveats.named(one.sessions), caveats.changes(one.changes)
     if one.why is None:
-        n = sum(c.verdict == "inconclusive" for c in one.changes)
-        return f"{n} of {counted(len(one.changes), 'metric')} are neither the same nor changed"
-    differing = f"{changes_words(one.changes)}, but"
+        return message(
+            "same_machine.unclear",
+            sessions=sessions,
+            unclear=sum(c.verdict == "inconclusive" for c in one.changes),
+            metrics=len(one.changes),
+        )
     if one.why == "busy" and one.activity is not None:
-        return f"{differing} {activity_words(one.activity)} while it was probed"
-    return f"{differing} it rests on a single take"
+        activity = caveats.activity(one.activity)
+        return message("same_machine.busy", sessions=sessions, changes=changes, activity=activity)
+    return message("same_machine.single", sessions=sessions, changes=changes)
 
 
 def _table(compared: Iterable[Judged]) -> Table:
@@ -106,7 +120,7 @@ def _table(compared: Iterable[Judged]) -> Table:
 
     rows: list[dict[str, Any]] = [
         {
-            "compared": sessions_words(one.sessions),
+            "compared": text(caveats.named(one.sessions)),
             "metric": c.metric,
             "before": quantity(c.before, c.unit),
             "after": quantity(c.after, c.unit),
@@ -129,13 +143,13 @@ def _table(compared: Iterable[Judged]) -> Table:
             Column(key="change", title="change", unit="%"),
             Column(key="low", title="from", unit="%"),
             Column(key="high", title="to", unit="%"),
-            Column(key="margin", title="matters beyond", unit="%"),
+            Column(key="margin", title="margin", unit="%"),
             Column(key="verdict", title="verdict"),
         ),
         rows=tuple(rows),
-        note="A change counts where it is significant over all metrics and comparisons (Holm) and "
-        "its whole interval is beyond what matters, in every pair of takes; where no take was "
-        "disturbed; and where it does not rest on a single take.",
+        note="A change counts where it is significant over all metrics and comparisons (Holm), and "
+        "its whole interval is beyond the margin in every pair of takes. Disturbed takes do not "
+        "count, and a single take is not enough.",
     )
 
 
@@ -172,9 +186,7 @@ def _takes(sessions: dict[int, Probed]) -> Iterable[Table]:
                 Column(key="disturbed", title="disturbed"),
             ),
             rows=tuple(rows),
-            note=f"Disturbed: others had more than {chosen(LIMIT)} of the machine's CPU time, or "
-            "tasks waited as long for memory or a disk. Such a take is repeated, at most three "
-            "times, and never counts as a change.",
+            note=message("same_machine.disturbed", limit=Chosen(LIMIT)),
         )
 
 

@@ -30,7 +30,7 @@ class Caveat(msgspec.Struct, frozen=True, kw_only=True):
     #: probed, so that it is not known whether it changed.
     kind: Literal["changed", "busy"]
     of: Literal["machine", "network"]
-    #: One: before and after its trials; two: one session beside the other.
+    #: One: before and after its trials; two: one session vs. the other.
     sessions: tuple[int, ...]
     #: What differs of the machine.
     changes: tuple[Change, ...] = ()
@@ -70,7 +70,7 @@ def judged(results: Results, numbers: Sequence[int], folder: Path) -> Results:
 
 @lru_cache(maxsize=4)
 def caveats(results: Results) -> tuple[Caveat, ...]:
-    """Return what is to be said of all sessions before anything is concluded from them.
+    """Return what weakens everything that is concluded from all sessions.
 
     Those that decide how levels are given come first.
     """
@@ -95,7 +95,7 @@ def caveats(results: Results) -> tuple[Caveat, ...]:
 
 
 def changed(some: Sequence[Caveat]) -> bool:
-    """Tell whether something was not the same throughout, rather than not known to be."""
+    """Return whether something changed, rather than only not known to be the same."""
     return any(c.kind == "changed" for c in some)
 
 
@@ -137,7 +137,7 @@ def _activity(row: Mapping[Hashable, Any]) -> Activity:
 
 
 def rules(results: Results) -> dict[str, Rule]:
-    """Return what the probes say of changes of their metrics."""
+    """Return which change of each metric matters, by its probe."""
     return {
         str(row["metric"]): Rule(unit=row["unit"], better=row["better"], margin=row["margin"])
         for row in results.figures.to_dict("records")

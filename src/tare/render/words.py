@@ -62,6 +62,8 @@ def _names(value: Value) -> Iterator[str]:
             yield value
         case list() | tuple():
             yield from itertools.chain.from_iterable(map(_names, value))
+        case Levels():
+            yield from value.levels.values()
         case Message():
             yield from _names([*value.args.values()])  # type: ignore[list-item]
 

@@ -1,49 +1,50 @@
-"""What stands behind the answers: how far each cell got, what is missing, the machine."""
+"""What the answers rest on: how far each cell got, what is missing, the machine."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 import pandas as pd
 
 from tare.findings import known
-from tare.findings.calibrated import sentence
+from tare.findings.calibrated import cpu_scaling
 from tare.findings.cells import basis_of
 from tare.findings.evidence import level_columns
 from tare.findings.failures import failures, reasons
 from tare.findings.instrument import own_error
 from tare.frames import Results
-from tare.render import words
-from tare.render.words import listing
 from tare.results.finding import Column, Table
-from tare.results.message import Message, message
+from tare.results.message import Levels, Message, message
 from tare.units import counted, duration, percent, quantile_name, quantity
 
 _REASONS = {
     "fixed": "n was fixed beforehand",
     "target": "target reached",
     "budget": "the budget ended",
-    "cap": "refused: not known well enough after as many trials as any cell gets",
-    "refused": "refused: no further trial will help",
-    "decided": "every verdict is safe",
-    "alone": "what it was to be compared with kept failing",
+    "cap": "refused: target not reached with the maximum number of trials",
+    "refused": "refused: more trials will not help",
+    "decided": "every verdict is conclusive",
+    "alone": "its reference kept failing",
     "failed": "it kept failing",
     "interrupted": "interrupted",
 }
+#: Cells that a sentence names one by one.
+_MOST_CELLS = 5
 _STOP_COLUMNS = {
     "n": "good trials",
     "failed": "failed",
-    "why": "why it stopped",
+    "why": "stop reason",
     "target": "target",
     "reached": "reached",
-    "more": "still needed for the target",
-    "refusal": "what is in the way",
+    "more": "more trials for the target",
+    "refusal": "obstacle",
 }
 
 
 def stop_table(results: Results) -> Table:
-    """Tell of every cell how many trials it has, why it stopped and what it reached."""
+    """Give of every cell how many trials it has, why it stopped and what it reached."""
     trials = results.trial_table
     factors = results.varied or ["workload"]
     asked = quantile_name(results.experiment.stopping.quantile)
@@ -66,7 +67,7 @@ def stop_table(results: Results) -> Table:
             }
         )
     return Table(
-        title=f"Every cell: trials, why it stopped, how exact its {asked} is",
+        title=message("backing.stops.title", quantile=asked),
         columns=(
             *level_columns(factors),
             *(
@@ -76,7 +77,7 @@ def stop_table(results: Results) -> Table:
             ),
         ),
         rows=tuple(rows),
-        note=f"Half-width of the 95 % interval of the {asked}, relative to it.",
+        note=message("backing.stops.note", quantile=asked),
     )
 
 
@@ -107,7 +108,7 @@ def _text(stop: Any, key: str) -> str | None:
 
 def _why(stop: Any) -> str:
     if stop is None:
-        return "not stopped: still running, or cut short"
+        return "not stopped: still running, or interrupted"
     return _REASONS.get(str(stop["reason"]), str(stop["reason"]))
 
 
@@ -131,50 +132,62 @@ def _more(stop: Any, found: known.Known | None, results: Results) -> str | None:
     return trials if each_s is None else f"{trials}, {duration(more * each_s)}"
 
 
-def doubts(results: Results) -> tuple[str, ...]:
-    """Tell what failed and what was doubtful; each a sentence.
+def doubts(results: Results) -> tuple[Message, ...]:
+    """Say what failed and what was doubtful.
 
     What was left out stands at the head of the page already.
     """
-    told = []
     sessions: Any = results.sessions.to_dict("records")
-    for session in sessions:
-        if pd.isna(session["ended"]):
-            told.append(
-                f"Session {session['session']} has no end: it still runs, or was killed. What it "
-                "had measured is used; the trial in flight is not."
-            )
+    found = [
+        message("backing.unfinished", session=int(session["session"]))
+        for session in sessions
+        if pd.isna(session["ended"])
+    ]
     trials = results.trial_table
     failed = trials[trials["status"] == "failed"]
-    for reason, some in failed.groupby(failed["reason"].fillna("unknown")):
-        where = (some["workload"] + " on " + some["platform"]).value_counts()
-        cells = listing(f"{n} of {cell}" for cell, n in where.head(5).items())
-        words = reasons(failures(results, some)) or reason
-        told.append(f"{counted(len(some), 'trial')} failed ({cells}): {words}")
-    told += _captured(trials)
+    for _, some in failed.groupby(failed["reason"].fillna("unknown")):
+        cells = Counter(zip(some["workload"], some["platform"], strict=True))
+        found.append(
+            message(
+                "backing.failed",
+                trials=len(some),
+                cells=[
+                    message(
+                        "backing.of",
+                        trials=n,
+                        where=Levels({"workload": workload, "platform": platform}),
+                    )
+                    for (workload, platform), n in cells.most_common(_MOST_CELLS)
+                ],
+                others=max(0, len(cells) - _MOST_CELLS),
+                reasons=reasons(failures(results, some)),
+            )
+        )
+    found += _captured(trials)
     faults = results.faults
     warnings = faults[faults["kind"] == "warning"]
-    for warning, n in warnings["message"].value_counts().head(20).items():
-        told.append(f"{warning} ({counted(int(n), 'time')})")
-    return tuple(told)
+    return (
+        *found,
+        *(
+            message("backing.warning", warning=str(warning), times=int(n))
+            for warning, n in warnings["message"].value_counts().head(20).items()
+        ),
+    )
 
 
-def _captured(trials: pd.DataFrame) -> list[str]:
-    """Tell how many good trials had a pipe for standard error since others failed."""
+def _captured(trials: pd.DataFrame) -> list[Message]:
+    """Say how many good trials had a pipe for standard error since others failed."""
     if "error_captured" not in trials:
         return []
     good = trials[trials["status"] == "ok"]
     n = int(good["error_captured"].sum())
     if not n or n == len(good):
         return []
-    return [
-        f"Standard error was a pipe instead of /dev/null in {counted(n, 'good trial')} of "
-        f"{len(good):,}: captured as asked, or read to explain a failure before."
-    ]
+    return [message("backing.captured", trials=n, good=len(good))]
 
 
 def machine_tables(results: Results) -> list[Table]:
-    """Give the facts of the machine, and those of the platforms side by side."""
+    """Give the facts of the machine, and those of each platform."""
     facts = results.facts.drop_duplicates(["platform", "name"], keep="last")
     own = facts[facts["platform"].isna()]
     tables = []
@@ -188,8 +201,9 @@ def machine_tables(results: Results) -> list[Table]:
                     Column(key="source", title="source"),
                 ),
                 rows=tuple(_facts(own)),
-                note=" ".join(
-                    filter(None, [_instrument(results), sentence(results.fact), _changed(results)])
+                note=(
+                    own_error(results.fact) or message("instrument.unknown"),
+                    *filter(None, [cpu_scaling(results.fact), _changed(results)]),
                 ),
             )
         )
@@ -240,13 +254,7 @@ def _spoken(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _instrument(results: Results) -> str:
-    """Return the measurement error of tare itself, as `tare selftest` found."""
-    found = own_error(results.fact)
-    return words.text(found or message("instrument.unknown"))
-
-
-def _changed(results: Results) -> str | None:
+def _changed(results: Results) -> Message | None:
     """Name the facts of the machine that are not the same in all sessions."""
     own = results.facts[results.facts["platform"].isna()]
     differing = [
@@ -256,4 +264,4 @@ def _changed(results: Results) -> str | None:
         and not str(name).startswith(("selftest_", "calibration_"))
         and some["value"].map(str).nunique() > 1
     ]
-    return f"Not the same in all sessions: {', '.join(differing)}." if differing else None
+    return message("backing.changed", facts=differing) if differing else None

@@ -10,6 +10,7 @@ from tare.findings.disturbance import disturbance, said
 from tare.findings.failures import by_level
 from tare.findings.judgement import Difference, GateAnswer, worst
 from tare.frames import Results
+from tare.render.words import sentences
 from tare.render.words import text as written
 from tare.report.markdown import text
 from tare.results.message import Message
@@ -45,7 +46,7 @@ def _parts(found: Sequence[Difference], results: Results, gate: float | None) ->
         answers = [d.gate(gate) for d in found]
         d = found[answers.index(worst(answers))]
         yield f"### Gate {chosen(gate)} {_SIGNS[worst(answers)]}: {_words(d.gate_answer(gate))}\n"
-    for weak in caveats.sentences(sessions.caveats(results), results.levels_of):
+    for weak in sentences(caveats.sentences(sessions.caveats(results), results.levels_of)):
         yield f"> {_words(weak)}\n"
     for failed in by_level(results):
         yield f"⚠️ **failed and left out: {_words(failed)}**\n"

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
 from tare.findings.judgement import Difference
-from tare.render.words import text
+from tare.render.words import paragraph, sentences, text
+from tare.results.message import Message
 
 #: What XML 1.0 cannot hold, however it is escaped.
 _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -22,8 +23,8 @@ _IMPOSSIBLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 def render(
     found: Sequence[Difference],
     gate: float | None,
-    failures: Sequence[str] = (),
-    caveats: Sequence[str] = (),
+    failures: Sequence[Message] = (),
+    caveats: Sequence[Message] = (),
 ) -> str:
     """Write the document.
 
@@ -33,10 +34,10 @@ def render(
         A test case each.
     gate : float or None
         A comparison fails where its ratio is safely above 1 + gate; without a gate none does.
-    failures : sequence of str
-        Trials that failed and are left out, each a sentence; they decide nothing.
-    caveats : sequence of str
-        What weakens all comparisons, each a sentence with its full stop.
+    failures : sequence of Message
+        Trials that failed and are left out; they change no answer.
+    caveats : sequence of Message
+        What weakens all comparisons.
     """
     suite = Xml.Element("testsuite", name="tare compare")
     cases = [_case(suite, d, gate) for d in found]
@@ -51,10 +52,10 @@ def render(
         for name, count in counts.items():
             element.set(name, str(count))
         element.set("time", _seconds(sum(_time(d) for d in found)))
-    told = [f"Caveat: {sentence}" for sentence in caveats]
-    told += [f"Failed: {'. '.join(failures)}."] if failures else []
-    if told:
-        Xml.SubElement(suite, "system-err").text = _text("\n".join(told))
+    lines = [f"Caveat: {caveat}" for caveat in sentences(caveats)]
+    lines += [f"Failed: {paragraph(failures)}"] if failures else []
+    if lines:
+        Xml.SubElement(suite, "system-err").text = _text("\n".join(lines))
     root.append(suite)
     Xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + Xml.tostring(root, "unicode") + "\n"

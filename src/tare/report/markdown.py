@@ -29,9 +29,9 @@ def render(page: Page, charts: str) -> str:
 def _parts(page: Page, charts: str) -> Iterator[str]:
     yield f"# {text(page.question)}\n"
     for caveat in page.caveats:
-        yield f"> {text(caveat)}\n"
-    for said in page.missing:
-        yield f"**{text(words.sentence(said))}**\n"
+        yield f"> {text(words.sentence(caveat))}\n"
+    for missing in page.missing:
+        yield f"**{text(words.sentence(missing))}**\n"
     badge = f"**{page.lead.finding.word}** – " if page.lead and page.lead.finding.word else ""
     yield f"{badge}{text(words.sentence(page.headline[0]))}\n"
     for said in page.failed:
@@ -72,8 +72,8 @@ def _section(section: Section, charts: str, badges: bool) -> Iterator[str]:
 def _behind(page: Page) -> Iterator[str]:
     yield "## What stands behind these answers?\n"
     yield f"### {page.doubtful}\n"
-    for sentence in page.doubts or (page.calm,):
-        yield f"- {text(sentence)}"
+    for doubt in page.doubts or (page.calm,):
+        yield f"- {text(words.sentence(doubt))}"
     if page.stops:
         yield "\n### How far each cell got\n"
         yield _table(page.stops)

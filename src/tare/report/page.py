@@ -55,9 +55,9 @@ class Page:
     ----------
     lead : Section or None
         The section whose answer stands at the head.
-    caveats : tuple of str
+    caveats : tuple of Said
         What weakens everything below; stands above it.
-    missing : tuple of str
+    missing : tuple of Said
         What a budget ended too early, or was stopped as it kept failing; stands above the answer.
     headline : tuple of Said
         The answer first, then what holds for all answers.
@@ -89,7 +89,7 @@ class Page:
     sections: tuple[Section, ...]
     overview: tuple[Figure, ...]
     stops: Laid | None
-    doubts: tuple[str, ...]
+    doubts: tuple[Said, ...]
     machine: tuple[Laid, ...]
     origin: Origin
     doubtful: str = "Failed or doubtful"
@@ -98,7 +98,7 @@ class Page:
     badges: bool = True
     unfolded: int = 14
     cells: Laid | None = None
-    caveats: tuple[str, ...] = ()
+    caveats: tuple[Said, ...] = ()
     missing: tuple[Said, ...] = ()
     failed: tuple[Said, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Calibrations of one experiment beside each other: other platforms, other periods of the quota."""
+"""Calibrations of one experiment compared: by platform, and by period of the quota."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import numpy as np
 
 from tare.calibration.document import Calibration, Point
 from tare.findings.cells import REFERENCES
-from tare.render.words import listing
+from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.statistics.moments import mean_and_sd
-from tare.units import change_interval, counted, percent
 
-#: Effects of a period that are less are not told.
+#: Effects of a period that are less are not reported.
 _LEAST_EFFECT = 0.01
 
 
-def beside(found: Sequence[Calibration]) -> Iterator[str]:
-    """Say what the platform and the period of the quota do, where several were tried."""
+def compared(found: Sequence[Calibration]) -> Iterator[Message]:
+    """Compare the speed by platform and by period of the quota, where there are several."""
     yield from _platforms(found)
     yield from _periods(found)
 
@@ -38,7 +37,7 @@ def _common(one: Calibration, other: Calibration) -> list[tuple[Point, Point]]:
     return [(p, known[p.cpus]) for p in one.points if p.cpus in known and p.rate.value > 0]
 
 
-def _platforms(found: Sequence[Calibration]) -> Iterator[str]:
+def _platforms(found: Sequence[Calibration]) -> Iterator[Message]:
     """Compare platforms with the reference, over all steps that both have."""
 
     def key(c: Calibration) -> Hashable:
@@ -47,7 +46,7 @@ def _platforms(found: Sequence[Calibration]) -> Iterator[str]:
     for some in _groups(found, key):
         usual = REFERENCES["platform"]
         first = next((c for c in some if c.platform == usual), some[0])
-        told = []
+        platforms: list[Message] = []
         for one in some:
             common = _common(one, first)
             if one is first or not common:
@@ -55,17 +54,20 @@ def _platforms(found: Sequence[Calibration]) -> Iterator[str]:
             logs = np.array([math.log(p.rate.value / q.rate.value) for p, q in common])
             mean, _ = mean_and_sd(logs)
             low, high = (None if x is None else math.exp(x) for x in (mean.low, mean.high))
-            ratio = change_interval(math.exp(mean.estimate), low, high)
-            told.append(
-                f"the speed on {one.platform} differs by {ratio} over "
-                f"{counted(len(common), 'step')}"
+            platforms.append(
+                message(
+                    "calibration.platform",
+                    platform=one.platform,
+                    ratio=Ratio(math.exp(mean.estimate), low, high),
+                    steps=len(common),
+                )
             )
-        if told:
-            yield f"Beside {first.platform}, {listing(told)}."
+        if platforms:
+            yield message("calibration.platforms", reference=first.platform, platforms=platforms)
 
 
-def _periods(found: Sequence[Calibration]) -> Iterator[str]:
-    """Compare periods with the longest, step by step; tell where it matters most."""
+def _periods(found: Sequence[Calibration]) -> Iterator[Message]:
+    """Compare periods with the longest, step by step; name the largest difference."""
 
     def key(c: Calibration) -> Hashable:
         return c.workload, c.workers, c.platform
@@ -76,14 +78,17 @@ def _periods(found: Sequence[Calibration]) -> Iterator[str]:
         if not others:
             continue
         effects = [effect for one in others if (effect := _effect(one, longest)) is not None]
-        where = f" on {longest.platform}" if len({c.platform for c in found}) > 1 else ""
-        with_it = f"Beside a period of {1000 * longest.period_s:g} ms{where}, "
-        nothing = "no step of the shorter ones differs beyond the intervals"
-        yield f"{with_it}{listing(effects) or nothing}."
+        several = len({c.platform for c in found}) > 1
+        yield message(
+            "calibration.periods",
+            longest=Chosen(longest.period_s, "s"),
+            platform=longest.platform if several else None,
+            effects=effects,
+        )
 
 
-def _effect(one: Calibration, other: Calibration) -> str | None:
-    """Tell the largest change beyond both intervals, and how much CPU time arrived."""
+def _effect(one: Calibration, other: Calibration) -> Message | None:
+    """Name the largest change beyond both intervals, and how much CPU time arrived."""
     changes = [
         (p.rate.value / q.rate.value - 1, p, q)
         for p, q in _common(one, other)
@@ -94,15 +99,15 @@ def _effect(one: Calibration, other: Calibration) -> str | None:
     change, point, there = max(changes, key=lambda c: abs(c[0]))
     if abs(change) < _LEAST_EFFECT:
         return None
-    arrived = (
-        f" ({point.delivered.value:.3g} CPUs arrived, there {there.delivered.value:.3g})"
-        if point.delivered is not None and there.delivered is not None
-        else ""
-    )
-    word = "more" if change > 0 else "less"
-    return (
-        f"one of {1000 * one.period_s:g} ms gives {percent(abs(change))} {word} at "
-        f"{point.cpus:g} CPUs, where it matters most{arrived}"
+    delivered, of_longest = point.delivered, there.delivered
+    return message(
+        "calibration.period",
+        period=Chosen(one.period_s, "s"),
+        change=Amount(abs(change), "share"),
+        faster=change > 0,
+        cpus=Chosen(point.cpus, "1"),
+        delivered=delivered.value if delivered and of_longest else None,
+        of_longest=of_longest.value if of_longest else None,
     )
 
 
