@@ -51,8 +51,8 @@ def overview(results: Results) -> Table | None:
         and (not crowded or str(planned.levels().get("workers")) == _fewest(cells))
     ]
     names = _network_names(results)
-    for row in rows:
-        row |= {"network": names.get(row.get("network"), row.get("network"))}
+    for row in rows if names else ():
+        row["network"] = names[row["network"]]
     shown = [f for f in results.varied if not (crowded and f == "workers")] or ["workload"]
     return Table(
         id="overview",

@@ -122,6 +122,7 @@ def environment() -> Environment:
     made = Environment(undefined=StrictUndefined, autoescape=False, finalize=shown)
     made.filters = {
         "listing": listing,
+        "about": units.about,
         "counted": units.counted,
         "length": len,
         "metric": metric_name,

@@ -42,9 +42,10 @@ class Section:
 
     @property
     def details(self) -> tuple[Said, ...]:
-        """What the head of the page does not say already."""
+        """What the head of the page does not say already; all where there is nothing else."""
         said = each(self.finding.answer)
-        return tuple(one for one in said if one not in self.finding.head) or said
+        details = tuple(one for one in said if one not in self.finding.head)
+        return details if details or self.tables or self.figures else said
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from tare.units.formatting import (
     LADDERS,
+    about,
     amount,
     amounts,
     change,
@@ -42,6 +43,7 @@ __all__ = [
     "LADDERS",
     "TIMES",
     "QuantityError",
+    "about",
     "amount",
     "amounts",
     "bits",

@@ -199,6 +199,11 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" + ("" if n == 1 else "s")
 
 
+def about(n: int, noun: str) -> str:
+    """Write an estimated number of things with two digits: ``about(16599, "trial")``."""
+    return counted(n if n < 100 else round(n, 1 - math.floor(math.log10(n))), noun)
+
+
 def off_by(value: float, unit: str, half: float | None = None, among: float | None = None) -> str:
     """Write an error with its sign, in one unit with half of its interval: "+0.07 ± 0.02 ms".
 
