@@ -27,7 +27,9 @@ class Headline:
     answers : tuple of Said
         The answer first, then what else matters; never empty.
     notes : tuple of Said
-        What holds for all answers: the machine's state, the metric and its source.
+        What holds for all answers: the state of the machine.
+    basis : tuple of Said
+        The metric, its source, trials per cell.
     failed : tuple of str
         What failed besides, and why.
     left_out : tuple of str
@@ -37,13 +39,21 @@ class Headline:
     missing: tuple[Said, ...]
     answers: tuple[Said, ...]
     notes: tuple[Said, ...]
+    basis: tuple[Said, ...]
     failed: tuple[Said, ...]
     left_out: tuple[Said, ...]
 
     @property
     def lines(self) -> tuple[Said, ...]:
         """All of it, in order of importance."""
-        return (*self.missing, *self.answers, *self.notes, *self.failed, *self.left_out)
+        return (
+            *self.missing,
+            *self.answers,
+            *self.notes,
+            *self.basis,
+            *self.failed,
+            *self.left_out,
+        )
 
 
 def headline(results: Results, found: Sequence[Finding]) -> list[Said]:
@@ -72,7 +82,8 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
     return Headline(
         missing=(*([early] if early else []), *completeness.given_up(results)),
         answers=tuple(told),
-        notes=(*busy, *_basis(results, found)),
+        notes=tuple(busy),
+        basis=tuple(_basis(results, found)),
         failed=tuple(_failures(results)),
         left_out=tuple(results.notes),
     )

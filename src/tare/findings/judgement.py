@@ -222,7 +222,7 @@ class Difference:
         return message(
             "difference.spread",
             word=SPREADS.of(s.verdict),
-            margin=None if s.verdict.differs and not s.verdict.within_margin else factor(s.margin),
+            margin=factor(s.margin) if s.verdict.within_margin else None,
             ratio=Ratio(s.ratio or 1, s.low, s.high),
         )
 

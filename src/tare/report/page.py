@@ -132,17 +132,19 @@ def make(results: Results, findings: Sequence[Finding], origin: Origin) -> Page:
     sections = tuple(_section(f, charts, results, findings) for f in findings)
     told = summarize(results, findings)
     first, cells = told.answers[0], overview(results)
+    # One cell is in the answer.
+    shown = cells is not None and len(cells.rows) > 1
     return Page(
         name=results.experiment.name,
         question=results.experiment.question,
         lead=next((s for s in sections if first in s.finding.head), None),
         missing=told.missing,
-        headline=(first, *told.notes, *told.left_out),
+        headline=(first, *told.notes, *(() if shown else told.basis), *told.left_out),
         failed=told.failed,
         strip=_strip(results),
         sections=sections,
         overview=_figures(_OVERVIEW, charts, results.of_levels, findings),
-        cells=None if cells is None else lay(cells),
+        cells=lay(cells) if shown and cells is not None else None,
         caveats=tuple(caveats.sentences(sessions.caveats(results), results.levels_of)),
         stops=lay(stop_table(results)),
         doubts=doubts(results),
