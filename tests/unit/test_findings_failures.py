@@ -127,9 +127,8 @@ def test_cells_that_are_no_whole_level_are_named(tmp_path: Path) -> None:
         f"sort on docker was given up after 12 failed trials (0 of 12 good): {SAID}."
     ]
     (rest,) = summarize(found, []).failed
-    assert rest == (
-        "12 of 36 trials of the other cells failed and are not in these answers "
-        f"(12 of wc on docker): {SAID}."
+    assert sentence(rest) == (
+        f"12 of 36 trials of the other cells failed and are left out (12 of wc on docker): {SAID}."
     )
 
 
@@ -137,7 +136,7 @@ def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> No
     found = results(tmp_path, failing=0.3, stopped=False)
     assert given_up(found) == []
     answers = all_findings(found)
-    assert SAID in summarize(found, answers).failed[0]
+    assert SAID in sentence(summarize(found, answers).failed[0])
     written = html.render(page.make(found, answers, ORIGIN))
     place = written.index("another one holds it")
     assert written.index('class="lead"') < place < written.index('class="also"')

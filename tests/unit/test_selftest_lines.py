@@ -19,7 +19,7 @@ from tare.experiment import Cell, Experiment
 from tare.frames import Results
 from tare.placement import Machine
 from tare.plan import cells
-from tare.render.words import text
+from tare.render.words import paragraph, text
 from tare.report.backing import machine_tables
 from tare.results.message import Amount, Deviation, message
 from tare.selftest import control, messages, page, programs
@@ -256,7 +256,7 @@ def test_reports_say_how_far_off_the_instrument_is(tmp_path: Path) -> None:
         rows = [(1, None, None, name, value, unit, "uname") for name, value, unit in known]
         frame = pd.DataFrame(rows, columns=columns)
         (table,) = machine_tables(dataclasses.replace(made, facts=frame))
-        assert said in (table.note or "")
+        assert said in paragraph(table.note)
 
 
 def test_alarms_are_too_many_where_five_percent_would_hardly_bring_them() -> None:

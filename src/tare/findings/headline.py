@@ -14,6 +14,9 @@ from tare.frames import Results
 from tare.results.finding import Finding
 from tare.results.message import Message, Said, each, message
 
+#: What advice on platforms says as well.
+_COSTS = "overhead.summary"
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -72,9 +75,10 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
         As :func:`tare.findings.answers.all_findings` gave them.
     """
     told = [line for f in found for line in f.advice]
-    # What a platform costs is in the advice already.
-    repeated = {"overhead"} if any(f.name == "platform_advice" and f.advice for f in found) else ()
-    told += [one for f in found if f.name not in repeated for one in each(f.summary)]
+    told += [one for f in found for one in each(f.summary)]
+    if any(f.name == "platform_advice" and f.advice for f in found):
+        # What each platform costs is in the advice already.
+        told = [one for one in told if not (isinstance(one, Message) and one.id == _COSTS)]
     if not told:
         told = [*each(found[0].answer)] if found else [message("headline.nothing")]
     early = completeness.over_budget(results)
