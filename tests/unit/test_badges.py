@@ -22,7 +22,7 @@ from tare.render.words import paragraph
 #: Words by which texts tell that something is not known.
 OPEN = re.compile(
     r"inconclusive|decided nowhere|too few|cannot be told|no interval"
-    r"|not known|not measured|not identifiable|No platform is shown",
+    r"|not known|was not measured|not identifiable|No platform is shown",
     re.IGNORECASE,
 )
 

@@ -139,7 +139,7 @@ def test_what_failed_now_and_then_is_told_below_the_answer(tmp_path: Path) -> No
     assert SAID in sentence(summarize(found, answers).failed[0])
     written = html.render(page.make(found, answers, ORIGIN))
     place = written.index("another one holds it")
-    assert written.index('class="lead"') < place < written.index('class="also"')
+    assert written.index('class="lead"') < place < written.index("<figure")
     failed = by_level(found)
     assert {one.args["level"] for one in failed} == {"sort", "wc"}
     assert all(text(one.args["reasons"]) == SAID for one in failed)

@@ -374,7 +374,9 @@ def test_where_nothing_is_decided_the_advice_says_so() -> None:
     assert open_["share"].args == {"some": 12, "total": 12}
     assert open_["platforms"] == ["docker", "runc"]
     assert open_["more"].args["trials"] > 0
-    assert sentence(lines[-1]).startswith("Inconclusive: all 12 cells, on docker and runc (≈ ")
+    assert sentence(lines[-1]).startswith(
+        "Overhead: inconclusive in all 12 cells, on docker and runc (≈ "
+    )
     assert ask("platform_advice", results).verdict == "inconclusive"
     assert ask("overhead", results).verdict == "inconclusive"
 
