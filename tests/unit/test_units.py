@@ -284,14 +284,17 @@ def test_any_number_is_written(value: float, unit: str) -> None:
         assert any(digit in text for digit in "0123456789") or "inf" in text
 
 
-
-
-
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [(1, "1 trial"), (99, "99 trials"), (688, "690 trials"), (16_599, "17,000 trials")],
 )
+def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
+    assert units.about(n, "trial") == told
 
 
 @pytest.mark.parametrize(
-    ("n", "told"), [(1, "1 trial"), (99, "99 trials"), (688, "690 trials"), (16_599, "17,000 trials")],
-)  # fmt: skip
+    ("n", "told"),
+    [(1, "1 trial"), (99, "99 trials"), (688, "690 trials"), (16_599, "17,000 trials")],
+)
 def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
     assert units.about(n, "trial") == told
