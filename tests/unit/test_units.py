@@ -290,11 +290,3 @@ def test_any_number_is_written(value: float, unit: str) -> None:
 )
 def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
     assert units.about(n, "trial") == told
-
-
-@pytest.mark.parametrize(
-    ("n", "told"),
-    [(1, "1 trial"), (99, "99 trials"), (688, "690 trials"), (16_599, "17,000 trials")],
-)
-def test_an_estimated_number_has_two_digits(n: int, told: str) -> None:
-    assert units.about(n, "trial") == told
