@@ -16,6 +16,7 @@ from tare.audit.pairing import Matched, match
 from tare.audit.question import Question
 from tare.audit.series import SeriesAudit
 from tare.audit.trials import Trials
+from tare.results.message import Message
 from tare.results.verdict import INCONCLUSIVE, Verdict
 from tare.statistics.comparison import Comparison, adjust, holm
 from tare.statistics.platform_size import PlatformSize, platform_size
@@ -54,7 +55,7 @@ class Cost:
     place, beside : Place
     location : Comparison or None
         Of what remains without cold starts; None where there is no ratio.
-    refusal : str or None
+    refusal : Message or None
         Why there is none.
     means : float
         Ratio of the means of all values, cold starts included, as PINNING counts.
@@ -65,7 +66,7 @@ class Cost:
     place: Place
     beside: Place
     location: Comparison | None
-    refusal: str | None
+    refusal: Message | None
     means: float
     matched: Matched
 
