@@ -1,4 +1,4 @@
-"""What each platform costs beside bare, size by size, and what pinning does to it."""
+"""What each platform costs relative to bare, size by size, and what pinning does to it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """One platform at one size beside the reference, or pinned beside not pinned.
+    """One platform at one size vs. the reference, or pinned vs. not pinned.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class OverheadAudit:
 def overhead(
     series: Sequence[SeriesAudit], design: Design, cold: ColdStart | None, question: Question
 ) -> OverheadAudit:
-    """Put every series beside the reference of its size.
+    """Compare every series with the reference of its size.
 
     Where nobody measured the reference pinned, the one that was free to move stands in for it:
     bare metal has no layer that pinning could relieve. Holm holds the error of all ratios to the

@@ -111,7 +111,7 @@ def _smallest(line: Line) -> float:
 
 
 def _collapse(line: Line) -> Message:
-    first = line.costs[0]
+    first, *larger = line.costs
     mean, reference = (
         Amount(p.series.mean.estimate, p.series.series.unit or "1")
         for p in (first.place, first.beside)
@@ -121,11 +121,13 @@ def _collapse(line: Line) -> Message:
         line=line_name(line),
         size=size_name(first.place),
         ratio=ratio(first),
+        conclusive=first.verdict.conclusive,
         reference=line_name(first.beside),
         mean=mean,
         reference_mean=reference,
-        others=[_at(c) for c in line.costs[1:] if c.verdict == HIGHER],
-        unshown=[size_name(c.place) for c in line.costs[1:] if c.verdict != HIGHER],
+        others=[_at(c) for c in larger if c.verdict == HIGHER],
+        inconclusive=[size_name(c.place) for c in larger if not c.verdict.conclusive],
+        within=[size_name(c.place) for c in larger if c.verdict.conclusive and c.verdict != HIGHER],
     )
 
 

@@ -253,6 +253,8 @@ def verdicts(some: Sequence[ComparisonAudit]) -> Message:
             name=name_of(c),
             word=c.word if found else uncompared(c),
             ratio=None if found is None else Ratio(found.ratio, found.low, found.high),
+            spread=c.spread_word,
+            more=None if found is None or found.verdict.conclusive else found.more_pairs,
         )
     words = Counter(c.word for c in some)
     return message(

@@ -46,6 +46,9 @@ def show(audit: Audit) -> None:
         output.out.print()
         return
     if audit.comparisons:
+        _line("Compared", sentence(words.verdicts(audit.comparisons)))
+    # A single comparison is a sentence, which leaves the table to the series.
+    if len(audit.comparisons) > 1:
         _show_comparisons(audit.comparisons)
     else:
         _show_series(audit)
@@ -148,7 +151,6 @@ def _show_unsettled(audit: Audit) -> None:
 
 
 def _show_comparisons(some: Sequence[ComparisonAudit]) -> None:
-    _line("Compared", sentence(words.verdicts(some)))
     rows = [
         [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
