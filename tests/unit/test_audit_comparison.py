@@ -15,6 +15,7 @@ from tare.audit.series import SeriesAudit, audit_series
 from tare.audit.trials import Trials, trials_of
 from tare.errors import InputError
 from tare.interop import Columns, Defect, Series, read
+from tare.results.message import message
 from tare.results.verdict import EQUIVALENT, HIGHER, INCONCLUSIVE, LOWER, Verdict
 
 
@@ -40,7 +41,7 @@ def test_blocks_pair_trials_whatever_their_order() -> None:
     found = match(first, second)
     assert found.how == "by block"
     assert (found.second - found.first).tolist() == [0.5] * 8
-    assert "1 block that only one has" in found.because
+    assert found.because[0] == message("audit.paired.block", left_out=1)
 
 
 def test_blocks_with_names_pair_whatever_the_order_of_their_files(tmp_path: Path) -> None:
@@ -97,14 +98,14 @@ def test_interleaved_trials_pair_with_their_neighbour_in_time() -> None:
     second = trials(EIGHT, position=[1, 2, 5, 6, 9, 10, 13, 14])
     found = match(first, second)
     assert found.how == "by order"
-    assert "drift" not in found.because
+    assert "audit.paired.drift" not in [one.id for one in found.because]
 
 
 def test_a_fixed_order_inside_pairs_is_told() -> None:
     first = trials(EIGHT, position=list(range(0, 16, 2)))
     found = match(first, trials(EIGHT, position=list(range(1, 16, 2))))
     assert found.how == "by order"
-    assert "drift" in found.because
+    assert "audit.paired.drift" in [one.id for one in found.cautions]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_key_that_no_series_has_is_refused_with_those_there_are() -> None:
     [
         (np.zeros(20), {}, "zero"),
         (np.ones(20), {"defects": (Defect("corrupt", "Bad."),)}, "corrupt"),
-        (np.empty(0), {}, "no values"),
+        (np.empty(0), {}, "empty"),
     ],
 )
 def test_what_has_no_ratio_says_why(values: np.ndarray, more: dict[str, object], why: str) -> None:
@@ -223,7 +224,7 @@ def test_what_has_no_ratio_says_why(values: np.ndarray, more: dict[str, object],
     (found,) = compare_series(some, ("c",), Question())
     assert found.location is None
     assert found.refusal is not None
-    assert why in found.refusal
+    assert found.refusal.id == f"audit.refusal.{why}"
     assert found.verdict == INCONCLUSIVE
     assert (found.difference is not None) == (why == "zero")
 

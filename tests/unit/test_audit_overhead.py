@@ -13,13 +13,15 @@ from tare.audit import Audit, Question, Sizing, audit
 from tare.audit import overhead_telling as words
 from tare.audit.answers import findings
 from tare.audit.cold import cold_start
-from tare.audit.cold_telling import cold_told
+from tare.audit.cold_telling import cold_start as begin
 from tare.audit.contract import as_json
 from tare.audit.design import cores_of
 from tare.audit.overhead import Cost, OverheadAudit
 from tare.errors import InputError
 from tare.interop import Columns
+from tare.render.words import sentence
 from tare.report.audit_page import make
+from tare.results.message import Chosen
 from tare.results.verdict import HIGHER, INCONCLUSIVE
 
 SIZES = (2, 4, 8, 16)
@@ -91,16 +93,21 @@ def test_every_cost_holds_the_truth(costs: OverheadAudit) -> None:
 def test_what_collapses_is_told_first_then_that_pinning_removes_it(costs: OverheadAudit) -> None:
     assert [words.line_name(x) for x in costs.lines if words.collapses(x)] == ["vanilla CN"]
     told = dict(words.brief(costs))
-    assert told["Cost"].startswith("Small vanilla CN collapses: × 1")
-    assert "at 2 cores" in told["Cost"]
-    assert told["Pinned"].startswith("Pinning removes it: pinned CN at 2 cores is +")
-    assert "beside vanilla BM" in told["Pinned"]
-    assert "the whole host (32 cores)" in told["Size"]
+    assert list(told) == ["Overhead", "Pinning", "Size"]
+    assert sentence(told["Overhead"]).startswith("vanilla CN at 2 cores: × 1")
+    assert told["Overhead"].args["reference"] == "vanilla BM"
+    pinning = told["Pinning"].args
+    assert (pinning["helps"], pinning["removes"]) == (True, True)
+    assert (pinning["line"], pinning["size"]) == ("pinned CN", "2 cores")
+    assert pinning["bare"] == "vanilla BM"
+    assert told["Size"].args["host"]
+    assert told["Size"].args["cores"] == Chosen(32, "cores")
 
 
 def test_the_reference_that_nobody_pinned_is_borrowed_and_told(costs: OverheadAudit) -> None:
     assert {words.line_name(p) for p in costs.borrowed} == {"pinned CN", "pinned VM"}
-    assert any("BM was not measured pinned" in text for text in words.caveats(costs))
+    (borrowed,) = [c for c in words.caveats(costs) if c.id == "audit.overhead.borrowed"]
+    assert (borrowed.args["reference"], borrowed.args["pinned"]) == ("BM", "pinned")
 
 
 def test_a_constant_cost_is_none_of_size(costs: OverheadAudit) -> None:
@@ -122,7 +129,9 @@ def test_cold_starts_are_told_from_long_items(study: Audit) -> None:
     assert cold.found
     assert cold.largest == 20
     assert cold.later == pytest.approx(1, abs=0.4)
-    assert "where the same item comes later it takes × " in cold_told(cold, "item")
+    said = begin(cold, "item")
+    assert (said.args["largest"], said.args["series"]) == (20, 20)
+    assert said.args["later"] is not None
 
 
 def test_no_cold_start_is_seen_where_there_is_none(tmp_path: Path) -> None:
@@ -151,8 +160,8 @@ def test_what_size_does_to_the_reference_is_no_spread_of_runs(
     file.write_text("\n".join([lines[0], *(",".join(row) for row in rows)]) + "\n")
     found = audit([file], Question(columns=COLUMNS, finding="overhead")).overhead
     assert found is not None
-    (one,) = [text for text in words.caveats(found) if "which execution" in text]
-    assert ("goes up and down by a factor of" in one) == told
+    (one,) = [c for c in words.caveats(found) if c.id == "audit.overhead.one_run"]
+    assert (one.args["factor"] is not None) == told
 
 
 def test_a_study_is_recognised_and_compared_as_ever(tmp_path: Path) -> None:
@@ -198,7 +207,7 @@ def test_too_few_sizes_are_no_model_and_no_sizes_are_no_refusal(tmp_path: Path) 
     few.write_text("\n".join(x for x in lines if x[:2] not in ("8,", "16")) + "\n")
     found = audit([few], Question(columns=COLUMNS, finding="overhead")).overhead
     assert found is not None
-    assert any("not identifiable" in text for text in words.caveats(found))
+    assert any(c.id == "audit.overhead.unidentified" for c in words.caveats(found))
     one = audit([few], Question(columns=replace(COLUMNS, group=("mode",)), finding="overhead"))
     assert one.overhead is not None
     assert one.overhead.design.size is None
@@ -211,7 +220,7 @@ def test_the_page_draws_what_was_measured_and_what_it_costs(study: Audit) -> Non
         "means-by-size", "medians-by-size", "overhead-by-size", "overhead-by-size-rest"
     ]  # fmt: skip
     assert page.question == "What does each platform cost, size by size?"
-    assert page.headline[0].startswith("Small vanilla CN collapses")
+    assert page.headline[0].id == "audit.overhead.collapse"
 
 
 def test_the_json_has_every_cost(study: Audit) -> None:

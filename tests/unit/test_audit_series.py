@@ -12,6 +12,7 @@ from tare.audit.series import MOST, SeriesAudit, audit_series, thinned, worst
 from tare.audit.trials import trials_of
 from tare.errors import InputError
 from tare.interop import Defect, Series
+from tare.results.message import message
 from tare.statistics.intervals import quantile_interval
 
 RNG = np.random.default_rng(7)
@@ -50,7 +51,7 @@ def test_a_trial_counts_by_its_mean_in_order_of_time() -> None:
 def test_values_that_became_means_are_told() -> None:
     values = RNG.normal(1, 0.01, 15)
     found = audited(values, trial=np.repeat(np.arange(5), 3))
-    assert "15 values of 5 trials: each trial counts as their mean." in found.notes
+    assert found.notes == (message("audit.trust.means", values=15, trials=5),)
     assert audited(values).notes == ()
 
 

@@ -19,6 +19,8 @@ from tare.audit.telling import shared
 from tare.errors import InputError
 from tare.interop import Columns, Specification
 from tare.registry import scan
+from tare.render.words import sentence
+from tare.render.words import text as text_of
 from tare.report import audit_page
 
 
@@ -47,9 +49,10 @@ def test_the_worst_series_decides(found: Audit) -> None:
     assert [s.trust.verdict for s in found.series] == ["REJECT", "TRUST", "TRUST", "TRUST"]
     assert found.verdict == "REJECT"
     assert found.exit_code == 2
-    assert words.headline(found) == (
-        "1 of 4 series is not fit to conclude from: TRUST 3, REJECT 1 of 4 series."
-    )
+    said = words.headline(found)
+    assert said.id == "audit.headline.some"
+    assert (said.args["verdict"], said.args["worst"], said.args["total"]) == ("REJECT", 1, 4)
+    assert sentence(said) == "1 of 4 series allows no conclusions: TRUST 3, REJECT 1."
 
 
 def test_the_contract_has_its_keys(found: Audit) -> None:
@@ -109,13 +112,19 @@ def test_a_missed_precision_is_said_first(tmp_path: Path, required: bool, code: 
     assert (both.verdict, both.exit_code, narrow.exit_code) == ("TRUST", code, 0)
     assert (wide.reached, both.series[1].reached) == (False, True)
     assert wide.runs_needed == pytest.approx(20 * (wide.median.half_width / 0.01) ** 2, rel=0.05)
-    assert words.missed_told(narrow.series) is None
+    assert words.missed(narrow.series) is None
+    missed = words.missed(both.series)
+    assert missed is not None
+    assert (missed.args["missed"], missed.args["total"]) == (1, 2)
+    assert missed.args["runs"] == wide.runs_needed
     runs = f"{wide.runs_needed:,}"
-    missed = f"1 of 2 medians is known to ±35 % only: about {runs} runs for ±1 %"
-    assert words.missed_told(both.series) == missed
-    asked = " (±1 % was required: exit code 1)" if required else ""
-    assert words.headline(both) == f"These numbers can be trusted, but {missed}{asked}."
-    assert words.told_runs(wide) == f"about {runs}"
+    asked = " (± 1 % was required: exit code 1)" if required else ""
+    assert sentence(words.headline(both)) == (
+        "These numbers can be trusted, but 1 of 2 medians is known to ± 35 % only: "
+        f"≈ {runs} runs for ± 1 %{asked}."
+    )
+    assert words.precision(both) is None
+    assert text_of(words.runs(wide)) == f"≈ {runs}"
     told = as_json(both)
     assert (told["exit_code"], told["precision_required"]) == (code, required)
     assert told["series"][0]["runs_needed"] == wide.runs_needed
@@ -129,10 +138,11 @@ def test_a_clock_too_coarse_is_said_instead_of_a_number_of_runs(tmp_path: Path) 
     (tmp_path / "a.csv").write_text(f"run,wall_ms\n{rows}\n")
     found = audit([tmp_path / "a.csv"], Question(columns=Columns("wall_ms", trial="run")))
     (s,) = found.series
-    assert words.told_runs(s) == "none: clock"
-    told = words.missed_told(found.series)
-    assert told is not None
-    assert told.endswith("only: the clock is too coarse for ±1 %, however many runs")
+    assert text_of(words.runs(s)) == "none: clock"
+    missed = words.missed(found.series)
+    assert missed is not None
+    assert (missed.args["runs"], missed.args["coarse"]) == (None, 1)
+    assert "only: the clock is too coarse for ± 1 %" in sentence(missed)
     assert as_json(found)["series"][0]["tick"] == pytest.approx(0.001)
 
 
@@ -146,18 +156,19 @@ def test_absent_is_null_and_never_nan() -> None:
 
 def test_variance_is_told_with_its_shares(found: Audit) -> None:
     (variance,) = found.variance
-    told = words.variance_told(variance)
-    assert told.startswith("size explains ")
-    assert "platform" in told
-    assert "Of the ranks" in told
+    explains, *others = words.variance(variance)
+    assert (explains.id, explains.args["effect"]) == ("audit.variance.explains", "size")
+    assert any(one.args["effect"] == "platform" for one in explains.args["others"])
+    ids = [one.id for one in others]
+    assert ids[-2:] == ["audit.variance.within", "audit.variance.ranks"]
 
 
 def test_sentences_that_differ_in_numbers_only_are_told_once() -> None:
     some = [("a", "It drifts by +3.1 %."), ("b", "It drifts by −12 %."), ("c", "It jumps.")]
     first, second = shared(some, lambda s: (s[1],), lambda s: s[0])
-    assert first.told("series", 3) == "2 of 3 series, such as a: It drifts by +3.1 %."
-    assert second.told("series", 3) == "c: It jumps."
-    assert shared(some[:1], lambda s: (s[1],), str)[0].told("series", 1) == some[0][1]
+    assert sentence(first.of("series", 3)) == "2 of 3 series, e.g. a: It drifts by +3.1 %."
+    assert sentence(second.of("series", 3)) == "c: It jumps."
+    assert shared(some[:1], lambda s: (s[1],), str)[0].of("series", 1) == some[0][1]
 
 
 def test_the_specification_is_scored_by_what_the_file_says() -> None:
@@ -206,7 +217,8 @@ def test_raters_are_compared_by_item_and_column(tmp_path: Path) -> None:
     assert (mean.column, mean.left_out) == ("mean", 1)
     assert mean.kappa.kappa == pytest.approx(0.5)
     assert spread.kappa.kappa == pytest.approx(1)
-    assert "only one has" in mean.sentence
+    assert mean.said.id == "audit.kappa.agreement"
+    assert mean.said.args["left_out"] == 1
 
 
 @pytest.mark.parametrize(

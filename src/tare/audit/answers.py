@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.series import SeriesAudit
-from tare.render.words import listing
 from tare.results.finding import Column, Finding, Table
+from tare.results.message import Chosen, Message, Said, message
 from tare.statistics.intervals import trials_needed
 from tare.units import percent, quantile_name
 
-#: What follows from several series at once is told for so many sentences.
+#: Sentences on several series at once.
 _MOST_CAVEATS = 12
+#: Series that are named one by one.
+_MOST_NAMES = 6
 #: Parts of the assumptions, and what their column is called.
 PARTS = (
     ("independence", "independent"),
@@ -58,18 +60,22 @@ def kinds(audit: Audit) -> list[tuple[str, str | None, list[SeriesAudit]]]:
 
 
 def _trust(audit: Audit) -> Finding:
-    told = words.reasons(audit)
-    first = f" {told[0][1].told('series', len(audit.series))}" if told else ""
+    reasons = [(v, r.of("series", len(audit.series))) for v, r in words.reasons(audit)]
+    precision = words.precision(audit)
     return Finding(
         name="trust",
         question="Can these numbers be trusted?",
-        answer=f"{words.headline(audit)}{first}",
+        answer=(
+            words.headline(audit),
+            *([precision] if precision else []),
+            *(reason for _, reason in reasons[:1]),
+        ),
         verdict=audit.verdict,
         summary=words.headline(audit),
         tables=tuple(_series_table(audit, *kind) for kind in kinds(audit)),
         caveats=tuple(
-            f"{verdict}: {reason.told('series', len(audit.series))}"
-            for verdict, reason in told[1 : 1 + _MOST_CAVEATS]
+            message("audit.trust.reason", verdict=verdict, said=reason)
+            for verdict, reason in reasons[1 : 1 + _MOST_CAVEATS]
         ),
     )
 
@@ -78,12 +84,12 @@ def _series_table(
     audit: Audit, metric: str, unit: str | None, some: Sequence[SeriesAudit]
 ) -> Table:
     stored = unit or "1"
-    beside = [q for q, _ in some[0].quantiles[1:]]
+    others = [q for q, _ in some[0].quantiles[1:]]
     columns = [
         Column(key="series", title="series"),
         Column(key="n", title="n"),
         *_with_interval("median", "median", stored),
-        *(c for q in beside for c in _with_interval(quantile_name(q), quantile_name(q), stored)),
+        *(c for q in others for c in _with_interval(quantile_name(q), quantile_name(q), stored)),
         *_with_interval("mean", "mean", stored),
         *_with_interval("sd", "SD", stored),
         Column(key="covered", title="simulated coverage of mean, SD"),
@@ -92,21 +98,20 @@ def _series_table(
         Column(key="verdict", title="verdict"),
     ]
     short = [q for q, _ in some[0].quantiles if any(dict(s.quantiles)[q].refusal for s in some)]
-    needs = [f"{quantile_name(q)} ≥ {trials_needed(q, audit.question.confidence):,}" for q in short]
-    refused = (
-        f" Where there is no interval, n is too small: {listing(needs)} independent trials."
-        if needs
-        else ""
-    )
-    level = percent(audit.question.confidence)
+    needs = [
+        message(
+            "audit.trust.needs",
+            quantile=quantile_name(q),
+            trials=trials_needed(q, audit.question.confidence),
+        )
+        for q in short
+    ]
     return Table(
-        title=f"Every series: {metric}",
+        title=message("audit.trust.table", metric=metric),
         columns=tuple(columns),
         rows=tuple(_series_row(s) for s in some),
         confidence=audit.question.confidence,
-        note=f"{level} intervals: exact order statistics for quantiles, widened where trials "
-        "remember those before them; percentile bootstrap for mean and SD, beside it how often "
-        f"that covers for values like these, simulated.{refused}",
+        note=message("audit.trust.note", confidence=Chosen(audit.question.confidence), needs=needs),
     )
 
 
@@ -132,37 +137,33 @@ def _series_row(s: SeriesAudit) -> dict[str, Any]:
 
 
 def _runs(audit: Audit) -> Finding:
-    target = words.told_precision(audit.question.precision)
+    target = Chosen(audit.question.precision)
     enough = [s for s in audit.series if s.reached]
     total = len(audit.series)
     needed = [n for s in enough if (n := s.runs_needed) is not None]
-    missed = words.missed_told(audit.series)
-    if not enough:
-        answer = "No series has an interval of its median." if missed is None else (
-            f"{missed[0].upper()}{missed[1:]}."
-        )  # fmt: skip
+    missed = words.missed(audit.series)
+    if enough:
+        answer = message(
+            "audit.runs.enough",
+            least=min(needed),
+            most=max(needed),
+            target=target,
+            enough=len(enough),
+            total=total,
+        )
     else:
-        span = f"{min(needed):,}" if min(needed) == max(needed) else (
-            f"{min(needed):,} to {max(needed):,}"
-        )  # fmt: skip
-        some = "All" if len(enough) == total else f"{len(enough)} of {total}"
-        which = "It has" if total == 1 else f"{some} series have"
-        answer = f"{which} as many as {target} takes: {span}."
+        answer = missed or message("audit.runs.none")
     restless = [s.name for s in audit.series if not s.repetitions.converges]
     caveats = []
     if restless:
-        who = listing(restless[:6]) + (
-            f" and {len(restless) - 6} more" if len(restless) > 6 else ""
-        )
         caveats.append(
-            f"The intervals of {who} do not narrow as they should when runs are added in their "
-            "order: what holds back is not chance, and more of such runs do not help."
+            message(
+                "audit.runs.restless",
+                names=restless[:_MOST_NAMES],
+                others=max(0, len(restless) - _MOST_NAMES),
+            )
         )
-    caveats.append(
-        "With as many runs as expected well under half of samples are within the target by "
-        "themselves; with as many as assured, 90 % are. It tells what would have been enough, "
-        "and is no rule for when to stop."
-    )
+    caveats.append(message("audit.runs.expected"))
     return Finding(
         name="repetitions",
         closed=False,
@@ -174,7 +175,7 @@ def _runs(audit: Audit) -> Finding:
     )
 
 
-def _runs_table(audit: Audit, target: str) -> Table:
+def _runs_table(audit: Audit, target: Chosen) -> Table:
     rows = tuple(
         {
             "series": s.name,
@@ -187,31 +188,33 @@ def _runs_table(audit: Audit, target: str) -> Table:
         for s in audit.series
     )
     return Table(
-        title=f"Runs for {target} of the median",
+        title=message("audit.runs.table", target=target),
         columns=(
             Column(key="series", title="series"),
             Column(key="n", title="n"),
-            Column(key="needed", title="runs expected to be enough"),
-            Column(key="assured", title="runs with which 90 % of samples are"),
+            Column(key="needed", title="runs expected"),
+            Column(key="assured", title="runs assured (90 %)"),
             Column(key="reached", title="reached: ±", unit="%"),
-            Column(key="converges", title="intervals narrow as they should"),
+            Column(key="converges", title="intervals narrow"),
         ),
         rows=rows,
-        note="CONFIRM in closed form: the interval expected of every number of these runs. Where "
-        "the precision was missed, as if widths fell as the root of the number of runs, to two "
-        "digits. –: too far beyond them to say.",
+        note=message("audit.runs.note"),
     )
 
 
 def _assumptions(audit: Audit) -> Finding:
     total = len(audit.series)
+    answer: Said
     if total == 1:
-        told = [getattr(audit.series[0].assumptions, part).sentence for part, _ in PARTS]
-        answer, caveats = told[0], tuple(told[1:])
+        answer, *caveats = (getattr(audit.series[0].assumptions, p).sentence for p, _ in PARTS)
     else:
         counts = _part_counts(audit)
-        answer = f"Of {total:,} series: {listing(counts)}." if counts else "Too few values to say."
-        caveats = tuple(_part_sentences(audit))
+        answer = (
+            message("audit.assumptions.counts", counts=counts, total=total)
+            if counts
+            else message("audit.assumptions.few")
+        )
+        caveats = _part_sentences(audit)
     rows = tuple(
         {"series": s.name, **{p: getattr(s.assumptions, p).ok for p, _ in PARTS}}
         for s in audit.series
@@ -219,46 +222,46 @@ def _assumptions(audit: Audit) -> Finding:
     return Finding(
         name="assumptions",
         closed=False,
-        question="What do the values look like, and in which order did they come?",
+        question="Are the values independent, stationary and normal?",
         answer=answer,
         verdict="none",
-        caveats=caveats,
+        caveats=tuple(caveats),
         tables=(
             Table(
-                title="What conclusions take for granted",
+                title="Assumptions",
                 columns=(
                     Column(key="series", title="series"),
                     *(Column(key=part, title=title) for part, title in PARTS),
                 ),
                 rows=rows,
-                note="Each errs in about 5 % of series in which it holds, so that one often says "
-                "no by chance. Shape, modes and outliers never lower a verdict. –: too few "
-                "values to say.",
+                note=message("audit.assumptions.note"),
             ),
         ),
     )
 
 
-def _part_counts(audit: Audit) -> list[str]:
-    told = []
+def _part_counts(audit: Audit) -> list[Message]:
+    counts = []
     for part, title in PARTS:
         oks = [getattr(s.assumptions, part).ok for s in audit.series]
         known = sum(ok is not None for ok in oks)
         if known:
-            some = f"{sum(ok is True for ok in oks):,}"
-            told.append(f"{some} {title}" if known == len(oks) else f"{some} of {known:,} {title}")
-    return told
+            counts.append(
+                message(
+                    "audit.assumptions.count",
+                    n=sum(ok is True for ok in oks),
+                    known=known if known < len(oks) else None,
+                    what=title,
+                )
+            )
+    return counts
 
 
-def _part_sentences(audit: Audit) -> list[str]:
-    told = []
+def _part_sentences(audit: Audit) -> list[Said]:
+    found: list[Said] = []
     for part, _ in PARTS:
-        some = [s for s in audit.series if getattr(s.assumptions, part).ok is False]
-        told_of = {id(s): (getattr(s.assumptions, part).sentence,) for s in some}
-        groups = words.shared(some, _lookup(told_of), lambda s: s.name)
-        told += [g.told("series", len(audit.series)) for g in groups[:2]]
-    return told[:_MOST_CAVEATS]
-
-
-def _lookup(told: Mapping[int, Sequence[str]]) -> Callable[[SeriesAudit], Sequence[str]]:
-    return lambda s: told[id(s)]
+        parts = [(s.name, getattr(s.assumptions, part)) for s in audit.series]
+        some = [(name, checked.sentence) for name, checked in parts if checked.ok is False]
+        groups = words.shared(some, lambda one: one[1:], lambda one: one[0])
+        found += [g.of("series", len(audit.series)) for g in groups[:2]]
+    return found[:_MOST_CAVEATS]

@@ -1,4 +1,4 @@
-"""What stands behind the numbers of an audit: what explains them, what their files say of them."""
+"""What explains the numbers of an audit, and what their files state of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.specification import CRITERIA
 from tare.audit.variance import VarianceAudit
-from tare.render.words import listing
 from tare.results.finding import Column, Finding, Table
+from tare.results.message import message
 from tare.statistics.factorial import Decomposition
+
+#: Files that are named one by one.
+_MOST_FILES = 6
 
 
 def variance_finding(v: VarianceAudit) -> Finding:
@@ -18,17 +21,15 @@ def variance_finding(v: VarianceAudit) -> Finding:
     d = v.decomposition
     caveats = []
     if d.spread_ratio is not None and d.spread_ratio > 3:
-        caveats.append(
-            f"The SD of one cell is {d.spread_ratio:.0f} times that of another, so that the cells "
-            "which spread most weigh most: read the ranks."
-        )
+        caveats.append(message("audit.variance.spread", times=round(d.spread_ratio)))
     if d.left_out:
-        caveats.append(f"Left out, as it has one level or too many: {listing(d.left_out)}.")
+        caveats.append(message("audit.variance.left_out", factors=d.left_out))
     return Finding(
         name=f"variance of {v.metric}",
         closed=False,
-        question=f"What explains the variance of {v.metric}?",
-        answer=words.variance_told(v),
+        question=message("audit.variance.question", metric=v.metric),
+        answer=words.variance(v),
+        summary=words.variance(v)[0],
         verdict="none",
         caveats=tuple(caveats),
         tables=(_shares(d),),
@@ -38,7 +39,7 @@ def variance_finding(v: VarianceAudit) -> Finding:
 def _shares(d: Decomposition) -> Table:
     rows = tuple(
         {
-            "effect": " with ".join(e.factors),
+            "effect": words.effect_name(e),
             "share": 100 * e.share,
             "ranks": 100 * e.rank_share,
             "degrees": e.degrees,
@@ -50,7 +51,7 @@ def _shares(d: Decomposition) -> Table:
     )
     within = {"effect": "between trials of a cell", "share": 100 * d.within}
     return Table(
-        title=f"Shares of the variance, {d.n:,} trials in {d.cells:,} cells",
+        title=message("audit.variance.table", trials=d.n, cells=d.cells),
         columns=(
             Column(key="effect", title="effect"),
             Column(key="share", title="share (omega²)", unit="%"),
@@ -61,25 +62,25 @@ def _shares(d: Decomposition) -> Table:
             Column(key="p_ranks", title="p of the ranks", unit="1"),
         ),
         rows=(*rows, within),
-        note="Type II: each effect after all others that do not contain it. p of the ranks by "
-        "permutation, which needs no normal distribution.",
+        note=message("audit.variance.note"),
     )
 
 
 def specification_finding(audit: Audit) -> Finding:
-    """Answer whether the files say how their numbers came about."""
+    """Answer whether the files state how their numbers were measured."""
     full = all(not f.score.missing for f in audit.files)
-    told = [f"{f.path.name} {words.specification_told(f)}" for f in audit.files]
+    more = len(audit.files) - _MOST_FILES
     return Finding(
         name="specification",
-        question="Does the file say how its numbers came about?"
-        if len(audit.files) == 1
-        else "Do the files say how their numbers came about?",
-        answer=f"{listing(told[:6])}{' and others' if len(told) > 6 else ''}.",
+        question=message("audit.specification.question", files=len(audit.files)),
+        answer=(
+            *(words.specification(f) for f in audit.files[:_MOST_FILES]),
+            *([message("audit.specification.more", n=more)] if more > 0 else []),
+        ),
         verdict="yes" if full else "no",
         caveats=tuple(
-            f"Without its {name}, {why}."
-            for name, _, why in CRITERIA
+            message(f"audit.specification.{name}")
+            for name, _ in CRITERIA
             if any(name in f.score.missing for f in audit.files)
         ),
         tables=(
@@ -87,7 +88,7 @@ def specification_finding(audit: Audit) -> Finding:
                 title="Criteria of CLOUDNET's survey, and the environment",
                 columns=(
                     Column(key="file", title="file"),
-                    *(Column(key=name, title=f"{name}: {what}") for name, what, _ in CRITERIA),
+                    *(Column(key=name, title=f"{name}: {what}") for name, what in CRITERIA),
                     Column(key="score", title="score"),
                 ),
                 rows=tuple(

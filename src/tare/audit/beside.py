@@ -1,4 +1,4 @@
-"""Comparisons of an audit as findings: ratios, spreads, and apart from them STABILITY's words."""
+"""Comparisons of an audit as findings: ratios, spreads, and STABILITY's words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from tare.audit import Audit
 from tare.audit import telling as words
-from tare.audit.comparison import MOST_COMPARED, ComparisonAudit, doubtful_told
+from tare.audit.comparison import MOST_COMPARED, ComparisonAudit
+from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
+from tare.results.message import Said, message
 from tare.statistics.stability_words import RESAMPLES
 
 
@@ -24,36 +26,39 @@ def comparison_findings(audit: Audit) -> list[Finding]:
 
 def _difference(audit: Audit) -> Finding:
     some = audit.comparisons
-    because = words.shared(some, lambda c: (c.matched.because,), words.told_comparison)
-    refused = words.shared(some, lambda c: (c.refusal,) if c.refusal else (), words.told_comparison)
-    doubtful = doubtful_told(some)
-    caveats = [r.told("comparisons", len(some)) for r in (*because, *refused)][:8]
+    because = words.shared(some, lambda c: c.matched.because, name)
+    refused = words.shared(some, lambda c: (c.refusal,) if c.refusal else (), name)
+    doubtful = words.doubtful(some)
+    caveats: list[Said] = [r.of("comparisons", len(some)) for r in (*because, *refused)][:8]
     if doubtful:
         caveats.append(doubtful)
     caveats.append(
-        f"All {len(some):,} are one family: Holm holds the error of their ratios together, and "
-        "apart from that of their spreads."
+        message("audit.comparison.family", n=len(some))
         if len(some) > 1
-        else "It is the only comparison, so nothing is adjusted for others."
+        else message("audit.comparison.only")
     )
     if any(len(s.trials.values) > MOST_COMPARED for c in some for s in (c.first, c.second)):
-        caveats.append(
-            f"Of longer series, {MOST_COMPARED:,} trials at even distances are compared."
-        )
+        caveats.append(message("audit.comparison.thinned", n=MOST_COMPARED))
     return Finding(
         name="difference",
         closed=False,
-        question=f"What differs by {' and '.join(audit.question.columns.compare)}?",
-        answer=words.comparisons_told(some),
+        question=message("audit.comparison.question", columns=audit.question.columns.compare),
+        answer=words.verdicts(some),
+        summary=words.verdicts(some),
         verdict="none",
         caveats=tuple(caveats),
         tables=(_ratios(audit), _spreads(audit)),
     )
 
 
+def name(c: ComparisonAudit) -> str:
+    """Name a comparison in a table or a chart."""
+    return text(words.name_of(c))
+
+
 def _pair_columns(some: Sequence[ComparisonAudit]) -> tuple[Column, ...]:
     where = (Column(key="where", title="where"),) if any(c.where for c in some) else ()
-    return (*where, Column(key="b", title="what"), Column(key="a", title="beside"))
+    return (*where, Column(key="b", title="what"), Column(key="a", title="vs."))
 
 
 def _pair(c: ComparisonAudit) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def _pair(c: ComparisonAudit) -> dict[str, Any]:
 def _ratios(audit: Audit) -> Table:
     rows = []
     for c in audit.comparisons:
-        row = {**_pair(c), "verdict": c.word if c.location else words.uncompared(c)}
+        row = {**_pair(c), "verdict": c.word if c.location else text(words.uncompared(c))}
         if (found := c.location) is not None:
             row |= {
                 "n": found.n,
@@ -87,13 +92,12 @@ def _ratios(audit: Audit) -> Table:
             Column(key="verdict", title="verdict"),
             Column(key="p", title="p after Holm", unit="1"),
             Column(key="delta", title="Cliff's delta", unit="1"),
-            Column(key="detectable", title="smallest change that would show", unit="%"),
-            Column(key="more", title="further trials each"),
+            Column(key="detectable", title="smallest detectable change", unit="%"),
+            Column(key="more", title="more trials each"),
         ),
         rows=tuple(rows),
         confidence=audit.question.confidence,
-        note="Hodges–Lehmann median of the log-ratios: of pairs where trials are paired, of all "
-        "differences otherwise.",
+        note=message("audit.comparison.note"),
     )
 
 
@@ -122,8 +126,7 @@ def _spreads(audit: Audit) -> Table:
         ),
         rows=rows,
         confidence=audit.question.confidence,
-        note="A spread counts as another where it grows by more than half; below 20 trials "
-        "nothing is said.",
+        note=message("audit.comparison.spread"),
     )
 
 
@@ -132,26 +135,21 @@ def _stability(some: Sequence[ComparisonAudit]) -> Finding:
         name="as_stability_would_say",
         closed=False,
         question="What would STABILITY say?",
-        answer=words.stability_told(some) or "",
+        answer=words.stability(some) or (),
         verdict="none",
-        caveats=(
-            "All values are pooled as if each were a trial, which makes these intervals too "
-            "narrow where several come from one. “same” only means that one interval contains "
-            "the other.",
-        ),
+        caveats=(message("audit.stability.pooled"),),
         tables=(
             Table(
-                title="As STABILITY would say",
+                title="In the words of STABILITY",
                 columns=(
                     *_pair_columns(some)[:-2],
                     Column(key="a", title="the first"),
-                    Column(key="b", title="beside the second"),
+                    Column(key="b", title="vs. the second"),
                     Column(key="mean", title="mean of the first is"),
                     Column(key="sd", title="SD of the first is"),
                 ),
                 rows=tuple({**_pair(c), "mean": c.mean, "sd": c.sd} for c in some),
-                note=f"Percentile bootstrap, R = {RESAMPLES}, 95 %, as published; for "
-                "reproduction only.",
+                note=message("audit.stability.note", resamples=RESAMPLES),
             ),
         ),
     )

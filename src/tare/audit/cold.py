@@ -1,4 +1,4 @@
-"""Is the first value of a series a cold start? Beside the rest, and beside the same item later."""
+"""Is the first value of a series a cold start? Compared with others, and the same item later."""
 
 from __future__ import annotations
 

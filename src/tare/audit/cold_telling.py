@@ -1,4 +1,4 @@
-"""How series begin, in words: the same for the terminal and the page."""
+"""How series begin, as a message: the same for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import numpy as np
 
 from tare.audit import Audit
 from tare.audit.cold import ColdStart
+from tare.results.message import Message, message
 from tare.units import change
 
 
-def cold_told(cold: ColdStart, what: str) -> str:
-    """Tell how series begin; ``what`` a value is of, such as an item."""
-    some = cold.firsts
-    ratios = [f.ratio for f in some]
+def cold_start(cold: ColdStart, what: str) -> Message:
+    """Say how series begin; ``what`` a value is of, such as an item."""
+    ratios = [f.ratio for f in cold.firsts]
     low, high = np.quantile(ratios, [0.1, 0.9])
-    span = (
-        f" ({change(float(low))} to {change(float(high))} in four of five)" if len(some) > 4 else ""
-    )
-    later = ""
-    if cold.later is not None:
-        later = f"; where the same {what} comes later it takes × {cold.later:.2f} of that"
-    return (
-        f"The first {what} of a series is a cold start: the longest in {cold.largest:,} of "
-        f"{len(some):,} series, {change(cold.ratio)} the median of the rest"
-        f"{span}{later}."
+    several = len(ratios) > 4
+    return message(
+        "audit.cold.start",
+        what=what,
+        ratio=change(cold.ratio),
+        low=change(float(low)) if several else None,
+        high=change(float(high)) if several else None,
+        largest=cold.largest,
+        series=len(cold.firsts),
+        later=None if cold.later is None else change(cold.later),
     )
 
 

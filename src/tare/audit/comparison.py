@@ -1,4 +1,4 @@
-"""Series beside each other: pairs named by ``--compare``, judged as one family."""
+"""Series compared with each other: pairs named by ``--compare``, judged as one family."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tare.audit.question import Question, Tell, silent
 from tare.audit.series import SeriesAudit, thinned
 from tare.errors import InputError
 from tare.render.vocabulary import RATES, SPREADS, TIMES, VALUES, Words
+from tare.results.message import Message, message
 from tare.results.verdict import HIGHER, INCONCLUSIVE, LOWER, Verdict
 from tare.statistics.comparison import Comparison, adjust, compare, compare_unpaired, holm
 from tare.statistics.course import sample
@@ -40,7 +41,7 @@ SPREAD_MARGIN = 0.5
 
 @dataclass(frozen=True, eq=False)
 class ComparisonAudit:
-    """Two series beside each other.
+    """Two series that are compared.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class ComparisonAudit:
         Which trials were put together, and why.
     location : Comparison or None
         The ratio b / a; None where there is none.
-    refusal : str or None
+    refusal : Message or None
         Why there is none.
     difference : Shift or None
         b − a in the unit of the values, where they have no ratio.
@@ -75,7 +76,7 @@ class ComparisonAudit:
     second: SeriesAudit
     matched: Matched
     location: Comparison | None
-    refusal: str | None
+    refusal: Message | None
     difference: Shift | None
     spread: SpreadComparison | None
     mean: Word | None
@@ -121,17 +122,6 @@ class ComparisonAudit:
 _WORDS = {True: TIMES, False: RATES, None: VALUES}
 
 
-def doubtful_told(some: Sequence[ComparisonAudit]) -> str | None:
-    """Tell how many comparisons rest on what is not trusted; None where all are sound."""
-    doubtful = sum(c.doubtful for c in some)
-    if not doubtful:
-        return None
-    return (
-        f"{doubtful:,} of {len(some):,} rest on a series that is not trusted, and are as "
-        "doubtful as that."
-    )
-
-
 def compare_series(
     series: Sequence[SeriesAudit],
     columns: Sequence[str],
@@ -173,13 +163,13 @@ def compare_series(
     ]
     if not pairs:
         raise InputError(
-            f"no two series differ in {' and '.join(columns)} alone, so that nothing is compared",
+            f"no two series differ in {' and '.join(columns)} alone: there is nothing to compare",
             "--compare names a column of two levels or more, --group those within which each has"
             " several of them; without --compare, each series is judged by itself",
         )
     if len(pairs) > MOST_PAIRS:
         raise InputError(
-            f"{len(pairs):,} pairs are more than anybody can look at (at most {MOST_PAIRS:,})",
+            f"{len(pairs):,} pairs are too many to compare (at most {MOST_PAIRS:,})",
             "--compare names a column of few levels, --group those within which it is compared",
         )
     family = _Family(
@@ -255,7 +245,7 @@ def _compare(
 
 def locate(
     a: SeriesAudit, b: SeriesAudit, matched: Matched, question: Question
-) -> tuple[Comparison | None, str | None]:
+) -> tuple[Comparison | None, Message | None]:
     """Compare what was put together; where there is no ratio, say why."""
     refusal = _refusal(a, b, matched)
     if refusal is not None:
@@ -291,15 +281,15 @@ def _tick(a: SeriesAudit, b: SeriesAudit) -> Tick:
     return ticks_of(sample(a.series.values), sample(b.series.values), known) or known
 
 
-def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> str | None:
+def _refusal(a: SeriesAudit, b: SeriesAudit, matched: Matched) -> Message | None:
     """Say why two series have no ratio."""
     if min(len(matched.first), len(matched.second)) == 0:
-        return "a series has no values"
+        return message("audit.refusal.empty")
     unfit = [s.name for s in (a, b) if s.series.defects]
     if unfit:
-        return f"{' and '.join(unfit)}: what is corrupt is not compared"
+        return message("audit.refusal.corrupt", names=unfit)
     if min(float(matched.first.min()), float(matched.second.min())) <= 0:
-        return "values of zero or below have no ratio"
+        return message("audit.refusal.zero")
     return None
 
 

@@ -16,6 +16,7 @@ from tare.audit.overhead_contract import cold_as_json, overhead_as_json
 from tare.audit.series import SeriesAudit
 from tare.audit.variance import VarianceAudit
 from tare.render.vocabulary import SPREADS
+from tare.render.words import paragraph, sentences, text
 from tare.statistics.confirm import Repetitions
 from tare.statistics.intervals import Interval
 
@@ -55,7 +56,7 @@ def _file(file: FileAudit) -> dict[str, Any]:
             **dict(file.score.said),
             "missing": list(file.score.missing),
         },
-        "notes": list(file.imported.notes),
+        "notes": sentences(file.imported.notes),
     }
 
 
@@ -86,11 +87,11 @@ def _series(s: SeriesAudit) -> dict[str, Any]:
         "repetitions": _repetitions(s.repetitions),
         "assumptions": plain(s.assumptions),
         "verdict": s.trust.verdict,
-        "reasons": list(s.trust.reasons),
-        "remarks": list(s.trust.remarks),
+        "reasons": sentences(s.trust.reasons),
+        "remarks": sentences(s.trust.remarks),
         "used": s.used,
         "reported": dict(s.series.reported),
-        "notes": list(s.series.notes),
+        "notes": sentences(s.series.notes),
     }
 
 
@@ -129,8 +130,8 @@ def _comparison(c: ComparisonAudit) -> dict[str, Any]:
         "more": None if found is None else found.more_pairs,
         "n": None if found is None else found.n,
         "paired": c.matched.how,
-        "because": c.matched.because,
-        "refusal": c.refusal,
+        "because": paragraph(c.matched.because),
+        "refusal": None if c.refusal is None else text(c.refusal),
         "difference": None
         if c.difference is None
         else {

@@ -1,4 +1,4 @@
-"""What each platform costs beside bare, size by size, and what pinning does to it."""
+"""What each platform costs relative to bare, size by size, and what pinning does to it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tare.audit.pairing import Matched, match
 from tare.audit.question import Question
 from tare.audit.series import SeriesAudit
 from tare.audit.trials import Trials
+from tare.results.message import Message
 from tare.results.verdict import INCONCLUSIVE, Verdict
 from tare.statistics.comparison import Comparison, adjust, holm
 from tare.statistics.platform_size import PlatformSize, platform_size
@@ -47,14 +48,14 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """One platform at one size beside the reference, or pinned beside not pinned.
+    """One platform at one size vs. the reference, or pinned vs. not pinned.
 
     Attributes
     ----------
     place, beside : Place
     location : Comparison or None
         Of what remains without cold starts; None where there is no ratio.
-    refusal : str or None
+    refusal : Message or None
         Why there is none.
     means : float
         Ratio of the means of all values, cold starts included, as PINNING counts.
@@ -65,7 +66,7 @@ class Cost:
     place: Place
     beside: Place
     location: Comparison | None
-    refusal: str | None
+    refusal: Message | None
     means: float
     matched: Matched
 
@@ -137,7 +138,7 @@ class OverheadAudit:
 def overhead(
     series: Sequence[SeriesAudit], design: Design, cold: ColdStart | None, question: Question
 ) -> OverheadAudit:
-    """Put every series beside the reference of its size.
+    """Compare every series with the reference of its size.
 
     Where nobody measured the reference pinned, the one that was free to move stands in for it:
     bare metal has no layer that pinning could relieve. Holm holds the error of all ratios to the

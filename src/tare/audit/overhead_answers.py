@@ -7,12 +7,13 @@ from typing import Any
 from tare.audit import Audit
 from tare.audit import overhead_telling as words
 from tare.audit.cold import ColdStart
-from tare.audit.cold_telling import cold_told, item_name
+from tare.audit.cold_telling import cold_start, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.render.vocabulary import SIZES, TIMES
+from tare.render.words import text
 from tare.results.finding import Column, Finding, Table
+from tare.results.message import Chosen, Message, message
 from tare.statistics.platform_size_curves import Factor
-from tare.units import chosen
 
 
 def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
@@ -21,7 +22,8 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
         name="overhead",
         closed=False,
         question="What does each platform cost, size by size?",
-        answer=" ".join(words.sentences(found)),
+        answer=words.messages(found),
+        summary=tuple(said for _, said in words.brief(found)),
         verdict="none",
         caveats=tuple(words.caveats(found)),
         tables=tuple(
@@ -33,16 +35,13 @@ def overhead_finding(audit: Audit, found: OverheadAudit) -> Finding:
 def cold_finding(audit: Audit, cold: ColdStart) -> Finding:
     """Answer whether the first value of a series is a cold start."""
     what = item_name(audit)
-    later: tuple[str, ...] = ()
+    later: tuple[Message, ...] = ()
     if cold.later is None and audit.question.columns.block is not None:
-        later = (
-            f"The same {what} always comes first, so that it cannot be told whether it takes long "
-            "or the start is cold.",
-        )
+        later = (message("audit.cold.same", what=what),)
     return Finding(
         name="cold-start",
-        question=f"Is the first {what} of a series a cold start?",
-        answer=cold_told(cold, what),
+        question=message("audit.cold.question", what=what),
+        answer=cold_start(cold, what),
         verdict="yes",
         caveats=later,
         tables=(_firsts(cold, what),),
@@ -69,25 +68,24 @@ def _firsts(cold: ColdStart, what: str) -> Table:
         columns=(
             Column(key="series", title="series"),
             Column(key="first", title="first", unit=unit),
-            Column(key="rest", title="median of the rest", unit=unit),
+            Column(key="rest", title="median of the others", unit=unit),
             Column(key="ratio", title="ratio", unit="1"),
             Column(key="later", title=f"expected of this {what}", unit=unit),
             Column(key="largest", title="the largest"),
         ),
         rows=rows,
-        note=f"Expected: what the same {what} takes in series where it comes later, "
-        "relative to the rest there.",
+        note=message("audit.cold.note", what=what),
     )
 
 
 def _place_columns(found: OverheadAudit) -> tuple[Column, ...]:
     d = found.design
-    told = [Column(key="what", title="what")]
+    columns = [Column(key="what", title="what")]
     if d.size is not None:
-        told.append(Column(key="size", title="size"))
+        columns.append(Column(key="size", title="size"))
         if d.host_cores is not None:
-            told.append(Column(key="chr", title="CHR", unit="1"))
-    return (*told, Column(key="beside", title="beside"))
+            columns.append(Column(key="chr", title="CHR", unit="1"))
+    return (*columns, Column(key="beside", title="vs."))
 
 
 def _row(found: OverheadAudit, line: Line, c: Cost) -> dict[str, Any]:
@@ -99,7 +97,7 @@ def _row(found: OverheadAudit, line: Line, c: Cost) -> dict[str, Any]:
         "beside mean": c.beside.series.mean.estimate,
         "median": c.place.series.median.estimate,
         "means": c.means,
-        "verdict": TIMES.of(c.verdict) if c.location else f"not compared: {c.refusal}",
+        "verdict": TIMES.of(c.verdict) if c.location else text(words.uncompared(c)),
     }
     if found.design.host_cores is not None and c.place.cores is not None:
         row["chr"] = c.place.cores / found.design.host_cores
@@ -127,21 +125,22 @@ _RATIO = (
 def _costs(audit: Audit, found: OverheadAudit) -> Table:
     unit = found.places[0].series.series.unit or "1"
     return Table(
-        title=f"Cost beside {found.design.reference} of the same size",
+        title=message("audit.overhead.table", reference=found.design.reference),
         columns=(
             *_place_columns(found),
             *_RATIO,
             Column(key="median", title="median", unit=unit),
             Column(key="mean", title="mean", unit=unit),
-            Column(key="beside mean", title="mean of what is beside", unit=unit),
+            Column(key="beside mean", title="mean of the reference", unit=unit),
             Column(key="means", title="ratio of means, as PINNING counts", unit="1"),
         ),
         rows=tuple(_row(found, line, c) for line in found.lines for c in line.costs),
         confidence=audit.question.confidence,
-        note="Ratio: Hodges–Lehmann median of the log-ratios"
-        f"{', without first values' if found.cold is not None else ''}; “equivalent”: within "
-        f"{chosen(audit.question.margin)}; “slower” and “faster” after Holm over this table. "
-        "Median, means and their ratio are of all values.",
+        note=message(
+            "audit.overhead.note",
+            without_first=found.cold is not None,
+            margin=Chosen(audit.question.margin),
+        ),
     )
 
 
@@ -149,11 +148,13 @@ def _effects(audit: Audit, found: OverheadAudit) -> Table | None:
     if not found.pinned:
         return None
     return Table(
-        title=f"{found.design.pinned} beside {found.design.free}",
+        title=message(
+            "audit.overhead.pinned_table", pinned=found.design.pinned, free=found.design.free
+        ),
         columns=(*_place_columns(found), *_RATIO),
         rows=tuple(_row(found, line, c) for line in found.pinned for c in line.costs),
         confidence=audit.question.confidence,
-        note="“slower” and “faster” after Holm over this table.",
+        note=message("audit.overhead.pinned_note"),
     )
 
 
@@ -173,15 +174,14 @@ def _models(audit: Audit, found: OverheadAudit) -> Table | None:
         }
         for line, m in known
     )
-    over = "CHR (assigned cores over the host's)" if found.design.host_cores else "cores"
     return Table(
-        title="What is of size (PSO), and what of the platform's type (PTO)",
+        title="Overhead of the size (PSO) and of the platform type (PTO)",
         columns=(
             Column(key="what", title="what"),
             Column(key="pso", title="PSO: smallest size over largest", unit="1"),
             Column(key="pso low", title="from", unit="1"),
             Column(key="pso high", title="to", unit="1"),
-            Column(key="verdict", title="over sizes the cost"),
+            Column(key="verdict", title="over sizes the overhead"),
             Column(key="pto", title="PTO: cost with the whole host", unit="1"),
             Column(key="pto low", title="from", unit="1"),
             Column(key="pto high", title="to", unit="1"),
@@ -191,9 +191,7 @@ def _models(audit: Audit, found: OverheadAudit) -> Table | None:
         ),
         rows=rows,
         confidence=audit.question.confidence,
-        note=f"log ratio = PTO + PSO · h({over}), where h vanishes at the whole host"
-        f"{'' if found.design.host_cores else ', for which the largest size stands'}. Where no "
-        "shape fits, the intervals are widened by how far sizes are off.",
+        note=message("audit.overhead.model_note", host=bool(found.design.host_cores)),
     )
 
 

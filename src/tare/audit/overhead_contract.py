@@ -8,6 +8,7 @@ from tare.audit.cold import ColdStart
 from tare.audit.overhead import Cost, Line, OverheadAudit
 from tare.audit.overhead_telling import brief, caveats
 from tare.render.vocabulary import SIZES, TIMES
+from tare.render.words import sentences, text
 from tare.statistics.platform_size_curves import Factor
 
 
@@ -22,8 +23,8 @@ def overhead_as_json(found: OverheadAudit) -> dict[str, Any]:
         "free": d.free,
         "pinned": d.pinned,
         "host_cores": d.host_cores,
-        "sentences": [text for _, text in brief(found)],
-        "caveats": caveats(found),
+        "sentences": sentences(said for _, said in brief(found)),
+        "caveats": sentences(caveats(found)),
         "costs": [_cost(line, c) for line in found.lines for c in line.costs],
         "sizes": [_model(line) for line in found.lines if line.model is not None],
         "pinning_effects": [_cost(line, c) for line in found.pinned for c in line.costs],
@@ -69,7 +70,7 @@ def _cost(line: Line, c: Cost) -> dict[str, Any]:
         "p_adjusted": None if found is None else found.p_adjusted,
         "n": None if found is None else found.n,
         "ratio_of_means": c.means if c.means == c.means else None,
-        "refusal": c.refusal,
+        "refusal": None if c.refusal is None else text(c.refusal),
     }
 
 

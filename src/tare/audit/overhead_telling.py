@@ -1,4 +1,4 @@
-"""What platforms cost, in words: the same for the terminal and the page."""
+"""What platforms cost, as messages: the same for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import math
 from collections.abc import Sequence
 
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
-from tare.audit.telling import told_quantity
-from tare.render.words import listing
+from tare.results.message import Amount, Chosen, Message, Ratio, message
 from tare.results.verdict import EQUIVALENT, HIGHER, LOWER
 from tare.statistics.platform_size_curves import Factor
-from tare.units import change, change_interval
+from tare.units import change
 
 #: Factor at the smallest size from which a cost that falls with size is called a collapse.
 _COLLAPSE = 2.0
@@ -19,10 +18,10 @@ _COLLAPSE = 2.0
 _REMOVED, _MOSTLY = 0.1, 0.5
 #: Ratio below which a layer is too quick to be believed.
 _TOO_FAST = 0.9
-#: Platforms that collapse, and others, that are told one by one.
+#: Platforms that collapse, and others, that are named one by one.
 _MOST_COLLAPSES = 3
 _MOST_LISTED = 8
-#: From this factor on, what the reference goes up and down over its sizes is told.
+#: From this factor on, what the reference goes up and down over its sizes is reported.
 _OF_RUNS = 1.05
 
 
@@ -47,11 +46,16 @@ def size_name(place: Place) -> str:
     return cores
 
 
-def ratio_told(c: Cost) -> str:
-    """Write a ratio with its interval, or why there is none."""
+def ratio(c: Cost) -> Ratio | Message:
+    """Give a ratio with its interval, or say why there is none."""
     if c.location is None:
-        return f"not compared: {c.refusal}"
-    return change_interval(c.location.ratio, c.location.low, c.location.high)
+        return uncompared(c)
+    return Ratio(c.location.ratio, c.location.low, c.location.high)
+
+
+def uncompared(c: Cost) -> Message:
+    """Say why there is no ratio."""
+    return message("audit.overhead.uncompared", why=c.refusal)
 
 
 def falls(line: Line) -> bool:
@@ -71,29 +75,29 @@ def collapses(line: Line) -> bool:
     return bool(first and first.low and first.low >= _COLLAPSE and falls(line))
 
 
-def brief(found: OverheadAudit) -> list[tuple[str, str]]:
-    """Tell what matters most, each sentence with the word that it is headed by.
+def brief(found: OverheadAudit) -> list[tuple[str, Message]]:
+    """Say what matters most, each message with the word that it is headed by.
 
     Platforms that collapse where they are small; where none does, what each costs.
     """
     small = _small(found)[:_MOST_COLLAPSES]
-    told = [("Cost", _collapse_told(x)) for x in small]
-    told += [("Pinned", text) for x in small if (text := _pinning_told(found, x))]
-    told += [("Size", text) for x in small if (text := _model_told(found, x))]
-    return told or [("Cost", _others_told(found, found.lines))]
+    said = [("Overhead", _collapse(x)) for x in small]
+    said += [("Pinning", effect) for x in small if (effect := _pinning(found, x))]
+    said += [("Size", model) for x in small if (model := _model(found, x))]
+    return said or [("Overhead", _others(found, found.lines))]
 
 
-def sentences(found: OverheadAudit) -> list[str]:
-    """Tell what every platform costs, and what pinning does to it."""
+def messages(found: OverheadAudit) -> tuple[Message, ...]:
+    """Say what every platform costs, and what pinning does to it."""
     small = _small(found)[:_MOST_COLLAPSES]
-    told = [text for _, text in brief(found)]
+    said = [one for _, one in brief(found)]
     others = [x for x in found.lines if x not in small]
     if small and others:
-        told.append(_others_told(found, others))
+        said.append(_others(found, others))
     rest = [x for x in found.pinned if not any(s.platform == x.platform for s in small)]
     if rest:
-        told.append(f"Beside {found.design.free}: {_spans(rest)}.")
-    return told
+        said.append(message("audit.overhead.pinned", free=found.design.free, spans=_spans(rest)))
+    return tuple(said)
 
 
 def _small(found: OverheadAudit) -> list[Line]:
@@ -106,34 +110,42 @@ def _smallest(line: Line) -> float:
     return location.ratio if location else 0.0
 
 
-def _collapse_told(line: Line) -> str:
-    first = line.costs[0]
-    values = [told_quantity(p.series.mean.estimate, p.series.series.unit) for p in _ends(first)]
-    shown = [c for c in line.costs[1:] if c.verdict == HIGHER]
-    none = [size_name(c.place) for c in line.costs[1:] if c.verdict != HIGHER]
-    more = "".join(f", {_ratio(c)} at {size_name(c.place)}" for c in shown)
-    rest = f"; no cost at {listing(none)}" if none else ""
-    return (
-        f"Small {line_name(line)} collapses: {ratio_told(first)} beside "
-        f"{line_name(first.beside)} at {size_name(first.place)} (mean {values[0]} against "
-        f"{values[1]}){more}{rest}."
+def _collapse(line: Line) -> Message:
+    first, *larger = line.costs
+    mean, reference = (
+        Amount(p.series.mean.estimate, p.series.series.unit or "1")
+        for p in (first.place, first.beside)
     )
+    return message(
+        "audit.overhead.collapse",
+        line=line_name(line),
+        size=size_name(first.place),
+        ratio=ratio(first),
+        conclusive=first.verdict.conclusive,
+        reference=line_name(first.beside),
+        mean=mean,
+        reference_mean=reference,
+        others=[_at(c) for c in larger if c.verdict == HIGHER],
+        inconclusive=[size_name(c.place) for c in larger if not c.verdict.conclusive],
+        within=[size_name(c.place) for c in larger if c.verdict.conclusive and c.verdict != HIGHER],
+    )
+
+
+def _at(c: Cost) -> Message:
+    """Give an estimate of a size, whose interval the table has."""
+    return message("audit.overhead.at", ratio=_estimate(c), size=size_name(c.place))
 
 
 def _size_of_ratio(c: Cost) -> float:
     return c.location.ratio if c.location else 1.0
 
 
-def _ends(c: Cost) -> tuple[Place, Place]:
-    return c.place, c.beside
-
-
-def _ratio(c: Cost) -> str:
+def _estimate(c: Cost) -> str:
     return change(c.location.ratio) if c.location else "–"
 
 
-def _pinning_told(found: OverheadAudit, line: Line) -> str | None:
-    """Tell what pinning does to a platform that collapses; None where nobody pinned it."""
+def _pinning(found: OverheadAudit, line: Line) -> Message | None:
+    """Say what pinning does to a platform that collapses; None where it was not pinned."""
     design = found.design
     same = [x for x in (*found.lines, *found.pinned) if x.platform == line.platform
             and x.where == line.where and x.pinning == design.pinned]  # fmt: skip
@@ -146,111 +158,114 @@ def _pinning_told(found: OverheadAudit, line: Line) -> str | None:
     if bare is None or free is None or bare.location is None or free.location is None:
         return None
     left = math.log(bare.location.ratio) / math.log(_smallest(line))
-    if free.location.high is None or free.location.high >= 1:
-        does = "is not shown to help"
-    elif left <= _REMOVED:
-        does = "removes it"
-    else:
-        does = "takes most of it away" if left <= _MOSTLY else "takes some of it away"
-    hurts = [c for c in beside_free.costs if c.verdict == HIGHER]
-    worse = listing(f"{ratio_told(c)} at {size_name(c.place)}" for c in hurts)
-    return (
-        f"Pinning {does}: {line_name(beside_bare)} at {size_name(bare.place)} is "
-        f"{ratio_told(bare)} beside {line_name(bare.beside)}, and {ratio_told(free)} beside "
-        f"{line_name(free.beside)}.{f' It costs where it is large: {worse}.' if hurts else ''}"
+    helps = free.location.high is not None and free.location.high < 1
+    return message(
+        "audit.overhead.pinning",
+        helps=helps,
+        removes=left <= _REMOVED,
+        mostly=left <= _MOSTLY,
+        line=line_name(beside_bare),
+        size=size_name(bare.place),
+        vs_bare=ratio(bare),
+        bare=line_name(bare.beside),
+        vs_free=ratio(free),
+        free=line_name(free.beside),
+        slower=[
+            message("audit.overhead.at", ratio=ratio(c), size=size_name(c.place))
+            for c in beside_free.costs
+            if c.verdict == HIGHER
+        ],
     )
 
 
-def _model_told(found: OverheadAudit, line: Line) -> str | None:
+def _model(found: OverheadAudit, line: Line) -> Message | None:
     model = line.model
     if model is None:
         return None
     if model.pso is None or model.pto is None:
-        return f"PTO and PSO of {line_name(line)} are not identifiable: {model.refusal}."
-    whole = (
-        f"the whole host ({found.design.host_cores:g} cores)"
-        if found.design.host_cores
-        else f"{found.whole:g} cores, the largest size"
+        return message("audit.overhead.unidentified", line=line_name(line), why=model.refusal)
+    host = found.design.host_cores
+    return message(
+        "audit.overhead.size",
+        line=line_name(line),
+        pso=factor(model.pso),
+        pto=factor(model.pto),
+        host=host is not None,
+        cores=Chosen(host or found.whole or 0.0, "cores"),
     )
-    return (
-        f"The cost of {line_name(line)} is one of size: the smallest costs "
-        f"{factor_told(model.pso)} what the largest does (PSO); with {whole}, "
-        f"{factor_told(model.pto)} is left (PTO)."
-    )
 
 
-def factor_told(factor: Factor) -> str:
-    """Write a factor with its interval."""
-    return change_interval(factor.value, factor.low, factor.high)
+def factor(of: Factor) -> Ratio:
+    """Give a factor with its interval."""
+    return Ratio(of.value, of.low, of.high)
 
 
-def _others_told(found: OverheadAudit, others: Sequence[Line]) -> str:
-    return f"Beside {found.design.reference} of the same size: {_spans(others)}."
+def _others(found: OverheadAudit, others: Sequence[Line]) -> Message:
+    return message("audit.overhead.others", reference=found.design.reference, spans=_spans(others))
 
 
-def _spans(lines: Sequence[Line]) -> str:
-    told = [f"{line_name(x)} {_span(x)}" for x in lines[:_MOST_LISTED]]
+def _spans(lines: Sequence[Line]) -> list[Message]:
+    said = [_span(x) for x in lines[:_MOST_LISTED]]
     more = len(lines) - _MOST_LISTED
-    return listing([*told, f"{more} more"] if more > 0 else told)
+    return [*said, message("audit.overhead.more", n=more)] if more > 0 else said
 
 
-def _span(line: Line) -> str:
-    known = [c for c in line.costs if c.location is not None]
+def _span(line: Line) -> Message:
+    name, known = line_name(line), [c for c in line.costs if c.location is not None]
     if not known:
-        return "not compared"
+        return message("audit.overhead.line_uncompared", line=name)
     least, most = (pick(known, key=_size_of_ratio) for pick in (min, max))
     if least is most:
-        return ratio_told(least)
+        return message("audit.overhead.line_one", line=name, ratio=ratio(least))
     if all(c.verdict == EQUIVALENT for c in known):
-        return "the same at every size"
-    ends = [f"{_ratio(c)} ({size_name(c.place)})" for c in (least, most)]
-    return f"{ends[0]} to {ends[1]}"
+        return message("audit.overhead.line_equivalent", line=name)
+    return message("audit.overhead.line_range", line=name, ends=[_at(least), _at(most)])
 
 
-def caveats(found: OverheadAudit) -> list[str]:
-    """Tell what weakens the costs, each a sentence."""
+def caveats(found: OverheadAudit) -> list[Message]:
+    """Say what weakens the costs."""
     design = found.design
-    told = []
+    said = []
     if found.borrowed:
-        told.append(
-            f"{design.reference} was not measured {design.pinned}: beside {design.pinned} "
-            f"platforms stands {design.free} {design.reference} of the same size."
+        said.append(
+            message(
+                "audit.overhead.borrowed",
+                reference=design.reference,
+                pinned=design.pinned,
+                free=design.free,
+            )
         )
     if any(not p.series.trials.known for p in found.places):
-        told.append(_one_run(found))
+        back = _against_the_trend(found)
+        said.append(
+            message(
+                "audit.overhead.one_run",
+                reference=design.reference,
+                factor=f"{back:.2f}" if back > _OF_RUNS else None,
+            )
+        )
     quick = [
         c for x in found.lines for c in x.costs
         if c.verdict == LOWER and c.location and (c.location.high or 1.0) < _TOO_FAST
     ]  # fmt: skip
     if quick:
-        told.append(_too_fast(found, quick))
+        said.append(_too_fast(found, quick))
     sizes = [p for p in found.places if p.cores is not None]
     if sizes and design.host_cores is None:
-        told.append(
-            "How many cores the host has is not known: PSO is told over cores, as if the largest "
-            "size were the whole host; --host-cores makes it CHR, assigned over host cores."
-        )
-    told += dict.fromkeys(_model_caveats(found))
+        said.append(message("audit.overhead.host"))
+    said += _model_caveats(found)
     if found.alone:
         names = list(dict.fromkeys(f"{line_name(p)} {size_name(p)}".strip() for p in found.alone))
-        told.append(f"Nothing stands beside {listing(names[:_MOST_LISTED])}: not compared.")
-    if found.cold is not None:
-        told.append("The first value of every series is left out of the ratios, as it is cold.")
-    return told
-
-
-def _one_run(found: OverheadAudit) -> str:
-    back = _against_the_trend(found)
-    spread = ""
-    if back > _OF_RUNS:
-        spread = (
-            f"; over the sizes {found.design.reference} itself goes up and down by a factor of "
-            f"{back:.2f}, and differences as small as that may be those of runs"
+        said.append(
+            message(
+                "audit.overhead.alone",
+                names=names[:_MOST_LISTED],
+                others=max(0, len(names) - _MOST_LISTED),
+            )
         )
-    return (
-        "Nothing says which execution a value comes from: where a series is one run, intervals "
-        f"tell how far its items agree, not how far another run would{spread}."
-    )
+    if found.cold is not None:
+        said.append(message("audit.overhead.cold"))
+    return said
 
 
 def _against_the_trend(found: OverheadAudit) -> float:
@@ -267,29 +282,32 @@ def _against_the_trend(found: OverheadAudit) -> float:
     return max((b / a if falls else a / b for a, b in pairs), default=1.0)
 
 
-def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> str:
+def _too_fast(found: OverheadAudit, quick: Sequence[Cost]) -> Message:
     most: dict[str, Cost] = {}
     for c in sorted(quick, key=_size_of_ratio):
         most.setdefault(line_name(c.place), c)
-    told = listing(f"{name} ({_ratio(c)} at {size_name(c.place)})" for name, c in most.items())
-    return (
-        f"No layer takes work away, and yet {told} {'is' if len(most) == 1 else 'are'} faster than "
-        f"{found.design.reference}: other work, other hardware or another run."
+    return message(
+        "audit.overhead.too_fast",
+        reference=found.design.reference,
+        cases=[
+            message("audit.overhead.case", line=name, ratio=_estimate(c), size=size_name(c.place))
+            for name, c in most.items()
+        ],
     )
 
 
-def _model_caveats(found: OverheadAudit) -> list[str]:
-    told = []
-    for line in found.lines:
-        m = line.model
-        if m is not None and m.refusal is not None:
-            told.append(f"PTO and PSO are not identifiable: {m.refusal}.")
-    off = [x for x in found.lines if x.model is not None and x.model.misfit is not None]
+def _model_caveats(found: OverheadAudit) -> list[Message]:
+    models = [(x, x.model) for x in found.lines if x.model is not None]
+    refusals = dict.fromkeys(m.refusal for _, m in models if m.refusal is not None)
+    said = [message("audit.overhead.unidentified", line=None, why=why) for why in refusals]
+    off = [(x, m.misfit) for x, m in models if m.misfit is not None]
     if off:
-        first = off[0].model
-        assert first is not None
-        which = (
-            line_name(off[0]) if len(off) == 1 else f"{line_name(off[0])} and {len(off) - 1} more"
+        said.append(
+            message(
+                "audit.overhead.misfit",
+                line=line_name(off[0][0]),
+                others=len(off) - 1,
+                why=off[0][1],
+            )
         )
-        told.append(f"{which}: {first.misfit}.")
-    return told
+    return said

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tare.audit.trials import Trials
+from tare.results.message import Message, message
 from tare.statistics.shift import pair_dependence, pairs_for_ranks
 from tare.statistics.statistic import FloatArray
-from tare.units import counted
 
 #: With fewer common blocks than this a paired interval does not exist.
 FEWEST = 6
@@ -25,8 +25,8 @@ class Matched:
         Of equal length where paired.
     how : str
         ``by block``, ``by order`` or ``not``.
-    because : str
-        Why so, as a sentence.
+    because : tuple of Message
+        Why so.
     blocks : array or None
         Of each pair, in order of time, where paired by block.
     dependence : float or None
@@ -37,7 +37,7 @@ class Matched:
     first: FloatArray
     second: FloatArray
     how: str
-    because: str
+    because: tuple[Message, ...]
     blocks: np.ndarray | None = None
     dependence: float | None = None
 
@@ -45,6 +45,11 @@ class Matched:
     def paired(self) -> bool:
         """Whether the i-th of both belong together."""
         return self.how != "not"
+
+    @property
+    def cautions(self) -> tuple[Message, ...]:
+        """What weakens a comparison of these values."""
+        return self.because[1:] if self.paired else self.because
 
 
 def match(first: Trials, second: Trials) -> Matched:
@@ -58,16 +63,11 @@ def match(first: Trials, second: Trials) -> Matched:
         return _by_block(first, second)
     if first.position is not None and second.position is not None:
         return _by_order(first, second)
-    return _not(first, second, "Nothing says which trials belong together (--block, --order)")
+    return _not(first, second, message("audit.paired.unknown"))
 
 
-def _not(first: Trials, second: Trials, why: str) -> Matched:
-    return Matched(
-        first.values,
-        second.values,
-        "not",
-        f"{why}: what changed between the two measurements counts as a difference.",
-    )
+def _not(first: Trials, second: Trials, why: Message) -> Matched:
+    return Matched(first.values, second.values, "not", (message("audit.paired.not", why=why),))
 
 
 def _by_block(first: Trials, second: Trials) -> Matched:
@@ -75,15 +75,14 @@ def _by_block(first: Trials, second: Trials) -> Matched:
     assert second.block is not None
     common = np.intersect1d(first.block, second.block)
     if len(common) < FEWEST:
-        return _not(first, second, f"Only {counted(len(common), 'block')} in common")
+        return _not(first, second, message("audit.paired.common", blocks=len(common)))
     left_out = len(np.union1d(first.block, second.block)) - len(common)
-    rest = f"; {counted(left_out, 'block')} that only one has left out" if left_out else ""
     (x, one), (y, two) = (_of_blocks(trials, common) for trials in (first, second))
     # Neighbours in time are alike, whatever they are called; where the two had the blocks in
     # another order, either may be what makes the differences alike.
     orders = [one] if np.array_equal(one, two) else [one, two]
     dependence = max(pair_dependence(x[order], y[order]) for order in orders)
-    because = f"Paired by block{rest}."
+    because = [message("audit.paired.block", left_out=left_out)]
     return _paired(x[one], y[one], "by block", because, common[one], dependence)
 
 
@@ -106,22 +105,16 @@ def _by_order(first: Trials, second: Trials) -> Matched:
     assert second.position is not None
     a, b = first.position, second.position
     if len(np.intersect1d(a, b)):
-        why = "The order counts anew in each series, so it does not tell what was next to what"
-        return _not(first, second, why)
+        return _not(first, second, message("audit.paired.anew"))
     if len(a) != len(b) or len(a) < FEWEST:
-        return _not(first, second, "The two were not interleaved trial by trial")
+        return _not(first, second, message("audit.paired.separate"))
     one, two = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
     x, y = a[one], b[two]
     if np.any(np.maximum(x, y)[:-1] > np.minimum(x, y)[1:]):
-        return _not(first, second, "The two were not interleaved trial by trial")
+        return _not(first, second, message("audit.paired.separate"))
     same = bool(np.all(x < y) or np.all(y < x))
-    caution = (
-        " One always came before the other, so that a drift would look like a difference."
-        if same
-        else ""
-    )
     values = first.values[one], second.values[two]
-    because = f"Paired with the neighbour in time.{caution}"
+    because = [message("audit.paired.order"), *([message("audit.paired.drift")] if same else [])]
     return _paired(*values, "by order", because, None, pair_dependence(*values))
 
 
@@ -129,15 +122,13 @@ def _paired(
     first: FloatArray,
     second: FloatArray,
     how: str,
-    because: str,
+    because: list[Message],
     blocks: np.ndarray | None,
     dependence: float,
 ) -> Matched:
     """Say whether the pairs are enough for what they share with the pairs before them."""
     n, fewest = len(first), pairs_for_ranks(dependence)
     if n < fewest:
-        because += (
-            f" Their differences are autocorrelated or few: {n} pairs count as about "
-            f"{n / dependence:.0f} independent ones. {fewest} pairs are needed."
-        )
-    return Matched(first, second, how, because, blocks, dependence)
+        effective = round(n / dependence)
+        because.append(message("audit.paired.few", pairs=n, effective=effective, needed=fewest))
+    return Matched(first, second, how, tuple(because), blocks, dependence)

@@ -10,8 +10,9 @@ from typing import Any
 from tare import interop
 from tare.audit.contract import plain
 from tare.errors import InputError
+from tare.render.words import sentence
+from tare.results.message import Amount, Message, Value, message
 from tare.statistics.kappa import Kappa, cohens_kappa
-from tare.units import percent
 
 #: Of a file of ratings; longer ones are no survey.
 _MOST_ITEMS = 1_000_000
@@ -36,17 +37,20 @@ class Agreement:
     left_out: int
 
     @property
-    def sentence(self) -> str:
+    def said(self) -> Message:
         """What it means."""
         k = self.kappa
-        left = f"; {self.left_out:,} items that only one has are left out" if self.left_out else ""
+        of: dict[str, Value] = {"column": self.column, "n": k.n, "left_out": self.left_out}
         if k.kappa is None:
-            return f"{self.column}: no kappa, {k.refusal} (n = {k.n:,}{left})."
-        ends = "(no interval)" if k.low is None else f"[{k.low:.2f}, {k.high:.2f}]"
-        return (
-            f"{self.column}: kappa {k.kappa:.2f} {ends}, {k.word} agreement; they agree on "
-            f"{percent(k.observed)} of n = {k.n:,} items, by chance alone it would be "
-            f"{percent(k.expected)}{left}."
+            return message("audit.kappa.none", why=k.refusal, **of)
+        return message(
+            "audit.kappa.agreement",
+            kappa=Amount(k.kappa, "1", k.low, k.high),
+            interval=k.low is not None,
+            word=k.word,
+            observed=Amount(k.observed, "share"),
+            expected=Amount(k.expected, "share"),
+            **of,
         )
 
 
@@ -102,7 +106,7 @@ def as_json(found: list[Agreement]) -> dict[str, Any]:
                 "column": a.column,
                 **plain(a.kappa),
                 "left_out": a.left_out,
-                "sentence": a.sentence,
+                "sentence": sentence(a.said),
             }
             for a in found
         ],

@@ -13,6 +13,8 @@ import numpy as np
 from tare.audit.question import Question
 from tare.audit.trials import Trials, recorded_tick, trials_of
 from tare.interop import Series
+from tare.render.words import text
+from tare.results.message import Said, message
 from tare.statistics.assumptions import Assumptions, assumptions
 from tare.statistics.confirm import Curve, Repetitions, repetitions
 from tare.statistics.course import sample
@@ -74,11 +76,12 @@ class SeriesAudit:
     used: int
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be known beside the verdict: of the trials, and of how they were read."""
+    def notes(self) -> tuple[Said, ...]:
+        """What is to be known besides the verdict: of the trials, and of how they were read."""
         values = len(self.series.values)
-        told = f"{values:,} values of {self.n:,} trials: each trial counts as their mean."
-        means = (told,) if self.n < values else ()
+        means = (
+            (message("audit.trust.means", values=values, trials=self.n),) if self.n < values else ()
+        )
         return (*self.trust.remarks, *means, *self.series.notes)
 
     @property
@@ -186,7 +189,7 @@ def widened_quantiles(
     dependence: float,
     tick: float | None = None,
 ) -> list[Interval]:
-    """Quantiles with intervals as wide as the values' memory asks; refusals say what it costs."""
+    """Quantiles with intervals adjusted for autocorrelation; refusals say what it costs."""
     found = quantiles(values, qs, confidence, math.sqrt(dependence), tick)
     if dependence == 1:
         return found
@@ -196,8 +199,14 @@ def widened_quantiles(
         if i.low is not None
         else replace(
             i,
-            refusal=f"n = {n:,} is too small, as these are worth about {n / dependence:,.0f} "
-            f"independent ones; needs ≥ {math.ceil(trials_needed(q, confidence) * dependence):,}",
+            refusal=text(
+                message(
+                    "audit.trust.dependent",
+                    n=n,
+                    effective=round(n / dependence),
+                    needed=math.ceil(trials_needed(q, confidence) * dependence),
+                )
+            ),
         )
         for q, i in zip(qs, found, strict=True)
     ]

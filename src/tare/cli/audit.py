@@ -137,6 +137,7 @@ def _agree(
 ) -> int:
     """Print how far two raters agree; the exit code is 0, as agreement is no verdict on numbers."""
     from tare.audit.raters import agreements, as_json
+    from tare.render.words import sentence
 
     if others:
         raise InputError("--kappa takes two files and no other", "tare audit --kappa A.csv B.csv")
@@ -145,7 +146,7 @@ def _agree(
         output.write_json(as_json(found), json)
     if json != "-":
         for one in found:
-            output.out.print(one.sentence, soft_wrap=True)
+            output.out.print(sentence(one.said), soft_wrap=True)
     return 0
 
 

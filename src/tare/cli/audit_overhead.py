@@ -1,4 +1,4 @@
-"""What ``tare audit`` prints of a study of platforms: what is found, then every size's cost."""
+"""What ``tare audit`` prints of a study of platforms: the answer, then the overhead by size."""
 
 from __future__ import annotations
 
@@ -6,49 +6,51 @@ from collections.abc import Sequence
 
 from tare.audit import Audit
 from tare.audit import overhead_telling as words
-from tare.audit.cold_telling import cold_told, item_name
+from tare.audit.cold_telling import cold_start, item_name
 from tare.audit.overhead import Cost, Line, OverheadAudit, Place
 from tare.cli import output
-from tare.units import chosen
+from tare.render.words import sentence, shown
+from tare.results.message import Chosen, message
 
 #: Rows of the table, columns of it, and caveats that a screen holds; the page has all.
-_MOST_ROWS = 30
+_MOST_ROWS = 12
 _MOST_COLUMNS = 4
-_MOST_CAVEATS = 7
+_MOST_CAVEATS = 5
 #: Columns that the word takes which heads a line.
-_HEAD = 8
+_HEAD = 9
 
 
 def show_platforms(audit: Audit) -> None:
-    """Print what platforms cost and how series begin; every size's cost where that was asked."""
+    """Print what platforms cost and how series begin."""
     found = audit.overhead
-    told = [] if found is None else words.brief(found)
+    said = [] if found is None else words.brief(found)
     if audit.cold is not None and audit.cold.found:
-        told.append(("Cold", cold_told(audit.cold, item_name(audit))))
-    asked = audit.question.finding is not None
-    if told and not asked:
-        output.out.print()
-    for head, text in told:
+        said.append(("Cold", cold_start(audit.cold, item_name(audit))))
+    for head, one in said:
         output.out.print(f"{head:<{_HEAD}}", style="bold", end="")
-        output.out.print(text, soft_wrap=True)
-    if found is None or not asked:
+        output.out.print(sentence(one), soft_wrap=True)
+
+
+def show_costs(audit: Audit) -> None:
+    """Print the overhead of every size, and what weakens it."""
+    found = audit.overhead
+    if found is None:
         return
+    _show_table(found, audit.question.margin)
+    caveats = words.caveats(found)
+    said = caveats[:_MOST_CAVEATS]
+    if more := caveats[_MOST_CAVEATS:]:
+        said.append(message("audit.overhead.caveats", n=len(more)))
     output.out.print()
-    _show_costs(found, audit.question.margin)
-    output.out.print()
-    for text in words.caveats(found)[:_MOST_CAVEATS]:
-        output.out.print(f"{'But':<{_HEAD}}{text}", style="dim", soft_wrap=True)
-    output.out.print()
+    for one in said:
+        output.out.print(f"{'Note':<{_HEAD}}{sentence(one)}", style="dim", soft_wrap=True)
 
 
-def _show_costs(found: OverheadAudit, margin: float) -> None:
+def _show_table(found: OverheadAudit, margin: float) -> None:
     """Print platforms and sizes as rows, and a column for each way of pinning."""
     columns = list(dict.fromkeys((x.pinning, x.where) for x in found.lines))[:_MOST_COLUMNS]
     rows = _rows(found.lines, columns)
-    heads = [
-        "",
-        *(" ".join(filter(None, c)) or f"beside {found.design.reference}" for c in columns),
-    ]
+    heads = ["", *(" ".join(filter(None, c)) or f"vs. {found.design.reference}" for c in columns)]
     table = [heads, *rows[:_MOST_ROWS]]
     widths = [max(len(row[i]) for row in table) for i in range(len(heads))]
     for k, row in enumerate(table):
@@ -56,14 +58,12 @@ def _show_costs(found: OverheadAudit, margin: float) -> None:
         cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
         output.out.print("   ".join(cells).rstrip(), style="dim" if k == 0 else "", soft_wrap=True)
     left = len(rows) - _MOST_ROWS
-    if left > 0:
-        output.out.print(f"… and {left:,} more (--json, --report)", style="dim")
-    output.out.print(
-        f"Beside {found.design.reference} of the same size. =: the same within "
-        f"{chosen(margin)}; ?: inconclusive.",
-        style="dim",
-        soft_wrap=True,
+    notes = [message("audit.overhead.rows", left=left)] if left > 0 else []
+    notes.append(
+        message("audit.overhead.legend", reference=found.design.reference, margin=Chosen(margin))
     )
+    for note in notes:
+        output.out.print(sentence(note), style="dim", soft_wrap=True)
 
 
 def _rows(lines: Sequence[Line], columns: Sequence[tuple[str | None, str]]) -> list[list[str]]:
@@ -82,7 +82,7 @@ def _rows(lines: Sequence[Line], columns: Sequence[tuple[str | None, str]]) -> l
 
 def _cell(line: Line | None, size: str | None) -> str:
     found = next((c for c in line.costs if c.place.size == size), None) if line else None
-    return "–" if found is None else f"{words.ratio_told(found)}{_sign(found)}"
+    return "–" if found is None else f"{shown(words.ratio(found))}{_sign(found)}"
 
 
 def _sign(c: Cost) -> str:

@@ -1,4 +1,4 @@
-"""What ``tare audit`` prints: a verdict a file, series, reasons, comparisons, what to type next."""
+"""What ``tare audit`` prints: the verdict, one table, reasons, what to type next."""
 
 from __future__ import annotations
 
@@ -10,81 +10,101 @@ from rich.text import Text
 
 from tare.audit import VERDICTS, Audit, FileAudit
 from tare.audit import telling as words
-from tare.audit.comparison import ComparisonAudit, doubtful_told
+from tare.audit.beside import name
+from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import worst
 from tare.cli import output
-from tare.cli.audit_overhead import show_platforms
-from tare.units import change_interval, counted, percent
+from tare.cli.audit_overhead import show_costs, show_platforms
+from tare.render.words import paragraph, sentence, shown, text
+from tare.results.message import Chosen, Ratio, message
+from tare.units import percent
 
-#: Rows of a table, and lines of reasons, that a screen holds; the page and the JSON have all.
-_MOST_ROWS = 24
-_MOST_REASONS = 8
-_MOST_NOTES = 4
+#: Rows of the table, and lines besides, that a screen holds; the page and the JSON have all.
+_MOST_ROWS = 12
+_MOST_FILES = 3
+_MOST_READ = 2
+_MOST_REASONS = 3
+_MOST_NOTES = 2
 _LEAST_NAME, _MOST_NAME = 12, 72
+#: Columns that the word takes which heads a line.
+_HEAD = 9
 _STYLES = {"TRUST": "green", "DOUBT": "yellow", "REJECT": "red"}
 
 
 def show(audit: Audit) -> None:
     """Print an audit for a person; bounded, however many series there are."""
-    if audit.question.finding is not None:
+    asked = audit.question.finding is not None
+    if asked:
         show_platforms(audit)
-        for file in audit.files:
-            _show_file(audit, file)
+    _line(audit.verdict, paragraph(filter(None, (words.headline(audit), words.precision(audit)))))
+    _show_files(audit)
+    if not asked:
+        show_platforms(audit)
+    output.out.print()
+    if asked:
+        show_costs(audit)
+        output.out.print()
         return
-    for file in audit.files:
-        _show_file(audit, file)
-    show_platforms(audit)
-    _show_series(audit)
+    if audit.comparisons:
+        _line("Compared", sentence(words.verdicts(audit.comparisons)))
+    # A single comparison is a sentence, which leaves the table to the series.
+    if len(audit.comparisons) > 1:
+        _show_comparisons(audit.comparisons)
+    else:
+        _show_series(audit)
+    output.out.print()
     _show_reasons(audit)
     if audit.comparisons:
-        _show_comparisons(audit.comparisons, audit.question.margin)
+        _show_caveats(audit.comparisons)
     for v in audit.variance:
-        output.out.print(f"\nVariance  {words.variance_told(v)}", soft_wrap=True)
-    output.out.print()
+        _line("Variance", sentence(words.variance(v)[0]))
 
 
-def _show_file(audit: Audit, file: FileAudit) -> None:
-    some = [s for s in audit.series if s.file == file.path]
-    verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
-    missed = (
-        words.missed_told(some, is_required=audit.question.precision_required)
-        if verdict == "TRUST"
-        else None
-    )
-    known = f"{words.known_told(some)}; " if missed is None else ""
-    if missed is None:
-        output.out.print(f"{verdict:<8}", style=f"bold {_STYLES[verdict]}", end="")
-    else:
-        output.out.print(verdict, style=f"bold {_STYLES[verdict]}", end="")
-        output.out.print(f", but {missed}.\n        ", end="", soft_wrap=True)
+def _line(head: str, said: str, style: str = "") -> None:
+    """Print a line with the word that heads it."""
     output.out.print(
-        f"{file.path.name} ({file.imported.format}): {words.counts_of(some)}; {known}"
-        f"{words.specification_told(file)}.",
-        soft_wrap=True,
+        f"{head:<{_HEAD}}", style=f"bold {_STYLES.get(head, '')}" if head else style, end=""
     )
-    for note in file.imported.notes[:3]:
-        output.out.print(f"        {note}", style="dim", soft_wrap=True)
+    output.out.print(said, style=style, soft_wrap=True)
+
+
+def _show_files(audit: Audit) -> None:
+    """Print what files state, and of several the verdict of each."""
+    for file in audit.files[:_MOST_FILES]:
+        some = [s for s in audit.series if s.file == file.path]
+        verdict = max((s.trust.verdict for s in some), key=VERDICTS.index)
+        _line(verdict if len(audit.files) > 1 else "", _stated(file), "dim")
+    more = len(audit.files) - _MOST_FILES
+    if more > 0:
+        _line("", sentence(message("audit.screen.files", n=more)), "dim")
+    notes = [note for file in audit.files for note in file.imported.notes]
+    for note in notes[:_MOST_READ]:
+        _line("", sentence(note), "dim")
+
+
+def _stated(file: FileAudit) -> str:
+    return sentence(words.specification(file))
 
 
 def _show_series(audit: Audit) -> None:
-    shown = worst(audit.series, _MOST_ROWS)
-    runs = f"runs for {words.told_precision(audit.question.precision)}"
+    series = worst(audit.series, _MOST_ROWS)
+    target = shown(Chosen(audit.question.precision))
     rows = [
         [
             s.name,
             f"{s.n:,}",
-            words.told_median(s),
+            text(words.median(s)),
             "–" if s.cov is None else percent(s.cov),
-            words.told_runs(s),
+            text(words.runs(s)),
             s.trust.verdict,
         ]
-        for s in shown
+        for s in series
     ]
-    output.out.print()
-    _show_table(["series", "n", "median", "CoV", runs, "verdict"], rows, "lrrrrl")
-    left = len(audit.series) - len(shown)
+    heads = ["series", "n", "median", "CoV", f"runs for ± {target}", "verdict"]
+    _show_table(heads, rows, "lrrrrl")
+    left = len(audit.series) - len(series)
     if left:
-        output.out.print(f"… and {left:,} more series, none worse (--json, --report)", style="dim")
+        output.out.print(text(message("audit.screen.series", n=left)), style="dim")
 
 
 def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> None:
@@ -98,90 +118,79 @@ def _show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], align: str)
         line = Text(style="dim" if k == 0 else "")
         for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
             cut = cell if len(cell) <= width else f"…{cell[len(cell) - width + 1 :]}"
-            text = cut.rjust(width) if align[i] == "r" else cut.ljust(width)
-            line.append(text, style=_STYLES.get(cell))
+            padded = cut.rjust(width) if align[i] == "r" else cut.ljust(width)
+            line.append(padded, style=_STYLES.get(cell))
             line.append("  ")
         line.rstrip()
         output.out.print(line, soft_wrap=True)
 
 
 def _show_reasons(audit: Audit) -> None:
-    told = words.reasons(audit)
-    if told:
-        output.out.print()
-    for verdict, reason in told[:_MOST_REASONS]:
-        output.out.print(f"{verdict:<8}", style=_STYLES[verdict], end="")
-        output.out.print(reason.told("series", len(audit.series)), soft_wrap=True)
-    left = len(told) - _MOST_REASONS
-    if left > 0:
-        output.out.print(f"        … and {counted(left, 'further reason')}", style="dim")
-    noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
-    for note in noted[:_MOST_NOTES]:
-        output.out.print(
-            f"Note    {note.told('series', len(audit.series))}", style="dim", soft_wrap=True
-        )
-    unsettled = [s for s in audit.series if not s.repetitions.converges]
-    if unsettled:
-        names = unsettled[0].name if len(unsettled) == 1 else f"{len(unsettled):,} series"
-        output.out.print(
-            f"CONFIRM The intervals of {names} do not narrow as runs are added, so that no "
-            "number of such runs makes them exact.",
-            soft_wrap=True,
-        )
+    total, found = len(audit.series), words.reasons(audit)
+    for verdict, reason in found[:_MOST_REASONS]:
+        _line(verdict, sentence(reason.of("series", total)))
+    if len(found) > _MOST_REASONS:
+        more = message("audit.screen.reasons", n=len(found) - _MOST_REASONS)
+        _line("", sentence(more), "dim")
+    if not audit.comparisons:
+        noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
+        for note in noted[:_MOST_NOTES]:
+            _line("Note", sentence(note.of("series", total)), "dim")
+        _show_unsettled(audit)
 
 
-def _show_comparisons(some: Sequence[ComparisonAudit], margin: float) -> None:
-    out = output.out
-    out.print()
-    out.print(f"Compared  {words.comparisons_told(some)}", soft_wrap=True)
+def _show_unsettled(audit: Audit) -> None:
+    restless = [s for s in audit.series if not s.repetitions.converges]
+    if restless:
+        said = message(
+            "audit.screen.confirm",
+            name=restless[0].name if len(restless) == 1 else None,
+            n=len(restless),
+        )
+        _line("CONFIRM", sentence(said))
+
+
+def _show_comparisons(some: Sequence[ComparisonAudit]) -> None:
     rows = [
-        [words.told_comparison(c), _ratio(c), _verdict(c), c.spread_word or "–"]
+        [name(c), "–" if c.location is None else _ratio(c), _verdict(c), c.spread_word or "–"]
         for c in words.clearest(some, _MOST_ROWS)
     ]
     _show_table(["", "ratio", "verdict", "spread"], rows, "lrll")
     if len(some) > _MOST_ROWS:
-        out.print(
-            f"… and {len(some) - _MOST_ROWS:,} more, less clear (--json, --report)", style="dim"
-        )
-    doubtful = doubtful_told(some)
-    if doubtful:
-        out.print(doubtful, style="dim", soft_wrap=True)
-    for reason in words.shared(some, lambda c: (c.matched.because,), words.told_comparison):
-        out.print(reason.told("comparisons", len(some)), style="dim", soft_wrap=True)
-    if len(some) > 1:
-        out.print(
-            f"One family of {len(some):,}: Holm holds the error of all ratios together, and that "
-            "of all spreads.",
-            style="dim",
-            soft_wrap=True,
-        )
-    said = words.stability_told(some)
-    if said:
-        out.print(said, soft_wrap=True)
+        more = message("audit.screen.comparisons", n=len(some) - _MOST_ROWS)
+        output.out.print(text(more), style="dim")
 
 
 def _ratio(c: ComparisonAudit) -> str:
-    if c.location is None:
-        return "–"
-    return change_interval(c.location.ratio, c.location.low, c.location.high)
+    assert c.location is not None
+    return shown(Ratio(c.location.ratio, c.location.low, c.location.high))
 
 
 def _verdict(c: ComparisonAudit) -> str:
     if c.location is None:
-        return words.uncompared(c)
+        return text(words.uncompared(c))
     if not c.location.verdict.conclusive and c.location.more_pairs:
-        return f"inconclusive (about {counted(c.location.more_pairs, 'more trial')} each)"
+        more = message("audit.comparison.more", word=c.word, trials=c.location.more_pairs)
+        return text(more)
     return c.word
+
+
+def _show_caveats(some: Sequence[ComparisonAudit]) -> None:
+    """Print what weakens comparisons."""
+    weak = words.shared(some, lambda c: c.matched.cautions, name)[:_MOST_NOTES]
+    for said in (words.doubtful(some), *(one.of("comparisons", len(some)) for one in weak)):
+        if said is not None:
+            _line("Note", sentence(said), "dim")
 
 
 def follow_up(audit: Audit, asked: Sequence[str], page: Path | None) -> str:
     """Return the next command worth typing; ``asked`` are the words of this one."""
     again = shlex.join(["tare", *asked])
     if audit.overhead is not None and audit.question.finding is None:
-        return f"Next    {again} --finding overhead   (what each platform costs, size by size)"
+        return f"Next     {again} --finding overhead   (what each platform costs, size by size)"
     if page is None:
-        return f"Next    {again} --report audit.html   (the same as a page, with charts)"
+        return f"Next     {again} --report audit.html   (the same as a page, with charts)"
     keys = dict.fromkeys(k for s in audit.series for k in s.key)
     if len(audit.series) > 1 and not audit.question.columns.compare and keys:
-        return f"Next    {again} --compare {shlex.quote(next(reversed(keys)))}   (what differs?)"
-    return "Next    tare compare 'CMD A' 'CMD B'   (measure both, interleaved)"
+        return f"Next     {again} --compare {shlex.quote(next(reversed(keys)))}   (what differs?)"
+    return "Next     tare compare 'CMD A' 'CMD B'   (measure both, interleaved)"

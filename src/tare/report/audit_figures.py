@@ -10,17 +10,19 @@ import numpy as np
 from tare.audit import VERDICTS, Audit
 from tare.audit import telling as words
 from tare.audit.answers import kinds
+from tare.audit.beside import name as name_of
 from tare.audit.comparison import ComparisonAudit
 from tare.audit.series import SeriesAudit, worst
 from tare.audit.variance import VarianceAudit
-from tare.render.words import listing
+from tare.render.words import paragraph, text
 from tare.report.audit_overhead import overhead_figures
 from tare.report.page import Figure
+from tare.results.message import Chosen, Message, Ratio, Said, message
 from tare.statistics import charts
 from tare.statistics.charts.forest import MOST_ROWS
 from tare.statistics.comparison import Comparison
 from tare.statistics.statistic import FloatArray
-from tare.units import change_interval, counted, scale_for
+from tare.units import scale_for
 
 #: Rows of the chart of all medians; the table has all.
 _MOST_MEDIANS = 80
@@ -45,8 +47,8 @@ def figures(audit: Audit) -> dict[str, tuple[Figure, ...]]:
     return found
 
 
-def _figure(name: str, title: str, chart: Any, alternative: str) -> Figure:
-    return Figure(name, title, chart.to_dict(), alternative)
+def _figure(name: str, title: str, chart: Any, *alternative: Said) -> Figure:
+    return Figure(name, title, chart.to_dict(), paragraph(alternative))
 
 
 def _medians(audit: Audit) -> tuple[Figure, ...]:
@@ -80,14 +82,13 @@ def _medians_of(
         logarithmic=positive and max(medians) > _WIDE * min(medians),
     )
     least, most = min(shown, key=_middle), max(shown, key=_middle)
-    span = f"{words.told_median(least)} ({least.name})"
-    if most is not least:
-        span += f" to {words.told_median(most)} ({most.name})"
-    text = (
-        f"Median of each series with its interval (thick) and the p10–p90 range of its values "
-        f"(thin): {span}.{_left_out(some, shown)}"
-    )
-    return _figure(name, f"Every series: {metric}", chart, text)
+    ends = [
+        message("audit.chart.of", name=s.name, value=words.median(s))
+        for s in ([least] if most is least else [least, most])
+    ]
+    said = message("audit.chart.medians", ends=ends)
+    title = text(message("audit.trust.table", metric=metric))
+    return _figure(name, title, chart, said, *_left_out(some, shown))
 
 
 def _middle(s: SeriesAudit) -> float:
@@ -103,9 +104,9 @@ def _scaled(value: float | None, scale: float) -> float | None:
     return None if value is None else value / scale
 
 
-def _left_out(some: Sequence[SeriesAudit], shown: Sequence[SeriesAudit]) -> str:
+def _left_out(some: Sequence[SeriesAudit], shown: Sequence[SeriesAudit]) -> tuple[Message, ...]:
     left = len(some) - len(shown)
-    return f" {left:,} more series, none worse, are in the table." if left else ""
+    return (message("audit.chart.left_out", n=left),) if left else ()
 
 
 def _convergence(audit: Audit) -> tuple[Figure, ...]:
@@ -114,13 +115,10 @@ def _convergence(audit: Audit) -> tuple[Figure, ...]:
         return ()
     shown = worst(some, _MOST_PANELS)
     chart = charts.convergence(_named((s, s.repetitions) for s in shown))
-    text = (
-        "Interval of the median expected of so many of these runs (across), relative to the "
-        "median of all; the band is the target, dashes where the interval stays inside. "
-        f"Runs needed: {listing(f'{s.name} {words.told_runs(s)}' for s in shown)}."
-        f"{_left_out(some, shown)}"
-    )
-    return (_figure("convergence", "How the interval narrows with more runs", chart, text),)
+    needed = [message("audit.chart.with", name=s.name, value=words.runs(s)) for s in shown]
+    said = message("audit.chart.convergence", runs=needed)
+    title = "How the interval narrows with more runs"
+    return (_figure("convergence", title, chart, said, *_left_out(some, shown)),)
 
 
 def _named(some: Iterable[tuple[SeriesAudit, Any]]) -> dict[str, Any]:
@@ -154,7 +152,7 @@ def _course(
     unit: str,
     shown: Sequence[SeriesAudit],
     values: dict[str, FloatArray],
-    left: str,
+    left: tuple[Message, ...],
 ) -> Figure:
     # Where a series is thinned, its changes of level lie at thinned places.
     points = {
@@ -162,34 +160,36 @@ def _course(
         for name, s in zip(values, shown, strict=True)
     }
     chart = charts.course(values, points, unit)
-    changed = [f"{s.name} {len(s.assumptions.changes.points)}" for s in shown
-               if s.assumptions.changes.points]  # fmt: skip
-    told = f"Changes of level: {listing(changed)}." if changed else "None changes its level."
+    shifts = [
+        message("audit.chart.with", name=s.name, value=len(s.assumptions.changes.points))
+        for s in shown
+        if s.assumptions.changes.points
+    ]
     thin = [s.name for s in shown if s.used < s.n]
-    thinned = f" Of {listing(thin)} values at even distances are drawn." if thin else ""
-    text = f"Values in order, the median of each level as a line, dashes where it changes. {told}"
-    return _figure(f"course-{i}", f"In order: {metric}", chart, text + thinned + left)
+    said = message("audit.chart.course", shifts=shifts, thinned=thin)
+    return _figure(f"course-{i}", f"In order: {metric}", chart, said, *left)
 
 
 def _distribution(
-    i: int, metric: str, unit: str, audit: Audit, values: dict[str, FloatArray], left: str
+    i: int,
+    metric: str,
+    unit: str,
+    audit: Audit,
+    values: dict[str, FloatArray],
+    left: tuple[Message, ...],
 ) -> Figure:
     quantiles = (0.5, *audit.question.quantiles)
     chart = charts.distribution(values, quantiles, audit.question.confidence, unit)
-    text = (
-        "How many values fall where, and above it the quantiles with their intervals, taken "
-        "for independent; rings have no interval, as there are too few values."
-    )
-    return _figure(f"distribution-{i}", f"Distribution: {metric}", chart, text + left)
+    said = message("audit.chart.distribution")
+    return _figure(f"distribution-{i}", f"Distribution: {metric}", chart, said, *left)
 
 
-def _normal(i: int, metric: str, unit: str, values: dict[str, FloatArray], left: str) -> Figure:
-    text = (
-        "Values against the quantiles of a normal distribution: on the line they are normal, a "
-        "bend upwards at the right is a long tail of large values, steps are modes."
-    )
+def _normal(
+    i: int, metric: str, unit: str, values: dict[str, FloatArray], left: tuple[Message, ...]
+) -> Figure:
+    said = message("audit.chart.normal")
     chart = charts.normal_plot(values, unit)
-    return _figure(f"normal-{i}", f"Beside the normal distribution: {metric}", chart, text + left)
+    return _figure(f"normal-{i}", f"Normal plot: {metric}", chart, said, *left)
 
 
 def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...]:
@@ -199,51 +199,50 @@ def _forest(some: Sequence[ComparisonAudit], margin: float) -> tuple[Figure, ...
     drawn = words.clearest([c for c, _ in known], MOST_ROWS)
     shown = [(c, c.location) for c in drawn if c.location is not None]
     chart = charts.forest(
-        _apart([words.told_comparison(c) for c, _ in shown]),
+        _apart([name_of(c) for c, _ in shown]),
         [found.ratio for _, found in shown],
         [found.low for _, found in shown],
         [found.high for _, found in shown],
         margin,
-        "change beside the first",
+        "change vs. the first",
         [found.verdict for _, found in shown],
         [found.n for _, found in shown],
     )
     least = min(known, key=lambda one: one[1].ratio)
     most = max(known, key=lambda one: one[1].ratio)
-    ends = list(dict.fromkeys(_told(*one) for one in (least, most)))
-    text = (
-        f"Ratios of {counted(len(known), 'comparison')}, from {' to '.join(ends)}. Marks are "
-        f"estimates with intervals; the band is {words.told_precision(margin)}; rings are not "
-        "decided, circles the same, triangles point to where it differs."
+    said = message(
+        "audit.chart.comparisons",
+        n=len(known),
+        ends=[_end(*one) for one in ([least] if least is most else [least, most])],
+        margin=Chosen(margin),
+        drawn=len(shown) if len(known) > len(shown) else None,
     )
-    if len(known) > len(shown):
-        text += f" The {len(shown)} clearest are drawn; the table has all."
-    return (_figure("comparisons", "Comparisons", chart, text),)
+    return (_figure("comparisons", "Comparisons", chart, said),)
 
 
-def _told(c: ComparisonAudit, found: Comparison) -> str:
-    return f"{change_interval(found.ratio, found.low, found.high)} for {words.told_comparison(c)}"
+def _end(c: ComparisonAudit, found: Comparison) -> Message:
+    ratio = Ratio(found.ratio, found.low, found.high)
+    return message("audit.chart.of", name=words.name_of(c), value=ratio)
 
 
 def _apart(names: Iterable[str]) -> list[str]:
     """Keep apart what is called the same."""
-    told: dict[str, None] = {}
+    kept: dict[str, None] = {}
     for name in names:
         apart = name
-        while apart in told:
+        while apart in kept:
             apart += "\u200b"
-        told[apart] = None
-    return list(told)
+        kept[apart] = None
+    return list(kept)
 
 
 def _shares(v: VarianceAudit, i: int) -> Figure:
     effects = v.decomposition.effects
     chart = charts.share_bars(
-        [" with ".join(e.factors) for e in effects] + ["between trials of a cell"],
+        [words.effect_name(e) for e in effects] + ["between trials of a cell"],
         [e.share for e in effects] + [v.decomposition.within],
         [e.rank_share for e in effects] + [None],
     )
-    text = (
-        f"Shares of the variance (bars) and of that of the ranks (ticks): {words.variance_told(v)}"
-    )
-    return _figure(f"shares-{i}", f"What explains the variance of {v.metric}", chart, text)
+    title = f"Variance of {v.metric}"
+    said = (message("audit.chart.shares"), *words.variance(v))
+    return _figure(f"shares-{i}", title, chart, *said)

@@ -7,9 +7,9 @@ from typing import Any
 
 from tare.audit import overhead_telling as words
 from tare.audit.overhead import Line, OverheadAudit, Place
-from tare.audit.telling import told_quantity
-from tare.render.words import listing
+from tare.render.words import sentence
 from tare.report.page import Figure
+from tare.results.message import Amount, Message, message
 from tare.statistics import charts
 from tare.statistics.intervals import Interval
 from tare.units import scale_for
@@ -45,7 +45,12 @@ def _values(found: OverheadAudit, of: str) -> Figure | None:
         for pick in (min, max)
     )
     ends = [
-        f"{told_quantity(e.estimate, unit)} ({words.line_name(p)}, {words.size_name(p)})"
+        message(
+            "audit.chart.of_size",
+            name=words.line_name(p),
+            size=words.size_name(p),
+            value=Amount(e.estimate, unit or "1"),
+        )
         for p, e in (least, most)
     ]
     return Figure(
@@ -54,7 +59,7 @@ def _values(found: OverheadAudit, of: str) -> Figure | None:
         charts.by_size(
             rows, f"{of}, {shown_unit}" if shown_unit else of, **_axes(found, rows)
         ).to_dict(),
-        f"{of.capitalize()} of all values with interval, over cores: from {' to '.join(ends)}.",
+        sentence(message("audit.chart.by_size", statistic=of, ends=ends)),
     )
 
 
@@ -69,22 +74,20 @@ def _ratios(found: OverheadAudit, lines: Sequence[Line], *, rest: bool = False) 
     if not rows:
         return None
     reference = found.design.reference
-    told = listing(f"{words.line_name(x)} {_ends(x)}" for x in lines)
-    title = f"Cost beside {reference} by size"
+    title = f"Overhead vs. {reference} by size"
+    said = message("audit.chart.overhead", reference=reference, lines=[_ends(x) for x in lines])
     return Figure(
         "overhead-by-size-rest" if rest else "overhead-by-size",
-        f"{title}, of what does not collapse" if rest else title,
+        f"{title}, without the largest" if rest else title,
         charts.by_size(rows, f"ratio to {reference}", line_at=1.0, **_axes(found, rows)).to_dict(),
-        f"Ratio to {reference} of the same size with interval, over cores; the line is no cost. "
-        f"From the smallest size to the largest: {told}.",
+        sentence(said),
     )
 
 
-def _ends(line: Line) -> str:
+def _ends(line: Line) -> Message:
     known = [c for c in line.costs if c.location is not None]
-    if not known:
-        return "not compared"
-    return " to ".join(words.ratio_told(c) for c in dict.fromkeys((known[0], known[-1])))
+    ends = [words.ratio(c) for c in (*known[:1], *known[1:][-1:])]
+    return message("audit.chart.line", name=words.line_name(line), ends=ends)
 
 
 def _panel(place: Place) -> str:

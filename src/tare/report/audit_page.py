@@ -9,14 +9,15 @@ import tare
 from tare.audit import Audit
 from tare.audit import telling as words
 from tare.audit.answers import findings
-from tare.audit.cold_telling import cold_told, item_name
+from tare.audit.cold_telling import cold_start, item_name
 from tare.audit.overhead_telling import brief
 from tare.render.tables import lay
 from tare.render.words import listing, text
 from tare.report.audit_figures import figures
 from tare.report.origin import Origin
 from tare.report.page import Page, Section
-from tare.units import counted, percent
+from tare.results.message import Said, message
+from tare.units import chosen, counted, percent
 
 #: Files larger than this are not read again for a digest.
 _MOST_DIGESTED = 1 << 30
@@ -80,19 +81,17 @@ def make(audit: Audit, command: str) -> Page:
     )
 
 
-def _headline(audit: Audit) -> tuple[str, ...]:
-    trusted = [words.headline(audit), *filter(None, [words.precision_told(audit)])]
-    told = [] if audit.overhead is None else [text for _, text in brief(audit.overhead)]
+def _headline(audit: Audit) -> tuple[Said, ...]:
+    trusted = [words.headline(audit), *filter(None, [words.precision(audit)])]
+    platforms = [] if audit.overhead is None else [said for _, said in brief(audit.overhead)]
     if audit.cold is not None and audit.cold.found:
-        told.append(cold_told(audit.cold, item_name(audit)))
+        platforms.append(cold_start(audit.cold, item_name(audit)))
     if audit.question.finding is not None:
-        return (*told, *trusted)
-    told = [*trusted, *told]
-    told += [r.told("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
-    if audit.comparisons:
-        told.append(words.comparisons_told(audit.comparisons))
-    told += [words.variance_told(v) for v in audit.variance]
-    return tuple(told)
+        return (*platforms, *trusted)
+    compared = [words.verdicts(audit.comparisons)] if audit.comparisons else []
+    reasons = [r.of("series", len(audit.series)) for _, r in words.reasons(audit)[:2]]
+    explained = [words.variance(v)[0] for v in audit.variance]
+    return (*trusted, *platforms, *compared, *reasons, *explained)
 
 
 def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
@@ -106,7 +105,7 @@ def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
         ("series", f"{len(audit.series):,}"),
         ("trials of each" if known else "values of each", span),
         ("format", ", ".join(formats)),
-        ("target", f"{words.told_precision(audit.question.precision)} of the median"),
+        ("target", f"± {chosen(audit.question.precision)} of the median"),
         ("intervals", percent(audit.question.confidence)),
     ]
     if audit.comparisons:
@@ -114,18 +113,25 @@ def _strip(audit: Audit) -> tuple[tuple[str, str], ...]:
     return tuple(strip)
 
 
-def _noted(audit: Audit) -> tuple[str, ...]:
-    told = [f"{f.path.name}: {note}" for f in audit.files for note in f.imported.notes]
+def _noted(audit: Audit) -> tuple[Said, ...]:
+    said: list[Said] = [
+        message("audit.trust.file", file=f.path.name, said=note)
+        for f in audit.files
+        for note in f.imported.notes
+    ]
     noted = words.shared(audit.series, lambda s: s.notes, lambda s: s.name)
-    told += [n.told("series", len(audit.series)) for n in noted]
+    said += [n.of("series", len(audit.series)) for n in noted]
     thin = [s for s in audit.series if s.used < s.n]
     if thin:
-        told.append(
-            f"{thin[0].name if len(thin) == 1 else f'{len(thin):,} series'}: CONFIRM, "
-            f"intervals of mean and SD rest on {thin[0].used:,} values at even distances; "
-            "quantiles, mean and SD on all."
+        said.append(
+            message(
+                "audit.trust.thinned",
+                name=thin[0].name if len(thin) == 1 else None,
+                series=len(thin),
+                used=thin[0].used,
+            )
         )
-    return tuple(told[:40])
+    return tuple(said[:40])
 
 
 def _origin(audit: Audit, command: str) -> Origin:
