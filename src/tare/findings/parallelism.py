@@ -17,7 +17,7 @@ from tare.findings.telling import share
 from tare.frames import Results
 from tare.registry import Description
 from tare.results.finding import Answer, Column, Finding, Table
-from tare.results.message import Chosen, Duration, Message, Ratio, Value, message
+from tare.results.message import Change, Chosen, Duration, Message, Ratio, Value, message
 
 _DESCRIPTION = Description(
     name="parallelism",
@@ -241,7 +241,7 @@ def _widest(some: list[Ladder]) -> dict[str, Value]:
     shifts = [x.steps[-1].shift for x in some]
     low = min(c.low for c in shifts if c.low is not None)
     high = max(c.high for c in shifts if c.high is not None)
-    return {"low": Ratio(low), "high": Ratio(high)}
+    return {"low": Change(low), "high": Change(high)}
 
 
 def _disturbance(step: Step, results: Results) -> list[Message]:

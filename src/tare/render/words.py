@@ -14,6 +14,7 @@ from tare import units
 from tare.render.vocabulary import SDS, metric_name
 from tare.results.message import (
     Amount,
+    Change,
     Chosen,
     Deviation,
     Duration,
@@ -162,6 +163,11 @@ def _(amount: Amount) -> str:
 @shown.register
 def _(ratio: Ratio) -> str:
     return units.change_interval(ratio.value, ratio.low, ratio.high)
+
+
+@shown.register
+def _(change: Change) -> str:
+    return units.change(change.value)
 
 
 @shown.register

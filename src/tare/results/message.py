@@ -44,6 +44,12 @@ class Ratio(msgspec.Struct, frozen=True, tag="ratio"):
     high: float | None = None
 
 
+class Change(msgspec.Struct, frozen=True, tag="change"):
+    """A ratio that is no estimate: an end of an interval, a bound."""
+
+    value: float
+
+
 class Deviation(msgspec.Struct, frozen=True, tag="deviation"):
     """An error with its sign, perhaps with half of its interval, in the same unit."""
 
@@ -88,6 +94,7 @@ Atom = (
     | Amount
     | Chosen
     | Ratio
+    | Change
     | Deviation
     | Duration
     | Levels
