@@ -107,23 +107,17 @@ def _lines(found: Difference) -> Iterator[str]:
         )
     for label, facts in (("Fact    ", found.facts), ("Setting ", found.settings)):
         for name, (was, now) in [*facts.items()][:_MOST]:
-            yield text(
-                message(
-                    "fingerprint.diff.fact",
-                    label=label,
-                    name=_label(name),
-                    was=_fact(name, was),
-                    now=_fact(name, now),
-                )
-            )
+            was_told, now_told = _fact(name, was), _fact(name, now)
+            told = message("fingerprint.diff.fact", name=_label(name), was=was_told, now=now_told)
+            yield f"{label} {text(told)}"
         if len(facts) > _MOST:
-            yield text(message("fingerprint.diff.more_facts", label=label, n=len(facts) - _MOST))
+            yield f"{label} {text(message('fingerprint.diff.more_facts', n=len(facts) - _MOST))}"
     for what in ("facts_of_one", "only_before", "only_after", "without_ratio"):
         names = getattr(found, what)
         if names:
             yield sentence(message(f"fingerprint.diff.{what}", names=_named(names)))
     if found.changes and found.verdict == "inconclusive":
-        yield text(message("fingerprint.diff.settle", label="Next    "))
+        yield f"Next     {text(message('fingerprint.diff.settle'))}"
 
 
 def headline(found: Difference) -> Message:

@@ -165,20 +165,6 @@ def interval_told(figure: Figure) -> str:
     return f"{one}{' ' if unit else ''}{unit} [{start}, {end}]"
 
 
-def half_width(figure: Figure) -> float | None:
-    """Half of the interval's width, relative to the value; None where there is none."""
-    if figure.ci is None or not figure.value:
-        return None
-    return (figure.ci[1] - figure.ci[0]) / 2 / abs(figure.value)
-
-
-def ratio(figure: Figure) -> float | None:
-    """Return the value as a multiple of the prediction; None where that is none."""
-    if not figure.predicted or figure.value <= 0 or figure.predicted <= 0:
-        return None
-    return figure.value / figure.predicted
-
-
 def listed(
     metrics: Mapping[str, Figure], described: Mapping[str, tuple[Probe, ProbeMetric]]
 ) -> dict[str, Curve]:
