@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
-    """Weigh platforms beside the first of them.
+    """Measure platforms vs. the first of them.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
 
     if asked.peer is not None or asked.remote is not None:
         raise ExperimentError(
-            "--peer and --remote measure another machine, of which platforms are no part",
+            "--peer and --remote measure another machine, not platforms of this one",
             "leave them out, or name one --platform",
         )
     with Bar() as bar:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import median
 
 from tare.fingerprint.document import Figure, Fingerprint
+from tare.fingerprint.weights import Weighed
 from tare.results.message import Amount, Message, message
 
 #: A figure is near its prediction where it is at most that many times as large or as small.
 NEAR = 1.25
 #: Of the CPUs' time: what was taken, and by whom.
 _TAKEN = {"noise.lost": "others", "steal.share": "host"}
+#: Figures that are named of a platform.
+_MOST_NAMED = 4
 
 
 def machine(found: Fingerprint) -> Message:
@@ -95,3 +99,28 @@ def ratio(figure: Figure) -> float | None:
     if not figure.predicted or figure.value <= 0 or figure.predicted <= 0:
         return None
     return figure.value / figure.predicted
+
+
+def versus(one: Weighed, first: str) -> Message:
+    """Say how many figures of a platform are slower than those of the first, and which most."""
+    if one.emulated:
+        return message("fingerprint.platform.emulated", platform=one.platform)
+    if not one.costs:
+        return message("fingerprint.platform.unknown", platform=one.platform, why=one.why)
+    counts = Counter(cost.verdict for cost in one.costs)
+    slower = sorted((c for c in one.costs if c.verdict == "costs"), key=lambda c: -c.ratio)
+    return message(
+        "fingerprint.platform.vs",
+        platform=one.platform,
+        first=first,
+        figures=len(one.costs),
+        slower=len(slower),
+        named=[
+            message("fingerprint.platform.slower", metric=c.metric, ratio=c.ratio)
+            for c in slower[:_MOST_NAMED]
+        ],
+        more=max(0, len(slower) - _MOST_NAMED),
+        faster=counts["saves"],
+        same=counts["same"],
+        inconclusive=counts["inconclusive"],
+    )
