@@ -66,7 +66,7 @@ def test_every_curve_has_its_chart_and_every_chart_its_words():
 def test_the_staircase_marks_the_caches_found_and_what_the_kernel_says():
     figure = every_figure(page())["memory-latency"]
     assert "Dashes mark the caches as found: L1 4" in figure.alternative
-    assert "The kernel says (triangles) L1 48 KiB, L2 1 MiB and L3 32 MiB." in figure.alternative
+    assert "The kernel reports (triangles) L1 48 KiB, L2 1 MiB and L3 32 MiB." in figure.alternative
     text = json.dumps(figure.spec)
     assert "4 KiB pages" in text
     assert "2 MiB pages" in text
