@@ -172,7 +172,9 @@ def test_before_a_session_the_facts_of_platforms_are_not_asked_for() -> None:
     with_platform = stored(session(facts=FACTS | {"perf (bare)": "cpu"}))
     assert baseline.disagreements(with_platform, session()) == []
     other = session(facts=FACTS | {"perf (bare)": "task"})
-    assert baseline.disagreements(with_platform, other) == ["perf (bare) was cpu and is task"]
+    assert baseline.disagreements(with_platform, other) == [
+        message("baseline.fact", name="perf (bare)", was="cpu", now="task")
+    ]
 
 
 # The comparison
@@ -335,11 +337,11 @@ def test_trials_in_another_network_are_not_compared() -> None:
         msgspec.structs.replace(asked, network=NetworkSpec(hosts=3, serve=(("iperf3", "-s"),))),
         {"platform": "bare", "network": "rate 1Gbit"},
     )
-    assert agreement.unlike_settings(own, slow) == [
+    assert [*map(text, agreement.unlike_settings(own, slow))] == [
         "network was not set and is rate 100Mbit, 2 hosts"
     ]
     assert len(agreement.unlike_settings(slow, fast)) == 1
-    assert agreement.unlike_settings(fast, larger) == [
+    assert [*map(text, agreement.unlike_settings(fast, larger))] == [
         "network was rate 1Gbit, 2 hosts and is rate 1Gbit, 3 hosts, serving iperf3 -s"
     ]
     assert agreement.unlike_settings(fast, dict(fast)) == []
@@ -352,5 +354,5 @@ def test_a_quota_and_a_window_are_conditions() -> None:
         msgspec.structs.replace(asked, window=WindowSpec()), {"platform": "bare", "quota": "0.5"}
     )
     told = ["quota was not set and is 0.5", "window was not set and is 20 × 0.1 s"]
-    assert agreement.unlike_settings(free, held) == told
+    assert [*map(text, agreement.unlike_settings(free, held))] == told
     assert len(agreement.unlike_settings(held, free)) == 2

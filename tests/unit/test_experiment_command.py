@@ -17,6 +17,7 @@ from tare.cli.app import app
 from tare.experiment import Experiment, Stopping, WorkloadSpec
 from tare.pilot import Forecast
 from tare.render.words import sentences
+from tare.results.message import Duration, Message
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +95,7 @@ def test_what_is_estimated_is_said_once(value: float, told: str) -> None:
     assert output.about(value) == told
 
 
-def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[str]:
+def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[Message]:
     known = {"block_s": 1.0, "starts_s": 0.0, "once_s": 0.0, "executed": given.get("cells", 4)}
     told = Forecast(**({"cells": 4} | known | given))
     asked = Experiment(
@@ -104,25 +105,29 @@ def planned(trials: int | None, budget_s: float | None, **given: Any) -> list[st
         factors={},
         stopping=Stopping(trials=trials, budget_s=budget_s),
     )
-    return planning.lines(asked, told)
+    return planning.answers(asked, told)
 
 
-def test_a_plan_of_one_block_has_no_blocks() -> None:
-    assert planned(1, None, block_s=0.3, cells=1) == [
-        "1 cell. One trial takes under 1 s, starts included."
+def test_a_plan_answers_how_long_it_takes() -> None:
+    assert sentences(planned(1, None, block_s=0.3, cells=1)) == [
+        "Takes ≈ 300 ms: 1 trial of the only cell.",
+        "One trial takes ≈ 300 ms, starts included.",
     ]
-    assert planned(12, 480.0, block_s=6.0, starts_s=3.0) == [
-        "4 cells. One trial of each takes about 6 s, starting the platforms about 3 s.",
-        "12 trials of each take about 75 s in all.",
+    assert sentences(planned(12, 480.0, block_s=6.0, starts_s=3.0)) == [
+        "Takes ≈ 75 s: 12 trials in each of 4 cells.",
+        "One trial of each of 4 cells takes ≈ 6 s, starting the platforms once ≈ 3 s.",
     ]
 
 
 def test_a_plan_says_what_a_budget_leaves() -> None:
-    assert planned(12, 40.0, block_s=6.0, executed=2) == [
-        "4 cells. One trial of each takes about 6 s, starts included (from trials of 2 of them).",
-        "12 trials of each would take about 72 s. The budget of 40 s ends it after about 6 of "
-        "each, about 36 s in all.",
-    ]
-    assert "before every cell has one trial" in planned(12, 4.0, block_s=6.0)[1]
-    assert "about 6 trials of each" in planned(None, 40.0, block_s=6.0)[1]
-    assert "no budget" in planned(None, None, block_s=6.0)[1]
+    ended, whole, block = planned(12, 40.0, block_s=6.0, executed=2)
+    assert (ended.id, whole.id, block.id) == ("plan.ended", "plan.whole", "plan.block")
+    assert ended.args == {
+        "total": Duration(36.0), "budget": Duration(40.0), "room": 6, "trials": 12
+    }  # fmt: skip
+    assert whole.args["time"] == Duration(72.0)
+    assert block.args["executed"] == 2
+    assert planned(12, 4.0, block_s=6.0)[0].id == "plan.short"
+    bounded, room, _ = planned(None, 40.0, block_s=6.0)
+    assert (bounded.id, room.args) == ("plan.bounded", {"room": 6})
+    assert planned(None, None, block_s=6.0)[0].id == "plan.precise"

@@ -223,7 +223,7 @@ def test_what_only_one_of_the_two_tells_is_no_change(
     beside(before, after, tmp_path)
     shown = capsys.readouterr().out
     assert "→" not in shown
-    assert "Facts of one of the two only: kernel" in shown
+    assert "In one of the two only, facts: kernel." in shown
 
 
 def test_nothing_but_undecided_metrics_is_inconclusive(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_what_has_no_ratio_is_told(tmp_path: Path, capsys: pytest.CaptureFixture
     some = made({"a": [1.0] * 7, "steal": [0.0] * 7})
     assert compare(some, some, {}).without_ratio == ("steal",)
     assert beside(some, some, tmp_path) == 0
-    assert "Not compared, for want of a ratio: steal" in capsys.readouterr().out
+    assert "Not compared, because a value is 0: steal." in capsys.readouterr().out
 
 
 def test_that_nothing_can_be_compared_is_no_sameness(tmp_path: Path) -> None:
@@ -257,10 +257,12 @@ def test_undecided_is_not_called_the_same(
     assert compare(*noisy, {}).verdict == "inconclusive"
     assert beside(*noisy, tmp_path) == 2
     told = capsys.readouterr().out
-    assert told.startswith("Inconclusive: no change that matters is certain; of 20 metrics, 20 are")
-    assert "and 8 more that are inconclusive" in told
+    assert told.startswith("Inconclusive: 20 of 20 metrics. No change is shown.\n")
+    assert "… and 8 more inconclusive" in told
+    assert "tare fingerprint --budget" in told
     # Columns stand below each other, however narrow the terminal is.
-    rows = [line for line in told.splitlines() if line.startswith("m") and "inconclusive" in line]
+    rows = [line for line in told.splitlines() if line.startswith("m") and "]" in line]
+    assert len(rows) == 12
     assert len({line.index("%", line.index("]")) for line in rows}) == 1
 
 

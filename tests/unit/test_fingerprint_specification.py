@@ -10,8 +10,13 @@ import recorded
 from tare import hardware
 from tare.fingerprint.microarchitectures import TABLE
 from tare.fingerprint.specification import predict
+from tare.render import words
 
 HOME = Path("/srv/files")
+
+
+def ids(prediction):
+    return [why.id.removeprefix("fingerprint.why.") for why in prediction.why]
 
 
 @pytest.fixture
@@ -27,11 +32,14 @@ def guest(tmp_path):
 def test_sysmeasure_memory_bandwidth(sysmeasure, tmp_path):
     by_modules = predict(sysmeasure, {"memory.bandwidth.read.1": 15.0e9})
     assert by_modules["memory.bandwidth.read.1"].value == 21_328e6
-    assert "2 channels × 1333 MT/s × 8 bytes" in by_modules["memory.bandwidth.read.1"].why
+    assert by_modules["memory.bandwidth.read.1"].why[0].args == {
+        "channels": 2, "transfers": "1333", "width": 8
+    }  # fmt: skip
     hidden = hardware.read(root=recorded.i7_3770k(tmp_path / "hidden", modules=False))
     by_kind = predict(hidden, {"memory.bandwidth.read.8": 15.0e9})["memory.bandwidth.read.8"]
     assert by_kind.value == 25.6e9
-    assert "firmware lists no modules" in by_kind.why
+    assert ids(by_kind)[0] == "no_modules"
+    assert by_kind.why[0].args == {"guest": False}
 
 
 def test_sysmeasure_caches_and_memory(sysmeasure):
@@ -62,16 +70,17 @@ def test_sysmeasure_disk(sysmeasure):
         {"file.read.random.latency.4096": 1e7, "file.read.sequential.bandwidth.1048576": 1e8},
     )
     assert found["file.read.random.latency.4096"].value == pytest.approx(12.67e6)
-    assert "half a turn" in found["file.read.random.latency.4096"].why
+    assert ids(found["file.read.random.latency.4096"]) == ["seek"]
     assert found["file.read.sequential.bandwidth.1048576"].value == 180e6
 
 
 def test_mitigations_cost_cycles(sysmeasure, guest):
     mitigated = predict(sysmeasure, {"syscall.getpid": 100.0})["syscall.getpid"]
-    assert "page table isolation and cleared buffers" in mitigated.why
+    what = mitigated.why[0].args["what"]
+    assert what.args["mitigations"] == ["page table isolation", "cleared buffers"]
     assert mitigated.value * 3.5 == pytest.approx(700)
     free = predict(guest, {"syscall.getpid": 80.0})["syscall.getpid"]
-    assert "no costly mitigation" in free.why
+    assert free.why[0].args["what"].args["mitigations"] == []
 
 
 def test_a_guest_whose_clock_runs_faster_than_it_is_told(guest):
@@ -80,13 +89,17 @@ def test_a_guest_whose_clock_runs_faster_than_it_is_told(guest):
         {"memory.latency.l1": 1.22, "loop.empty": 0.3, "loop.effective_frequency": 3.3e9},
     )
     assert found["memory.latency.l1"].value == pytest.approx(4 / 3.3)
-    assert found["memory.latency.l1"].why == "load to use: 4 cycles at 3.3 GHz, as measured"
+    assert words.text(found["memory.latency.l1"].why[0]) == (
+        "load to use: 4 cycles at 3.30 GHz, as measured"
+    )
     # What the frequency is measured by is not predicted from it.
     assert found["loop.empty"].value == pytest.approx(1 / 2.5961)
-    assert "0.303 ns at the 3.30 GHz measured" in found["loop.empty"].why
+    assert ids(found["loop.empty"]) == ["cycles", "at_measured"]
+    assert found["loop.empty"].why[1].args["time"].value == pytest.approx(1 / 3.3)
     alone = predict(guest, {"memory.latency.l1": 1.22})["memory.latency.l1"]
     assert alone.value == pytest.approx(4 / 2.5961)
-    assert "a guest is not told" in found["loop.effective_frequency"].why
+    turbo = found["loop.effective_frequency"].why[1]
+    assert (turbo.id, turbo.args) == ("fingerprint.why.turbo", {"guest": True})
 
 
 def test_a_guest_is_told_why_its_memory_differs(guest):
@@ -96,14 +109,16 @@ def test_a_guest_is_told_why_its_memory_differs(guest):
          "memory.bandwidth.read.2": 3e10, "memory.bandwidth.write.2": 2e10,
          "file.read.random.latency.4096": 5e4, "steal.share": 0.02},
     )  # fmt: skip
-    assert "a guest makes twice over" in found["memory.latency.dram"].why
-    assert "other guests of the host use it as well" in found["memory.cache.l3"].why
-    assert found["memory.cache.l1"].why == "the processor says so, by sysfs"
-    assert "the hypervisor hides the modules" in found["memory.bandwidth.read.2"].why
+    assert found["memory.latency.dram"].why[1].args == {"guest": True}
+    assert ids(found["memory.cache.l3"]) == ["cache.sysfs", "cache.shared"]
+    assert found["memory.cache.l3"].why[1].args == {"guest": True}
+    assert ids(found["memory.cache.l1"]) == ["cache.sysfs"]
+    assert found["memory.bandwidth.read.2"].why[0].args == {"guest": True}
+    assert ids(found["memory.bandwidth.read.2"])[:2] == ["no_modules", "link"]
     assert found["memory.bandwidth.read.2"].value == 64e9
-    assert "out half of that" in found["memory.bandwidth.write.2"].why
+    assert found["memory.bandwidth.write.2"].why[1].args["write"] is True
     assert found["file.read.random.latency.4096"].value is None
-    assert "virtual disk" in found["file.read.random.latency.4096"].why
+    assert ids(found["file.read.random.latency.4096"]) == ["disk.virtual"]
     assert found["steal.share"].value is None
 
 
@@ -111,7 +126,9 @@ def test_a_promise_stands_beside_what_the_clock_did(sysmeasure):
     measured = {"memory.latency.l1": 1.6, "loop.effective_frequency": 2.5e9}
     found = predict(sysmeasure, measured)["memory.latency.l1"]
     assert found.value == pytest.approx(4 / 3.5)
-    assert "1.6 ns at the 2.50 GHz measured" in found.why
+    assert found.why[1].id == "fingerprint.why.at_measured"
+    assert found.why[1].args["time"].value == pytest.approx(1.6)
+    assert found.why[1].args["hz"].value == 2.5e9
 
 
 def test_on_bare_metal_nobody_steals(sysmeasure):
@@ -156,8 +173,9 @@ def test_every_reason_is_one_short_text(sysmeasure, guest):
         assert found.keys() >= set(names)
         for name, one in found.items():
             assert one.why, name
-            assert len(one.why) < 260, name
-            assert not one.why.endswith("."), name
+            text = "; ".join(map(words.text, one.why))
+            assert len(text) < 260, name
+            assert not text.endswith("."), name
 
 
 @pytest.mark.parametrize("name", TABLE)

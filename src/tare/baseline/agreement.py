@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tare.errors import StoreError
 from tare.experiment import Experiment
@@ -13,6 +13,7 @@ from tare.findings.same_network import apart
 from tare.fingerprint.difference import Change, differences
 from tare.network_fingerprint import remembered as networks
 from tare.render.words import text
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.baseline.stored import Baseline, Session
@@ -24,15 +25,15 @@ _MEASURED = ("_ns",)
 _FOUND_ANEW = ("selftest_", "calibration_", networks.PREFIX)
 #: Memory that the kernel keeps for itself changes from boot to boot.
 _ABOUT = {"memory_bytes": 0.01}
-#: What decides about a trial beside its command, and what it is called.
+#: What decides about a trial besides its command, and what it is called.
 _SETTINGS = ("iterations", "warmup", "process", "instances", "fresh")
 LEVELS = ("platform", "workers", "pinning", "load", "size")
 #: Differences that one message names.
-_MOST_TOLD = 5
+_MOST_NAMED = 5
 
 
 def settings(experiment: Experiment, levels: Mapping[str, str]) -> dict[str, str]:
-    """Return what decides about the trials of a cell, beside its workload."""
+    """Return what decides about the trials of a cell, besides its workload."""
     held = {name: levels[name] for name in ("quota", "period", "network") if name in levels}
     if "network" in levels:
         network = experiment.network
@@ -82,20 +83,23 @@ def check(path: Path, stored: Baseline, now: Session, asked: dict[str, str]) -> 
         )
 
 
-def refusal(path: Path, unlike: list[str], hint: str) -> StoreError:
+def refusal(path: Path, unlike: Sequence[Message], hint: str) -> StoreError:
     """Say what differs."""
-    more = f"; and {len(unlike) - _MOST_TOLD} more" if len(unlike) > _MOST_TOLD else ""
-    return StoreError(
-        f"{path} was measured under other conditions: {'; '.join(unlike[:_MOST_TOLD])}{more}", hint
+    told = message(
+        "baseline.other_conditions",
+        path=str(path),
+        unlike=unlike[:_MOST_NAMED],
+        more=max(0, len(unlike) - _MOST_NAMED),
     )
+    return StoreError(text(told), hint)
 
 
-def disagreements(stored: Baseline, now: Session) -> list[str]:
+def disagreements(stored: Baseline, now: Session) -> list[Message]:
     """Say which facts of the stored sessions differ from those of a session now.
 
     Facts of platforms count only where both know them: before a session, none is known.
     """
-    found: dict[str, str] = {}
+    found: dict[str, Message] = {}
     for session in stored.sessions:
         then, here = session.facts, now.facts
         pairs: dict[str, tuple[Any, Any]] = {
@@ -107,13 +111,13 @@ def disagreements(stored: Baseline, now: Session) -> list[str]:
         pairs["agent"] = (session.agent[:12], now.agent[:12])
         for name, (was, value) in pairs.items():
             if not _agree(name, was, value):
-                found.setdefault(name, f"{name} was {_shown(was)} and is {_shown(value)}")
+                found.setdefault(name, _differs(name, was, value, "unknown"))
     for session in stored.sessions:
         unlike = apart(session.network, now.network)
         if unlike is not None:
-            found.setdefault("network", f"the network was another: {text(unlike)}")
+            found.setdefault("network", message("baseline.network", differences=unlike))
     if changed := machine_changes(stored.sessions, now):
-        found["machine"] = f"the machine changed: {text(caveats.changes(changed))}"
+        found["machine"] = message("baseline.machine", changes=caveats.changes(changed))
     return list(found.values())
 
 
@@ -145,14 +149,17 @@ def _agree(name: str, was: Any, value: Any) -> bool:
     return bool(was == value)
 
 
-def _shown(value: Any) -> str:
-    return "unknown" if value is None else str(value)
+def _differs(name: str, was: Any, now: Any, absent: Literal["unknown", "not_set"]) -> Message:
+    values = [
+        message(f"baseline.{absent}") if value is None else str(value) for value in (was, now)
+    ]
+    return message("baseline.fact", name=name, was=values[0], now=values[1])
 
 
-def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def unlike_settings(then: Mapping[str, str], now: Mapping[str, str]) -> list[Message]:
     """Say which settings differ."""
     return [
-        f"{name} was {then.get(name, 'not set')} and is {now.get(name, 'not set')}"
+        _differs(name, then.get(name), now.get(name), "not_set")
         for name in {**then, **now}
         if then.get(name) != now.get(name)
     ]

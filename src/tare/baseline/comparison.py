@@ -1,4 +1,4 @@
-"""A new session beside a baseline, as a difference with its verdict."""
+"""A new session vs. a baseline, as a difference with its verdict."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tare.errors import StoreError
 from tare.findings.cells import Basis
 from tare.findings.judgement import Difference
 from tare.metrics import ranked, tick
+from tare.render.words import text
 from tare.results.message import Amount, Message, message
 from tare.statistics.intervals import quantile_interval
 from tare.statistics.sessions import FEWEST_SESSIONS, compare_with_sessions
@@ -42,7 +43,7 @@ def compare(stored: Baseline, new: Baseline, margin: float, seconds: float) -> D
     source = next(iter(ranked(stored.metric, common)), None)
     if source is None:
         raise StoreError(
-            f"no source of {stored.metric} is common to the baseline and this session",
+            text(message("baseline.no_source", metric=stored.metric)),
             "measure both versions here, interleaved: tare compare './old' './new'",
         )
     sessions: list[FloatArray] = [np.array(s.values[source]) for s in stored.sessions]

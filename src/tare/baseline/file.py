@@ -11,6 +11,8 @@ from tare import store, whole_file
 from tare.baseline.agreement import disagreements, refusal, unlike_settings
 from tare.baseline.stored import VERSION, Baseline, of
 from tare.errors import StoreError
+from tare.render.words import text
+from tare.results.message import Chosen, message
 
 #: A file larger than this is no baseline.
 _SIZE_LIMIT = 256 << 20
@@ -28,21 +30,24 @@ def read(
     """
     if path.is_dir():
         return of(store.load(path), metric, workload, like)
+    named = str(path)
     try:
         with path.open("rb") as file:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
-            f"cannot read the baseline {path}: {error.strerror}",
+            text(message("baseline.unreadable", path=named, why=error.strerror or "")),
             "tare run --save FILE -- COMMAND…   (writes one, a session each time)",
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+            raise msgspec.DecodeError(
+                text(message("baseline.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
+            )
         found = msgspec.json.decode(data, type=Baseline)
     except msgspec.DecodeError as error:
         raise StoreError(
-            f"{path} is no baseline: {error}",
+            text(message("baseline.none", path=named, why=str(error))),
             "name a folder of results, or a file that tare run --save wrote",
         ) from error
     _check(found, path, metric)
@@ -50,19 +55,24 @@ def read(
 
 
 def _check(found: Baseline, path: Path, metric: str) -> None:
+    named = str(path)
     if found.version != VERSION:
-        raise StoreError(
-            f"{path} was written by another tare (layout {found.version}, this one reads "
-            f"{VERSION})",
-            "measure the baseline again",
+        told = message(
+            "baseline.version", path=named, layout=str(found.version), known=str(VERSION)
         )
+        raise StoreError(text(told), "measure the baseline again")
     values = [v for s in found.sessions for some in s.values.values() for v in some]
     if not all(s.values and all(s.values.values()) for s in found.sessions) or not values:
-        raise StoreError(f"{path} has a session without trials", "measure the baseline again")
+        raise StoreError(
+            text(message("baseline.no_trials", path=named)), "measure the baseline again"
+        )
     if not all(np.isfinite(v) and v > 0 for v in values):
-        raise StoreError(f"{path} has values that are not above 0", "measure the baseline again")
+        raise StoreError(
+            text(message("baseline.not_positive", path=named)), "measure the baseline again"
+        )
     if found.metric != metric:
-        raise StoreError(f"{path} holds {found.metric}, not {metric}", f"--metric {found.metric}")
+        told = message("baseline.metric", path=named, metric=found.metric, other=metric)
+        raise StoreError(text(told), f"--metric {found.metric}")
 
 
 def save(path: Path, new: Baseline) -> Baseline:

@@ -13,7 +13,8 @@ from tare.errors import StoreError
 from tare.findings.sessions import probed, rules
 from tare.fingerprint.difference import Rule
 from tare.frames import Results
-from tare.render.words import listing
+from tare.render.words import text
+from tare.results.message import message
 
 #: Version of the file; one of another version is refused.
 VERSION = 1
@@ -96,7 +97,7 @@ def of(
     ]
     if not sessions:
         raise StoreError(
-            f"no session of the baseline has a good trial with {metric}", "choose another --metric"
+            text(message("baseline.no_good_trial", metric=metric)), "choose another --metric"
         )
     return Baseline(
         workload=levels["workload"],
@@ -107,15 +108,17 @@ def of(
 
 
 def _choice(cells: Sequence[Mapping[Any, Any]], *, some: bool) -> StoreError:
-    names = listing(dict.fromkeys(str(row["workload"]) for row in cells))
-    where = listing(dict.fromkeys(str(row["platform"]) for row in cells))
+    names, platforms = (
+        list(dict.fromkeys(str(row[factor]) for row in cells))
+        for factor in ("workload", "platform")
+    )
     if some:
         return StoreError(
-            f"the baseline holds {len(cells)} cells that this could be compared with: {names}",
+            text(message("baseline.several_cells", n=len(cells), names=names)),
             "--baseline-name NAME says which",
         )
     return StoreError(
-        f"the baseline holds no cell like this one: it has {names} on {where}",
+        text(message("baseline.no_cell", names=names, platforms=platforms)),
         "ask for the same platform, workers and pinning, or name the workload by --baseline-name",
     )
 

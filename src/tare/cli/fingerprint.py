@@ -203,13 +203,13 @@ def _report(found: Fingerprint, destination: Path | None) -> bool:
 
 def _next(json: str | None, reported: bool) -> str:
     """Return the next command worth typing."""
-    from tare.cli.fingerprint_several import typed
+    from tare.cli.fingerprint_several import follow, typed
 
     if json is None:
-        return f"Next    {typed()} --json machine.json   (keeps it, to compare with later)"
+        return follow(f"{typed()} --json machine.json", "keep")
     if not reported:
-        return f"Next    {typed()} --report machine.html   (a page with the curves)"
-    return f"Next    tare fingerprint diff {json} LATER.json   (what has changed?)"
+        return follow(f"{typed()} --report machine.html", "page")
+    return follow(f"tare fingerprint diff {json} LATER.json", "diff")
 
 
 def _peer(address: str | None, key: Path | None) -> Peer | None:

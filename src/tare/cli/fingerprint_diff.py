@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tare.cli import output
 from tare.errors import ExperimentError
 from tare.render.terminal import fitted
+from tare.render.vocabulary import RATES, TIMES, VALUES
+from tare.render.words import sentence, text
+from tare.results.message import Message, message
 
 if TYPE_CHECKING:
     from tare.fingerprint.difference import Change, Difference, Verdict
@@ -20,12 +25,14 @@ SAME, CHANGED, UNDECIDED = 0, 1, 2
 _CODES: dict[Verdict, int] = {"same": SAME, "inconclusive": UNDECIDED, "changed": CHANGED}
 #: Characters of a name or a fact that are shown.
 _LONGEST = 120
-#: Inconclusive metrics, and names of what only one of the two has, that are shown.
-_MOST = 12
+#: Metrics that are shown: those that changed, otherwise those that are inconclusive.
+_MOST_ROWS = 12
+#: Facts, settings and names of what only one of the two has that are shown, of each.
+_MOST = 3
 
 
 def diff(before: Path, after: Path, json: str | None) -> int:
-    """Tell what changed between two fingerprints, and return the exit code.
+    """Print what changed between two fingerprints, and return the exit code.
 
     Raises
     ------
@@ -62,7 +69,7 @@ def diff(before: Path, after: Path, json: str | None) -> int:
 def _pairs(
     before: Fingerprint | Weights, after: Fingerprint | Weights
 ) -> dict[str, tuple[Fingerprint, Fingerprint]]:
-    """Put beside each other what is of the same platform; of two files of one, these."""
+    """Pair what is of the same platform; of two files of one platform each, these."""
     from tare.fingerprint import file
 
     first, second = file.by_platform(before), file.by_platform(after)
@@ -74,67 +81,86 @@ def _pairs(
         named = " and ".join(", ".join(map(_label, some)) or "none" for some in (first, second))
         raise ExperimentError(
             f"the two have no platform in common: {named}",
-            "tare fingerprint -p A -p B   (measures two of them beside each other)",
+            "tare fingerprint -p A -p B   (measures two of them, interleaved)",
         )
     return common
 
 
 def _show(found: Difference) -> None:
     if found.changes:
-        output.out.print(_headline(found), style="bold", soft_wrap=True)
-    undecided = [c for c in found.changes if c.verdict == "inconclusive"]
-    shown = [*found.changed, *undecided[:_MOST]]
-    if shown:
-        for line in _table(shown):
-            output.out.print(line, soft_wrap=True)
-    if len(undecided) > _MOST:
-        output.out.print(
-            f"… and {len(undecided) - _MOST} more that are inconclusive (--json - has all)"
+        output.out.print(sentence(headline(found)), style="bold", soft_wrap=True)
+    for line in _lines(found):
+        output.out.print(line, soft_wrap=True)
+
+
+def _lines(found: Difference) -> Iterator[str]:
+    some = found.changed or tuple(c for c in found.changes if c.verdict == "inconclusive")
+    if some:
+        yield from _table(some[:_MOST_ROWS], changed=bool(found.changed))
+    if len(some) > _MOST_ROWS:
+        yield text(
+            message(
+                "fingerprint.diff.more_rows",
+                n=len(some) - _MOST_ROWS,
+                changed=bool(found.changed),
+            )
         )
-    same = sum(c.verdict == "same" for c in found.changes)
-    if same:
-        output.out.print(f"Same     {same} of {len(found.changes)} metrics, within what matters.")
-    for what, some in (("Fact    ", found.facts), ("Setting ", found.settings)):
-        for name, (was, now) in some.items():
-            output.out.print(
-                f"{what} {_label(name)}: {_fact(name, was)} → {_fact(name, now)}", soft_wrap=True
-            )
-    for what, names in (
-        ("Facts of one of the two only", found.facts_of_one),
-        ("Only in the first", found.only_before),
-        ("Only in the second", found.only_after),
-        ("Not compared, for want of a ratio", found.without_ratio),
-    ):
+    for label, facts in (("Fact    ", found.facts), ("Setting ", found.settings)):
+        for name, (was, now) in [*facts.items()][:_MOST]:
+            was_told, now_told = _fact(name, was), _fact(name, now)
+            told = message("fingerprint.diff.fact", name=_label(name), was=was_told, now=now_told)
+            yield f"{label} {text(told)}"
+        if len(facts) > _MOST:
+            yield f"{label} {text(message('fingerprint.diff.more_facts', n=len(facts) - _MOST))}"
+    for what in ("facts_of_one", "only_before", "only_after", "without_ratio"):
+        names = getattr(found, what)
         if names:
-            told = [*map(_label, names[:_MOST])]
-            if len(names) > _MOST:
-                told.append(f"… and {len(names) - _MOST} more (--json - has all)")
-            output.out.print(f"{what}: {', '.join(told)}")
+            yield sentence(message(f"fingerprint.diff.{what}", names=_named(names)))
+    if found.changes and found.verdict == "inconclusive":
+        yield f"Next     {text(message('fingerprint.diff.settle'))}"
 
 
-def _headline(found: Difference) -> str:
-    if not found.changed:
-        undecided = sum(c.verdict == "inconclusive" for c in found.changes)
-        if undecided:
-            # Nothing shown is not the same as shown to be the same.
-            inconclusive = "Inconclusive: no" if found.verdict == "inconclusive" else "No"
-            return (
-                f"{inconclusive} change that matters is certain; of {len(found.changes)} metrics, "
-                f"{undecided} {'is' if undecided == 1 else 'are'} inconclusive."
-            )
-        return f"No change that matters in {len(found.changes)} metrics."
-    worse = sum(c.direction == "worse" for c in found.changed)
-    better = sum(c.direction == "better" for c in found.changed)
-    parts = [f"{n} {word}" for n, word in ((worse, "worse"), (better, "better")) if n]
-    n = len(found.changed)
-    return f"{n} of {len(found.changes)} metrics changed by more than matters" + (
-        f": {', '.join(parts)}." if parts else "."
+def headline(found: Difference) -> Message:
+    """Say whether it is the same machine: nothing shown is not shown to be the same."""
+    counts = Counter(c.verdict for c in found.changes)
+    same, inconclusive = counts["same"], counts["inconclusive"]
+    n = len(found.changes)
+    if found.verdict == "changed":
+        directions = Counter(c.direction for c in found.changed)
+        return message(
+            "fingerprint.diff.changed",
+            changed=len(found.changed),
+            metrics=n,
+            worse=directions["worse"],
+            better=directions["better"],
+            rest=_rest(same, inconclusive),
+        )
+    if found.verdict == "same":
+        return message("fingerprint.diff.same", same=same, metrics=n, rest=_rest(0, inconclusive))
+    return message(
+        "fingerprint.diff.inconclusive",
+        inconclusive=inconclusive,
+        metrics=n,
+        rest=_rest(same, 0),
     )
 
 
-def _table(changes: list[Change]) -> list[str]:
+def _rest(same: int, inconclusive: int) -> Message:
+    return message("fingerprint.diff.rest", same=same, inconclusive=inconclusive)
+
+
+def _named(names: Sequence[str]) -> Message:
+    return message(
+        "fingerprint.diff.names",
+        names=[*map(_label, names[:_MOST])],
+        more=max(0, len(names) - _MOST),
+    )
+
+
+def _table(changes: Sequence[Change], *, changed: bool) -> list[str]:
     """Return lines, which no terminal breaks within: its columns are to stand below each other."""
-    rows = [("metric", "before", "after", "change", "margin", ""), *map(_row, changes)]
+    first, last = ("changed", "verdict") if changed else ("inconclusive", "margin")
+    rows = [(first, "before", "after", "change", last), *(_row(c) for c in changes)]
     return fitted(rows, output.out.width)
 
 
@@ -146,9 +172,14 @@ def _row(c: Change) -> tuple[str, ...]:
         quantity(c.before, c.unit),
         quantity(c.after, c.unit),
         change_interval(c.ratio, c.low, c.high),
-        chosen(c.margin),
-        c.direction or c.verdict,
+        _word(c) if c.verdict == "changed" else chosen(c.margin),
     )
+
+
+def _word(c: Change) -> str:
+    """Name a change as every comparison does."""
+    words = TIMES if c.unit == "ns" else RATES if c.unit.endswith("/s") else VALUES
+    return words.higher if c.ratio > 1 else words.lower
 
 
 def _fact(name: str, value: bool | int | float | str) -> str:
@@ -157,7 +188,7 @@ def _fact(name: str, value: bool | int | float | str) -> str:
     return _label(value[:12] if name == "agent" and isinstance(value, str) else fact(name, value))
 
 
-def _label(text: str) -> str:
+def _label(name: str) -> str:
     """Keep a text from strangers in its line, and short."""
-    text = " ".join(text.splitlines())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    name = " ".join(name.splitlines())
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"

@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 
 from tare.fingerprint.document import Fingerprint
+from tare.render.words import sentence, text
+from tare.results.message import Amount, message
 from tare.units import quantity
 
 CURVE = "memory.latency"
-_WIDTH, _HEIGHT = 64, 10
+_WIDTH, _HEIGHT = 64, 6
 #: Fewer points are no staircase.
 _FEWEST = 8
 
@@ -49,16 +51,19 @@ def staircase(found: Fingerprint) -> list[str]:
     for bytes_, nanoseconds in points.items():
         grid[row(nanoseconds)][column(bytes_)] = "•"
     labels = {_HEIGHT - 1: math.exp(most), 0: math.exp(least)}
-    lines = ["", "Load, by the memory that loads go around in"]
+    lines = ["", sentence(message("fingerprint.staircase.title"))]
     for number in range(_HEIGHT - 1, -1, -1):
         label = quantity(labels[number], "ns") if number in labels else ""
         lines.append(f"{label:>9} │{''.join(grid[number]).rstrip()}")
     lines.append(" " * 10 + "└" + "─" * _WIDTH)
     first, last = (quantity(end, "bytes") for end in (min(points), max(points)))
     lines.append(" " * 11 + first + last.rjust(_WIDTH - len(first)))
-    told = [f"{name.upper()} {quantity(bytes_, 'bytes')}" for name, bytes_ in caches.items()]
+    told = [
+        message("fingerprint.staircase.cache", name=name.upper(), size=Amount(bytes_, "bytes"))
+        for name, bytes_ in caches.items()
+    ]
     if told:
-        lines.append(" " * 11 + f"┊ caches found: {', '.join(told)}")
+        lines.append(" " * 11 + text(message("fingerprint.staircase.caches", caches=told)))
     return lines
 
 

@@ -11,7 +11,7 @@ class Bar(Live):
     """Shows how far a fingerprint is."""
 
     def __init__(self) -> None:
-        super().__init__("looking at the machine")
+        super().__init__("measuring the machine")
         self._rounds = 0
         self._left = ""
         self._probe = ""

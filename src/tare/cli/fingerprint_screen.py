@@ -12,14 +12,19 @@ from rich.text import Text
 from tare.cli import output
 from tare.cli.fingerprint_picture import CURVE as STAIRCASE
 from tare.cli.fingerprint_picture import staircase
+from tare.fingerprint import summary
 from tare.fingerprint.document import Figure, Fingerprint
-from tare.units import counted, quantity, significant
+from tare.render.words import sentence, sentences, text
+from tare.results.message import message
+from tare.units import quantity, significant
 
-#: A measured value that far from its prediction needs a word.
-_FAR = 1.25
 _HEADS = ("", "value", "95 % interval", "n", "predicted", "")
 #: So many figures of one kind share a row, unless they were asked for by name.
 _MANY = 4
+#: Figures of a table that has their reasons between its rows.
+_MOST_WITH_REASONS = 12
+#: Of what could not be measured.
+_MOST_MISSING = 5
 
 
 class _Row(NamedTuple):
@@ -34,31 +39,38 @@ def show(found: Fingerprint, *, named: bool = False) -> None:
     ----------
     found : Fingerprint
     named : bool
-        Whether probes were asked for by name: then every reason is told.
+        Whether probes were asked for by name: then every figure has its row, and few their reasons.
     """
     out = output.out
-    out.print(_headline(found), style="bold", soft_wrap=True)
+    out.print(sentence(summary.machine(found)), style="bold", soft_wrap=True)
+    said = [summary.clock(found), summary.predicted(found), *summary.trust(found)]
+    for line in sentences(one for one in said if one is not None):
+        out.print(line, soft_wrap=True)
     if found.metrics:
         _table(_shown(found.metrics, named=named), named=named)
     for line in staircase(found):
         out.print(line, soft_wrap=True)
-    curves = ", ".join(name for name in found.curves if name != STAIRCASE)
+    curves = [name for name in found.curves if name != STAIRCASE]
     if curves:
-        out.print(f"\nCurves  {curves}   (--report FILE.html shows them)", soft_wrap=True)
+        told = message("fingerprint.screen.curves", names=curves)
+        out.print(f"\nCurves  {text(told)}", soft_wrap=True)
     if found.problems:
         out.print()
-    for problem in found.problems:
-        out.print(f"Missing {problem.probe}: {problem.why}", style="yellow", soft_wrap=True)
+        missing([(problem.probe, problem.why) for problem in found.problems])
     out.print()
 
 
-def _headline(found: Fingerprint) -> str:
-    facts = found.facts
-    machine = [str(facts[name]) for name in ("cpu", "microarchitecture") if name in facts]
-    cpus = counted(int(facts["cpus"]), "CPU") if isinstance(facts.get("cpus"), int) else ""
-    where = "" if found.platform == "bare" else f"inside {found.platform}"
-    parts = [", ".join(machine), cpus, where, f"{found.effort}, {output.seconds(found.seconds)}"]
-    return "Fingerprint  " + " · ".join(part for part in parts if part)
+def missing(some: Sequence[tuple[str, str]]) -> None:
+    """Print what could not be measured, and why."""
+    lines = [
+        message("fingerprint.screen.missing", probe=name, why=why)
+        for name, why in some[:_MOST_MISSING]
+    ]
+    if len(some) > _MOST_MISSING:
+        n = len(some) - _MOST_MISSING
+        lines.append(message("fingerprint.screen.more_missing", n=n))
+    for line in lines:
+        output.out.print(f"Missing {text(line)}", style="yellow", soft_wrap=True)
 
 
 def _shown(metrics: Mapping[str, Figure], *, named: bool) -> list[_Row]:
@@ -96,21 +108,20 @@ def _range(numbers: Sequence[int]) -> str:
 
 def _table(rows: Sequence[_Row], *, named: bool) -> None:
     widths = [max(len(row.cells[i]) for row in [_Row(_HEADS, None), *rows]) for i in range(6)]
+    # Reasons of many figures would hide the figures.
+    reasons = named and len(rows) <= _MOST_WITH_REASONS
     output.out.print()
     output.out.print(Text(_line(_HEADS, widths), style="dim"), soft_wrap=True)
     for row, following in zip(rows, [*rows[1:], None], strict=True):
         output.out.print(_line(row.cells, widths), soft_wrap=True)
-        # What holds for several in a row is told once, below the last of them.
+        # What holds for several in a row is printed once, below the last of them.
         same = following is not None and following.why == row.why
-        if named and row.why is not None and not same:
+        if reasons and row.why is not None and not same:
             output.out.print(Padding(Text(row.why, style="dim"), (0, 0, 0, 4)))
     far = next((row.cells[0] for row in rows if row.cells[5]), None)
-    if far is not None and not named:
-        output.out.print(
-            f"×: measured over predicted. Why: tare fingerprint {far}, or --report FILE.html",
-            style="dim",
-            soft_wrap=True,
-        )
+    if far is not None and not reasons:
+        told = message("fingerprint.screen.far", metric=far)
+        output.out.print(text(told), style="dim", soft_wrap=True)
 
 
 def _line(cells: Iterable[str], widths: Sequence[int]) -> str:
@@ -137,8 +148,8 @@ def bounds(low: float, high: float, unit: str) -> str:
 
 
 def _far(one: Figure) -> str:
-    """Return how far a value is from its prediction, where that needs a word."""
-    if one.predicted is None or one.value <= 0 or one.predicted <= 0:
+    """Return how far a value is from its prediction, where that is not near."""
+    ratio = summary.ratio(one)
+    if ratio is None or 1 / summary.NEAR <= ratio <= summary.NEAR:
         return ""
-    ratio = one.value / one.predicted
-    return f"× {significant(ratio, 2)}" if ratio > _FAR or ratio < 1 / _FAR else ""
+    return f"× {significant(ratio, 2)}"

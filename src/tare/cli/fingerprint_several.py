@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from tare.cli import output
 from tare.errors import ExperimentError, InterruptError, StoreError
+from tare.render.words import text
+from tare.results.message import message
 
 if TYPE_CHECKING:
     from tare.fingerprint.asked import Asked
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path | None) -> None:
-    """Weigh platforms beside the first of them.
+    """Measure platforms vs. the first of them.
 
     Raises
     ------
@@ -33,7 +35,7 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
 
     if asked.peer is not None or asked.remote is not None:
         raise ExperimentError(
-            "--peer and --remote measure another machine, of which platforms are no part",
+            "--peer and --remote measure another machine, not platforms of this one",
             "leave them out, or name one --platform",
         )
     with Bar() as bar:
@@ -47,10 +49,9 @@ def measure(stacks: Sequence[str], asked: Asked, json: str | None, report: Path 
         raise unwritten
     if interrupted:
         raise InterruptError(f"interrupted{'' if json is None else f'; what there is: {json}'}")
-    if json != "-":
-        again = f"{typed()} --report machine.html   (a page with every figure)"
-        if report is None:
-            output.out.print(f"Next    {again}", soft_wrap=True)
+    if json != "-" and report is None:
+        again = follow(f"{typed()} --report machine.html", "page_of_platforms")
+        output.out.print(again, soft_wrap=True)
 
 
 def write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
@@ -70,6 +71,12 @@ def write(found: Fingerprint | Weights, json: str | None) -> StoreError | None:
 def typed() -> str:
     """Return what was typed, to be typed again."""
     return shlex.join(["tare", *sys.argv[1:]])
+
+
+def follow(command: str, brings: str) -> str:
+    """Write the next command worth typing, and what it brings."""
+    told = message(f"fingerprint.brings.{brings}")
+    return f"Next    {text(message('fingerprint.screen.next', command=command, brings=told))}"
 
 
 def _report(found: Weights, destination: Path) -> None:

@@ -1,4 +1,4 @@
-"""What ``tare fingerprint`` prints of several platforms: what each costs, by primitive."""
+"""What ``tare fingerprint`` prints of several platforms: the overhead of each, by primitive."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from tare.cli import output
+from tare.cli.fingerprint_screen import bounds, missing
+from tare.fingerprint import summary
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Weighed, Weights
-from tare.render.words import listing
+from tare.render.words import sentence, sentences, text
 from tare.report.fingerprint_primitives import SHOWN, clocks_told, cpu_told, drift_told, ratio_told
-from tare.units import counted, quantity, significant
+from tare.results.message import message
+from tare.units import quantity
 
 _ABSENT = "–"
 #: Between columns.
 _GAP = "  "
-#: Figures that are named below the table.
-_MOST = 8
-_LEGEND = "▲ surely costs more, by more than matters   ▽ surely less   = the same   ? inconclusive"
 
 
 def show(found: Weights, *, named: bool = False) -> None:
-    """Print what platforms weigh.
+    """Print the overhead of platforms.
 
     Parameters
     ----------
@@ -31,7 +31,8 @@ def show(found: Weights, *, named: bool = False) -> None:
         Whether probes were asked for by name: then every figure is shown.
     """
     first, *others = found.platforms
-    _headline(found)
+    for said in sentences(summary.versus(one, first.platform) for one in others):
+        output.out.print(said, style="bold", soft_wrap=True)
     rows = _rows(found.platforms, named=named)
     labels = max(len(label) for label, _ in rows)
     room = max(output.out.width, 60) - labels
@@ -40,29 +41,13 @@ def show(found: Weights, *, named: bool = False) -> None:
         output.out.print()
         for line in _lines(rows, [0, *some], labels):
             output.out.print(line, soft_wrap=True)
-    output.out.print(Text(_LEGEND, style="dim"), soft_wrap=True)
+    output.out.print(Text(text(message("fingerprint.platform.marks")), style="dim"))
+    if any(cost.verdict == "inconclusive" for one in others for cost in one.costs):
+        output.out.print(Text(sentence(message("fingerprint.platform.settle")), style="dim"))
+    missing(
+        [(f"{one.platform}, {p.probe}", p.why) for one in found.platforms for p in one.problems]
+    )
     output.out.print()
-    for one in others:
-        _answer(one, first.platform)
-    for one in found.platforms:
-        _missing(one)
-    output.out.print()
-
-
-def _headline(found: Weights) -> None:
-    first = found.platforms[0].platform
-    n = counted(len(found.platforms), "platform")
-    output.out.print(
-        f"Weight of {n}, beside {first} · {found.effort}, {output.seconds(found.seconds)}",
-        style="bold", soft_wrap=True,
-    )  # fmt: skip
-    for one in found.platforms[1:]:
-        if one.emulated:
-            output.out.print(
-                f"{one.platform} IS EMULATED: its instructions are translated, not executed. What "
-                "is in brackets says how slow that is here, not what the platform costs.",
-                style="bold yellow",
-            )
 
 
 Rows = list[tuple[str, list[str]]]
@@ -121,16 +106,12 @@ def _held(platforms: Sequence[Weighed]) -> Rows:
 def _value(one: Figure | None) -> str:
     if one is None:
         return _ABSENT
-    text = quantity(one.value, one.unit)
-    if one.ci is None:
-        return text
-    from tare.cli.fingerprint_screen import bounds
-
-    return f"{text} {bounds(*one.ci, one.unit)}"
+    value = quantity(one.value, one.unit)
+    return value if one.ci is None else f"{value} {bounds(*one.ci, one.unit)}"
 
 
 def _fitting(rows: Rows, shown: Sequence[int], room: int) -> Iterable[list[int]]:
-    """Yield the platforms of each table, so many as fit beside the first."""
+    """Yield the platforms of each table, so many as fit next to the first."""
     widths = [max(len(row[1][i]) for row in rows) + len(_GAP) for i in range(len(rows[0][1]))]
     some: list[int] = []
     for index in shown:
@@ -146,32 +127,3 @@ def _lines(rows: Rows, shown: Sequence[int], labels: int) -> Iterable[str]:
     for label, cells in rows:
         padded = (cells[i].rjust(width) for i, width in zip(shown, widths, strict=True))
         yield _GAP.join([label.ljust(labels), *padded]).rstrip()
-
-
-def _answer(one: Weighed, first: str) -> None:
-    """Say in one line what a platform costs."""
-    if one.why is not None and not one.costs:
-        output.out.print(f"Missing {one.platform}: {one.why}", style="yellow", soft_wrap=True)
-        return
-    if one.emulated:
-        return
-    dear = sorted((c for c in one.costs if c.verdict == "costs"), key=lambda c: -c.ratio)
-    if not dear:
-        text = f"nothing is surely dearer than on {first}, by more than matters"
-    else:
-        named = [f"{c.metric} × {significant(c.ratio)}" for c in dear[:_MOST]]
-        more = len(dear) - len(named)
-        text = f"dearer than {first}: {listing([*named, *([f'{more} more'] if more else [])])}"
-    same = sum(c.verdict == "same" for c in one.costs)
-    output.out.print(
-        f"{one.platform}: {text}; the same: {same} of {counted(len(one.costs), 'figure')}",
-        soft_wrap=True,
-    )
-
-
-def _missing(one: Weighed) -> None:
-    for problem in one.problems:
-        output.out.print(
-            f"Missing {one.platform}, {problem.probe}: {problem.why}",
-            style="yellow", soft_wrap=True,
-        )  # fmt: skip

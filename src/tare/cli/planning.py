@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from rich.table import Table
 
 from tare.cli import output, planning_network
 from tare.conclude import Prepared
 from tare.experiment import Experiment
 from tare.pilot import Forecast
-from tare.render.words import listing
-from tare.units import counted
+from tare.render import words
+from tare.results.message import Chosen, Duration, Message, message
 
 #: Rows shown; ``--json`` has all.
-ROWS = 40
+ROWS = 12
 
 
 def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
@@ -43,9 +45,21 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
         output.write_json(data, json)
         if json == "-":
             return
-    levels = [cell.levels() for cell in cells]
-    varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
     output.out.print(experiment.question, style="bold")
+    for line in words.sentences(answers(experiment, forecast)):
+        output.out.print(line, soft_wrap=True)
+    for failure in forecast.failures:
+        told = message("plan.failed", cells=failure.cells, reason=failure.reason)
+        output.out.print(words.sentence(told), soft_wrap=True)
+    for note in prepared.notes:
+        output.out.print(f"Note: {note.message}", soft_wrap=True)
+    _show_cells([cell.levels() for cell in cells])
+    if experiment.networked:
+        planning_network.show(experiment)
+
+
+def _show_cells(levels: Sequence[Mapping[str, str]]) -> None:
+    varied = [f for f in levels[0] if len({str(row.get(f)) for row in levels}) > 1] or ["workload"]
     table = Table(box=None)
     for factor in varied:
         table.add_column(factor)
@@ -53,15 +67,7 @@ def show_plan(prepared: Prepared, forecast: Forecast, json: str | None) -> None:
         table.add_row(*(row.get(factor, "") for factor in varied))
     output.out.print(table)
     if len(levels) > ROWS:
-        output.out.print(f"… and {len(levels) - ROWS} more cells (--json - lists all)")
-    if experiment.networked:
-        planning_network.show(experiment)
-    for note in prepared.notes:
-        output.out.print(f"Note: {note.message}")
-    for failure in forecast.failures:
-        output.out.print(f"Failed: {listing(failure.cells)}: {failure.reason}", soft_wrap=True)
-    for line in lines(experiment, forecast):
-        output.out.print(line)
+        output.out.print(words.text(message("plan.more_cells", n=len(levels) - ROWS)))
 
 
 def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
@@ -73,46 +79,43 @@ def blocks(experiment: Experiment, forecast: Forecast) -> int | None:
     return fitting if stopping.trials is None else min(stopping.trials, fitting)
 
 
-def lines(experiment: Experiment, forecast: Forecast) -> list[str]:
-    """Tell how long an experiment takes, and what a budget leaves of it."""
-    trials, budget_s = experiment.stopping.trials, experiment.stopping.budget_s
-    each = " of each" if forecast.cells > 1 else ""
-    starts = (
-        f"starting the platforms {output.about(forecast.starts_s)}"
-        if forecast.starts_s
-        else "starts included"
-    )
-    few = forecast.executed < forecast.cells
-    told = [
-        f"{counted(forecast.cells, 'cell')}. One trial{each} takes "
-        f"{output.about(forecast.block_s)}, {starts}"
-        + (f" (from trials of {forecast.executed} of them)." if few else ".")
-    ]
-    total = output.about(forecast.total_s(trials, budget_s) or 0.0)
-    room = blocks(experiment, forecast)
-    if trials is not None:
-        needed = output.about(forecast.measuring_s(trials))
-        budget = output.seconds(budget_s or 0.0)
-        if room == trials:
-            told += [f"{trials} trials{each} take {total} in all."] if trials > 1 else []
-        elif room:
-            told.append(
-                f"{trials} trials{each} would take {needed}. The budget of {budget} ends it after "
-                f"about {room}{each}, {total} in all."
-            )
-        else:
-            told.append(
-                f"The budget of {budget} ends it before every cell has one trial; "
-                f"{trials} trials{each} would take {needed}."
-            )
-    else:
-        known = f"It ends when the medians are known to {100 * experiment.stopping.precision:g} %"
-        told.append(
-            f"{known}: no budget ends it before."
-            if budget_s is None
-            else f"{known}, after {total} at the latest, in which there is room for about "
-            f"{room} trials{each}."
-        )
+def answers(experiment: Experiment, forecast: Forecast) -> list[Message]:
+    """Say how long an experiment takes, and what a budget leaves of it."""
+    told = [*_totals(experiment, forecast), _block(forecast)]
     if experiment.networked and experiment.network.rest == "refill":
-        told.append("Rests until buckets are full come on top; they count into the budget.")
+        told.append(message("plan.rests"))
     return told
+
+
+def _totals(experiment: Experiment, forecast: Forecast) -> list[Message]:
+    stopping = experiment.stopping
+    trials, budget_s, precision = stopping.trials, stopping.budget_s, Chosen(stopping.precision)
+    total = Duration(forecast.total_s(trials, budget_s) or 0.0)
+    room = blocks(experiment, forecast)
+    if trials is None:
+        if budget_s is None:
+            return [message("plan.precise", precision=precision)]
+        return [
+            message("plan.bounded", total=total, precision=precision),
+            message("plan.room", room=room),
+        ]
+    if room == trials:
+        return [message("plan.takes", total=total, trials=trials, cells=forecast.cells)]
+    needed, budget = Duration(forecast.measuring_s(trials)), Duration(budget_s or 0.0)
+    if room:
+        ended = message("plan.ended", total=total, budget=budget, room=room, trials=trials)
+        return [ended, message("plan.whole", time=needed)]
+    return [
+        message("plan.short", budget=budget),
+        message("plan.needed", trials=trials, time=needed),
+    ]
+
+
+def _block(forecast: Forecast) -> Message:
+    return message(
+        "plan.block",
+        cells=forecast.cells,
+        block=Duration(forecast.block_s),
+        starts=Duration(forecast.starts_s) if forecast.starts_s else None,
+        executed=forecast.executed,
+    )

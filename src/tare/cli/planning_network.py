@@ -1,4 +1,4 @@
-"""How ``tare experiment plan`` shows the network of an experiment, and its rests."""
+"""How ``tare experiment plan`` shows the network of an experiment, and its idle periods."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from rich.table import Table
 from tare.cli import output
 from tare.experiment import Experiment
 from tare.network import replayed
+from tare.render.words import paragraph
+from tare.results.message import message
 from tare.shaping import specification, telling
 from tare.shaping.specification import Bucket, Shaping
 
-_BUDGETS = {
-    "reset": "every trial begins with the budget of its level",
-    "carry": "every trial begins with what the last one of the same level has left",
-}
-
 
 def as_json(experiment: Experiment) -> dict[str, Any]:
-    """Return the network, its levels, and how long they rest at most."""
+    """Return the network, its levels, and their longest idle periods."""
     network = experiment.network
     return {
         "hosts": network.hosts,
@@ -38,14 +35,16 @@ def as_json(experiment: Experiment) -> dict[str, Any]:
 
 
 def show(experiment: Experiment) -> None:
-    """Print the network, how each level shapes it, and how long rests are at most."""
+    """Print the network, how each level shapes it, and the longest idle period."""
     network = experiment.network
-    served = len(network.serve)
-    serving = f", {served} server{'s' * (served != 1)} on each but the first" if served else ""
-    output.out.print(f"Network: {network.hosts} hosts{serving}; {_BUDGETS[network.budget]}.")
+    said = (
+        message("plan.network.hosts", hosts=network.hosts, servers=len(network.serve) or None),
+        message(f"plan.network.budget.{network.budget}"),
+    )
+    output.out.print(paragraph(said), soft_wrap=True)
     table = Table(box=None)
     rests = network.rest != "none"
-    for head in ("level", "what leaves every host", *(["rest at most"] if rests else [])):
+    for head in ("level", "shaping of every host", *(["longest idle period"] if rests else [])):
         table.add_column(head, overflow="fold")
     for level, shaping in _shapings(experiment).items():
         rest_s = longest_rest_s(experiment, shaping)

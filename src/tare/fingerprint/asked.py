@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tare import hardware, platforms, record
 from tare.execute import room
+from tare.render.words import text
+from tare.results.message import Message, message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,37 +71,35 @@ def places(asked: Asked) -> Places:
     ExperimentError
         If there is no such platform, or a directory that was named is none.
     """
-    lacking = {}
+    lacking: dict[str, Message] = {}
     own_files = platforms.own_files(asked.platform)
     directory, file_bytes = None, asked.file_bytes
     inside = str(asked.directory) if own_files and asked.directory is not None else None
     if own_files and inside is None:
-        lacking["directory"] = (
-            f"{asked.platform} has files of its own: --directory DIR, as it is called inside"
-        )
+        lacking["directory"] = message("fingerprint.lacking.inside", platform=asked.platform)
     elif not own_files:
         directory, file_bytes, why = room.disk(asked.directory, asked.file_bytes)
         if directory is None:
-            lacking["directory"] = f"no directory for its files, {why}: --directory DIR"
+            lacking["directory"] = message("fingerprint.lacking.directory", why=why)
     remote = None
     if asked.remote is not None and not own_files:
         remote, _, why = room.disk(asked.remote, 0)
         if remote is None:
-            lacking["remote"] = f"no directory for its files, {why}: --remote DIR"
+            lacking["remote"] = message("fingerprint.lacking.remote", why=why)
     else:
         lacking["remote"] = (
-            "it reads files on another machine's file system: --remote DIR"
-            if not own_files
-            else f"{asked.platform} does not see this machine's mounts"
+            message("fingerprint.lacking.no_mounts", platform=asked.platform)
+            if own_files
+            else message("fingerprint.lacking.other_machine")
         )
     if len(os.sched_getaffinity(0)) < 2:
-        lacking["several_cpus"] = "it needs two CPUs, and there is one here"
+        lacking["several_cpus"] = message("fingerprint.lacking.several_cpus")
     return Places(
         directory=directory,
         remote=remote,
         inside=inside,
         file_bytes=file_bytes,
-        lacking=lacking,
+        lacking={need: text(why) for need, why in lacking.items()},
         not_remote=None if remote is None else _not_remote(remote),
     )
 
@@ -108,4 +108,10 @@ def _not_remote(folder: Path) -> str | None:
     disk = hardware.read(folder).disk
     if disk is None or disk.kind in ("remote", None):
         return None
-    return f"{folder} lies on this machine ({disk.file_system}): --remote DIR of another's"
+    return text(
+        message(
+            "fingerprint.lacking.not_remote",
+            folder=str(folder),
+            file_system=disk.file_system,
+        )
+    )

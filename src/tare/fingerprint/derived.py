@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tare.render.words import text
+from tare.results.message import message
+
 if TYPE_CHECKING:
     from tare.statistics.knees import Staircase
 
@@ -115,7 +118,7 @@ def _caches(rounds: Sequence[Mapping[int, float]]) -> Found:
         name = f"memory.cache.l{number}"
         found.values[name] = _sizes(own, level.size_bytes, len(rounds))
         if not level.clear:
-            found.remarks[name] = "it ends gradually: what is effective of a cache that is shared"
+            found.remarks[name] = text(message("fingerprint.why.cache.gradual"))
         if level.latency_ns is not None:
             ends = level.size_interval[0]
             found.values[f"memory.latency.l{number}"] = _within(rounds, begins, ends)

@@ -9,7 +9,7 @@ import msgspec
 
 from tare.fingerprint.microarchitectures import TABLE, Memory, Microarchitecture
 from tare.hardware import Hardware
-from tare.units import chosen, quantity
+from tare.results.message import Amount, Chosen, Message, message
 
 #: Nearer than this needs no reason.
 _NEAR = 0.3
@@ -23,8 +23,13 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     #: In the metric's unit; None: the specification does not tell.
     value: float | None
-    #: What it rests on, and why the measured value differs, where that is known.
-    why: str | None
+    #: What it rests on, then why the measured value differs, where that is known.
+    why: tuple[Message, ...]
+
+
+def rests(value: float | None, *why: Message | None) -> Prediction:
+    """Make a prediction; reasons that do not apply are None."""
+    return Prediction(value=value, why=tuple(one for one in why if one is not None))
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Machine:
         return (core.server or core.desktop) if big else (core.desktop or core.server)
 
     def cycles(
-        self, cycles: float, metric: str, what: str = "", promised: bool = False
+        self, cycles: float, metric: str, what: Message, promised: bool = False
     ) -> Prediction | None:
         """Expect so many cycles.
 
@@ -77,33 +82,37 @@ class Machine:
         if hz is None:
             return None
         value = cycles / hz * 1e9
-        told = f"{what}: " if what else ""
-        why = f"{told}{_count(cycles)} at {chosen(hz, 'Hz', 3)}"
-        why += ", as measured" if hz != self.hz else self._promised()
         real = self.measured.get(FREQUENCY)
-        really = value
+        really, at_measured = value, None
         if real and abs(real / hz - 1) > _NEAR_HZ:
             really = cycles / real * 1e9
-            why += f"; {really:.3g} ns at the {quantity(real, 'Hz')} measured"
-        return Prediction(value=value, why=why + self._beyond(metric, really))
+            at_measured = message(
+                "fingerprint.why.at_measured",
+                time=Amount(really, "ns"),
+                hz=Amount(real, "Hz"),
+            )
+        counted = message(
+            "fingerprint.why.cycles",
+            what=what,
+            cycles=Chosen(round(cycles, 2), "1"),
+            one=cycles == 1,
+            hz=Amount(hz, "Hz"),
+            clock=message(f"fingerprint.why.clock.{self._rate(hz)}"),
+        )
+        return rests(value, counted, at_measured, self._beyond(metric, really))
 
-    def _promised(self) -> str:
+    def _rate(self, hz: float) -> str:
+        """Name the frequency by which cycles are counted."""
         clock = self.hardware.clock
-        if clock.maximum_hz:
-            return ", the highest it reaches"
-        if clock.base_hz:
-            return ", its base"
-        return ", the rate of its counter"
+        if hz != self.hz:
+            return "measured"
+        return "maximum" if clock.maximum_hz else "base" if clock.base_hz else "counter"
 
-    def _beyond(self, metric: str, value: float) -> str:
+    def _beyond(self, metric: str, value: float) -> Message | None:
         """Say what else makes a difference, where that is known."""
         found = self.measured.get(metric)
         if found is None or abs(found / value - 1) <= _NEAR:
-            return ""
+            return None
         if found > value and self.measured.get("steal.share", 0.0) > 0.01:
-            return "; the host took the CPU away meanwhile"
-        return ""
-
-
-def _count(cycles: float) -> str:
-    return "1 cycle" if cycles == 1 else f"{cycles:.4g} cycles"
+            return message("fingerprint.why.stolen")
+        return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tare.fingerprint.expectation import Machine, Prediction
+from tare.fingerprint.expectation import Machine, Prediction, rests
+from tare.results.message import message
 
 #: Cycles of ``syscall``, ``sysret``, the entry's saves and the least of work (Fog; the kernel's
 #: ``entry_64.S``), and of what mitigations add on the way in and out: the writes of CR3 of page
@@ -41,11 +42,12 @@ def system_call(machine: Machine, found: re.Match[str]) -> Prediction | None:
             told.append(name)
             cycles += cost
     vdso = machine.measured.get("clock.vdso", 0.0) if "clock" in found[0] else 0.0
-    added = f", with {' and '.join(told)}" if told else ", and no costly mitigation"
-    made = machine.cycles(cycles, found[0], f"at least entry and exit{added}")
+    made = machine.cycles(
+        cycles, found[0], message("fingerprint.why.system_call", mitigations=told)
+    )
     if made is None or made.value is None or not vdso:
         return made
-    return Prediction(value=made.value + vdso, why=f"{made.why}; and the clock itself")
+    return rests(made.value + vdso, *made.why, message("fingerprint.why.and_clock"))
 
 
 def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -54,23 +56,16 @@ def round_trip(machine: Machine, found: re.Match[str]) -> Prediction | None:
     switch = machine.measured.get("switch.thread") or machine.measured.get("switch.process")
     if not call or not switch:
         return None
-    return Prediction(
-        value=_CALLS * call + _SWITCHES * switch,
-        why=(
-            f"at least {_CALLS} system calls and {_SWITCHES} switches, as measured here; the "
-            "protocol comes on top, and waking another CPU"
-        ),
-    )
+    value = _CALLS * call + _SWITCHES * switch
+    return rests(value, message("fingerprint.why.round_trip", calls=_CALLS, switches=_SWITCHES))
 
 
 def growing(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Say of what no specification tells what it grows with."""
-    why = {
-        "process.fork": "no specification tells it: it grows with the page tables to be copied",
-        "process.fork_exec": "no specification tells it: it grows with what is loaded and linked",
-        "process.vfork": "no specification tells it: a fork that copies no page tables",
-    }.get(found[0])
-    return None if why is None else Prediction(value=None, why=why)
+    name = found[0].removeprefix("process.")
+    if name not in ("fork", "fork_exec", "vfork"):
+        return None
+    return rests(None, message(f"fingerprint.why.process.{name}"))
 
 
 def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -78,11 +73,9 @@ def random_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
     disk = machine.hardware.disk
     kind = None if disk is None else disk.kind
     if kind == "rotating":
-        return Prediction(
-            value=_SEEK_NS + _TURN_NS, why="a mean seek and half a turn at 7200 a minute"
-        )
+        return rests(_SEEK_NS + _TURN_NS, message("fingerprint.why.seek"))
     if kind in _FLASH_NS:
-        return Prediction(value=_FLASH_NS[kind], why=f"one read of flash, as of a {kind}")
+        return rests(_FLASH_NS[kind], message("fingerprint.why.flash", kind=kind))
     return _hidden(kind)
 
 
@@ -91,16 +84,16 @@ def sequential_read(machine: Machine, found: re.Match[str]) -> Prediction | None
     disk = machine.hardware.disk
     kind = None if disk is None else disk.kind
     if kind == "rotating":
-        return Prediction(value=_TRACK, why="the outer tracks of a disk at 7200 a minute")
+        return rests(_TRACK, message("fingerprint.why.tracks"))
     if kind == "SATA SSD":
-        return Prediction(value=_SATA, why="6 Gbit/s of SATA, less its coding")
+        return rests(_SATA, message("fingerprint.why.sata"))
     if kind == "NVMe":
-        return Prediction(value=None, why="it depends on the lanes of its link and its flash")
+        return rests(None, message("fingerprint.why.lanes"))
     return _hidden(kind)
 
 
 def hidden_read(machine: Machine, found: re.Match[str]) -> Prediction | None:
-    """Say what hides a disk, for sizes of which nothing else is told."""
+    """Say what hides a disk, for sizes of which nothing else is known."""
     disk = machine.hardware.disk
     return None if disk is None else _hidden(disk.kind)
 
@@ -115,26 +108,25 @@ def cache_size(machine: Machine, found: re.Match[str]) -> Prediction | None:
     memory = machine.hardware.memory_bytes
     if memory is None:
         return None
-    why = "it takes what memory is free"
-    if machine.measured.get(found[0], memory) < 0.9 * memory:
-        why += "; the probe asks for no more than it is allowed"
-    return Prediction(value=float(memory), why=why)
+    less = machine.measured.get(found[0], memory) < 0.9 * memory
+    return rests(
+        float(memory),
+        message("fingerprint.why.free_memory"),
+        message("fingerprint.why.allowed") if less else None,
+    )
 
 
 def kept(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect that a machine of one's own keeps its speed."""
     if machine.hardware.virtual is False:
-        return Prediction(value=1.0, why="on bare metal nobody shapes the CPUs; heat may")
+        return rests(1.0, message("fingerprint.why.unshaped"))
     return None
 
 
 def _hidden(kind: str | None) -> Prediction | None:
-    why = {
-        "virtual": "a virtual disk: what the host has behind it, its cache or a network, it hides",
-        "remote": "the other machine's disk, its cache and the network between decide",
-        "memory": "there is no disk beneath: it is memory",
-    }.get(kind or "")
-    return None if why is None else Prediction(value=None, why=why)
+    if kind not in ("virtual", "remote", "memory"):
+        return None
+    return rests(None, message(f"fingerprint.why.disk.{kind}"))
 
 
 def major_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -145,9 +137,9 @@ def major_fault(machine: Machine, found: re.Match[str]) -> Prediction | None:
 def stolen(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect that nobody takes anything where there is nobody."""
     if machine.hardware.virtual is False:
-        return Prediction(value=0.0, why="on bare metal there is nobody to take it")
+        return rests(0.0, message("fingerprint.why.no_host"))
     if machine.guest:
-        return Prediction(value=None, why="the host's other guests decide")
+        return rests(None, message("fingerprint.why.other_guests"))
     return None
 
 

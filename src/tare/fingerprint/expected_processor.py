@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tare.fingerprint.expectation import FREQUENCY, Machine, Prediction
-from tare.units import chosen
+from tare.fingerprint.expectation import FREQUENCY, Machine, Prediction, rests
+from tare.results.message import Amount, message
 
 #: Cycles of a fence after which nothing waits, of the arithmetic of the vDSO (a sequence counter,
 #: a multiplication, a shift), and of a coarse clock, which is that without the counter.
@@ -21,49 +21,45 @@ _INTEGER_REGISTERS = 6
 
 def loop(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect one cycle of an empty loop and of an addition that waits for the one before."""
-    what = "one taken branch a cycle" if found[0] == "loop.empty" else "one addition a cycle"
-    return machine.cycles(1, found[0], what, promised=True)
+    what = "branch" if found[0] == "loop.empty" else "addition"
+    return machine.cycles(1, found[0], message(f"fingerprint.why.{what}"), promised=True)
 
 
 def frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect the clock's highest promise, or its base where that is hidden."""
     clock = machine.hardware.clock
     if clock.maximum_hz:
-        return Prediction(
-            value=clock.maximum_hz, why="the highest that one core reaches, cpufreq says"
-        )
+        return rests(clock.maximum_hz, message("fingerprint.why.highest"))
     value = clock.base_hz or clock.tsc_hz
     if value is None:
         return None
-    why = "its base" if clock.base_hz else "at which its time-stamp counter ticks"
     real = machine.measured.get(found[0])
+    beyond = None
     if real and real > 1.03 * value:
-        hidden = "; a guest is not told how far the host lets it run" if machine.guest else ""
-        why += f"; it runs faster, by turbo{hidden}"
+        beyond = message("fingerprint.why.turbo", guest=machine.guest)
     elif real and real < 0.97 * value:
-        why += "; it runs slower: a governor that saves, heat, or a host that holds it back"
-    return Prediction(value=float(value), why=why)
+        beyond = message("fingerprint.why.slow")
+    return rests(
+        float(value), message("fingerprint.why.nominal", base=clock.base_hz is not None), beyond
+    )
 
 
 def tsc_frequency(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect what the kernel takes the counter's rate for."""
     hz = machine.hardware.clock.tsc_hz
-    return None if hz is None else Prediction(value=float(hz), why="what the kernel counts by")
+    return None if hz is None else rests(float(hz), message("fingerprint.why.kernel_counts"))
 
 
 def counter(machine: Machine, found: re.Match[str]) -> Prediction | None:
     """Expect the published cycles of a read of the counter, and what is put around it."""
     core = machine.core
     if found[0] == "clock.coarse":
-        return machine.cycles(_COARSE, found[0], "the kernel's last tick, without the counter")
+        return machine.cycles(_COARSE, found[0], message("fingerprint.why.counter.coarse"))
     if core is None or core.rdtsc is None:
         return None
-    more, what = {
-        "clock.tsc": (0, "rdtsc"),
-        "clock.tscp": (_TSCP, "rdtscp"),
-        "clock.tsc_fenced": (2 * _FENCE, "rdtsc between two fences"),
-        "clock.vdso": (_FENCE + _VDSO, "rdtsc, a fence, and the kernel's scale"),
-    }[found[0]]
+    name = found[1]
+    more = {"tsc": 0, "tscp": _TSCP, "tsc_fenced": 2 * _FENCE, "vdso": _FENCE + _VDSO}[name]
+    what = message(f"fingerprint.why.counter.{name}")
     return machine.cycles(core.rdtsc + more, found[0], what)
 
 
@@ -75,7 +71,7 @@ def call(machine: Machine, found: re.Match[str]) -> Prediction | None:
     registers = _INTEGER_REGISTERS if found[1] == "int" else 8
     stacked = max(0, arguments - registers)
     cycles = _CALL + (arguments - stacked) / core.issue + stacked
-    return machine.cycles(cycles, found[0], f"call, return and {arguments} moves")
+    return machine.cycles(cycles, found[0], message("fingerprint.why.call", moves=arguments))
 
 
 def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -83,7 +79,7 @@ def mispredict(machine: Machine, found: re.Match[str]) -> Prediction | None:
     core = machine.core
     if core is None:
         return None
-    return machine.cycles(core.mispredict, found[0], "the pipeline filled anew")
+    return machine.cycles(core.mispredict, found[0], message("fingerprint.why.mispredict"))
 
 
 def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:
@@ -91,10 +87,7 @@ def steady(machine: Machine, found: re.Match[str]) -> Prediction | None:
     base = machine.hardware.clock.base_hz or machine.hardware.clock.tsc_hz
     if base is None:
         return None
-    return Prediction(
-        value=float(base),
-        why=f"its base of {chosen(base, 'Hz', 3)}; more is turbo, which nobody promises",
-    )
+    return rests(float(base), message("fingerprint.why.steady", base=Amount(base, "Hz")))
 
 
 RULES = (

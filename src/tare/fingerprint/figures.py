@@ -17,11 +17,13 @@ from tare.fingerprint.document import Axis, Curve, Figure, Point, Problem
 from tare.fingerprint.specification import Prediction, predict
 from tare.hardware import Hardware
 from tare.registry import Probe, ProbeMetric
+from tare.render.words import text
+from tare.results.message import Said, message
 from tare.statistics.intervals import quantile_interval
 
 #: Rounds below which there is no interval.
 _FEWEST = 6
-#: Different complaints of one probe that are told; the last one says how many more there are.
+#: Different complaints of one probe that are kept; the last one says how many more there are.
 _MOST_PROBLEMS = 4
 
 
@@ -64,7 +66,7 @@ def gather(choice: Choice, rounds: Sequence[Round]) -> Gathered:
 
 
 def predicted(metrics: Mapping[str, Figure], here: Hardware) -> dict[str, Figure]:
-    """Put beside each figure what the hardware's specification lets expect."""
+    """Add to each figure what the hardware's specification predicts."""
     expected = predict(here, {name: one.value for name, one in metrics.items()})
     return {name: _beside(one, expected.get(name)) for name, one in metrics.items()}
 
@@ -72,7 +74,8 @@ def predicted(metrics: Mapping[str, Figure], here: Hardware) -> dict[str, Figure
 def _beside(one: Figure, said: Prediction | None) -> Figure:
     if said is None:
         return one
-    why = "; ".join(told for told in (said.why, one.why) if told) or None
+    reasons: list[Said] = [*said.why, *([one.why] if one.why else [])]
+    why = text(message("fingerprint.why.all", reasons=reasons)) if reasons else None
     return msgspec.structs.replace(one, predicted=said.value, why=why)
 
 
@@ -104,7 +107,7 @@ def figure(values: Sequence[float], unit: str) -> Figure:
     """
     rare = _is_rare(values)
     value, ci = _mean(values) if rare else middle(values)
-    why = "the mean: most rounds saw none" if rare else None
+    why = text(message("fingerprint.why.rare")) if rare else None
     return Figure(value=value, ci=ci, unit=unit, n=len(values), values=tuple(values), why=why)
 
 
@@ -172,10 +175,10 @@ def _problems(probe: str, rounds: Sequence[Round]) -> list[Problem]:
             why = fault.message.removeprefix(f"{probe}: ")
             said[why] = said.get(why, 0) + 1
     told = [
-        why if count == len(rounds) else f"{why} (in {count} of {len(rounds)} rounds)"
+        message("fingerprint.problem.rounds", why=why, rounds=count, of=len(rounds))
         for why, count in said.items()
     ]
     more = len(told) - _MOST_PROBLEMS
     if more > 0:
-        told = [*told[:_MOST_PROBLEMS], f"and {more} more complaints like these"]
-    return [Problem(probe=probe, why=why) for why in told]
+        told = [*told[:_MOST_PROBLEMS], message("fingerprint.problem.more", n=more)]
+    return [Problem(probe=probe, why=text(why)) for why in told]

@@ -12,6 +12,8 @@ from tare.errors import StoreError
 from tare.fingerprint import weights
 from tare.fingerprint.document import VERSION, Fingerprint
 from tare.fingerprint.weights import Weights
+from tare.render.words import text
+from tare.results.message import Chosen, message
 
 #: A file larger than this is no fingerprint.
 _SIZE_LIMIT = 64 << 20
@@ -40,18 +42,25 @@ def read(path: Path) -> Fingerprint | Weights:
             data = file.read(_SIZE_LIMIT + 1)
     except OSError as error:
         raise StoreError(
-            f"cannot read the fingerprint {path}: {error.strerror}",
+            text(message("fingerprint.file.unreadable", path=str(path), why=error.strerror or "")),
             "tare fingerprint --json FILE   (takes one)",
         ) from error
     try:
         if len(data) > _SIZE_LIMIT:
-            raise msgspec.DecodeError(f"it is larger than {_SIZE_LIMIT} bytes")
+            raise msgspec.DecodeError(
+                text(message("fingerprint.file.too_large", limit=Chosen(_SIZE_LIMIT, "bytes")))
+            )
         about = msgspec.json.decode(data, type=_Versioned)
         several = about.kind == weights.KIND
         if about.version != (known := weights.VERSION if several else VERSION):
+            told = message(
+                "fingerprint.file.version",
+                path=str(path),
+                version=str(about.version),
+                known=str(known),
+            )
             raise StoreError(
-                f"{path} was written by another tare (version {about.version} of the file, this "
-                f"one reads {known})",
+                text(told),
                 "tare fingerprint --json FILE   (takes it again)",
             )
         found: Fingerprint | Weights = (
@@ -63,7 +72,8 @@ def read(path: Path) -> Fingerprint | Weights:
             _check(one)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(
-            f"{path} is no fingerprint: {error}", "tare fingerprint --json FILE   (takes one)"
+            text(message("fingerprint.file.none", path=str(path), why=str(error))),
+            "tare fingerprint --json FILE   (takes one)",
         ) from error
     return found
 
@@ -99,5 +109,5 @@ def write(fingerprint: Fingerprint | Weights, path: Path) -> None:
     StoreError
         If it cannot be written.
     """
-    text = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
-    whole_file.write(path, text, "choose another --json FILE, or -")
+    data = msgspec.json.format(msgspec.json.encode(fingerprint), indent=2) + b"\n"
+    whole_file.write(path, data, "choose another --json FILE, or -")

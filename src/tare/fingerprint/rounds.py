@@ -17,6 +17,8 @@ from tare.execute.probing import Round, Turn
 from tare.fingerprint.choice import seconds
 from tare.fingerprint.document import Problem
 from tare.registry import Probe
+from tare.render.words import text
+from tare.results.message import Duration, message
 
 #: Blocks after which it is known how many fit: the first one meets cold caches and empty disks.
 _PLANNING = 2
@@ -153,14 +155,13 @@ class Rounds:
 
     def _untold(self, name: str) -> None:
         if not self._begun[name]:
-            whole_s = self._budget_s + self._expected(name)
-            self.problems.append(
-                Problem(
-                    probe=name,
-                    why=f"no time was left for it, a round takes {self._expected(name):.3g} s: "
-                    f"--budget {math.ceil(whole_s)}s",
-                )
+            expected_s = self._expected(name)
+            why = message(
+                "fingerprint.problem.no_time",
+                takes=Duration(expected_s),
+                budget=f"{math.ceil(self._budget_s + expected_s)}s",
             )
+            self.problems.append(Problem(probe=name, why=text(why)))
 
     def _begin_block(self, left_s: float) -> None:
         if self._blocks >= _PLANNING and not self._planned:

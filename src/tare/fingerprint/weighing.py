@@ -16,6 +16,8 @@ from tare.fingerprint.measure import machine_facts
 from tare.fingerprint.resident import Resident
 from tare.fingerprint.weights import Agreement, Cost, Holding, Starting, Weighed
 from tare.platforms.clocks import Offset
+from tare.render.words import text
+from tare.results.message import message
 
 #: Of the figures that say how much trials vary.
 SPREAD = "trial.spread"
@@ -24,7 +26,7 @@ SPREAD = "trial.spread"
 def weighed(
     residents: Sequence[Resident], asked: Asked, started: str, seconds: float
 ) -> tuple[Weighed, ...]:
-    """Put together what each platform weighs, beside the first.
+    """Put together the overhead of each platform vs. the first.
 
     Parameters
     ----------
@@ -61,8 +63,7 @@ def _emulated(one: Resident) -> bool:
 
 def _told(one: Resident) -> str:
     assert one.why is not None
-    hint = "" if one.why.hint is None else f" ({one.why.hint})"
-    return f"{one.why.message}{hint}"
+    return text(message("fingerprint.platform.why", why=one.why.message, hint=one.why.hint))
 
 
 def _fingerprint(one: Resident, asked: Asked, started: str, seconds: float) -> Fingerprint:

@@ -14,7 +14,7 @@ from typing import Any
 from tare.fingerprint.document import Axis as CurveAxis
 from tare.fingerprint.document import Curve, Fingerprint, Point
 from tare.registry import Probe, ProbeMetric
-from tare.render.words import listing
+from tare.render.words import paragraph
 from tare.report.fingerprint_groups import (
     caches_found,
     group_of,
@@ -22,15 +22,15 @@ from tare.report.fingerprint_groups import (
 )
 from tare.report.machine_charts import Axis, Line, Rule, heat_map, lines, place
 from tare.report.page import Figure
-from tare.units import counted, quantity
+from tare.results.message import Amount, Message, message
 
 #: Lines of one panel; of more, the least, the middle and the largest are drawn.
 _MOST_LINES = 8
 #: Values of an axis that have a panel each.
 _MOST_PANELS = 4
 _STAIRCASE = "memory.latency"
-#: Lines that the alternative tells one by one.
-_MOST_TOLD = 6
+#: Lines that the alternative has one by one.
+_MOST_NAMED = 6
 #: What an axis' values are called: "2 threads", "4 KiB pages".
 _NAMES = {
     "page_bytes": ("{} pages", "{} pages"),
@@ -96,15 +96,19 @@ def _map(name: str, curve: Curve, described: Mapping[str, tuple[Probe, ProbeMetr
     chart, group = heat_map(values, across, down, curve.unit)
     least = min(curve.points, key=_value)
     most = max(curve.points, key=_value)
-    text = (
-        f"Each field is a pair of CPUs, the deeper the larger: from "
-        f"{quantity(least.value, curve.unit)} (CPUs {listing(map(str, least.at))}) to "
-        f"{quantity(most.value, curve.unit)} (CPUs {listing(map(str, most.at))}), "
-        f"the median {quantity(median(values.values()), curve.unit)}."
-    )
+    said = [
+        message(
+            "fingerprint.chart.map",
+            least=Amount(least.value, curve.unit),
+            least_of=[*map(str, least.at)],
+            most=Amount(most.value, curve.unit),
+            most_of=[*map(str, most.at)],
+            median=Amount(median(values.values()), curve.unit),
+        )
+    ]
     if group > 1:
-        text += f" {group} CPUs stand together in a row, with the median of their pairs."
-    return Figure(_anchor(name), _title(name, probe), chart.to_dict(), text)
+        said.append(message("fingerprint.chart.grouped", n=group))
+    return Figure(_anchor(name), _title(name, probe), chart.to_dict(), paragraph(said))
 
 
 def _value(point: Point) -> float:
@@ -131,15 +135,14 @@ def _lines(
         ]
     along_title = _axis_title(x, metric, along)
     chart = lines(panels, Axis(along_title, x.unit), Axis(y, first.unit), rules)
-    told = _told(panels, x.unit, first.unit)
-    text = f"Upwards {y}, across {along_title}. {told[:1].upper() + told[1:]}{_caches_told(rules)}"
+    said = [_alternative(panels, x, y, along_title, first.unit), *_caches(rules)]
     title = _title(names[0], probe)
     if probe is not None and names[0] != probe.name:
         # Several figures of one probe are told apart by what they show.
         own = names[0].removeprefix(probe.name).strip(".").replace("_", " ").replace(".", " ")
         title += f": {own if len(names) == 1 else f'{y} by {_words(x)}'}"
     alone = names[0] if len(names) == 1 else f"{_shared(names)}-{y}-by-{_words(x)}"
-    return Figure(_anchor(alone), title, chart.to_dict(), text)
+    return Figure(_anchor(alone), title, chart.to_dict(), paragraph(said))
 
 
 def _shared(names: Sequence[str]) -> str:
@@ -246,28 +249,48 @@ def _title(name: str, probe: Probe | None) -> str:
     return probe.title[:1].upper() + probe.title[1:]
 
 
-def _told(panels: Sequence[tuple[str, Sequence[Line]]], x_unit: str, y_unit: str) -> str:
-    """Tell where each line begins and ends, and its extreme where that is neither."""
+def _alternative(
+    panels: Sequence[tuple[str, Sequence[Line]]], x: CurveAxis, y: str, across: str, unit: str
+) -> Message:
+    """Say where each line begins and ends, and its extreme where that is neither."""
     every = [(title, line) for title, some in panels for line in some]
-    single = len(every) == 1
-    told = []
-    for title, line in every[:_MOST_TOLD]:
-        name = "" if single else f"{title + ', ' if title and len(panels) > 1 else ''}{line.name}: "
-        first, last = 0, len(line.x) - 1
-        text = f"{name}{_point(line, first, x_unit, y_unit)}"
-        if last:
-            text += f" to {_point(line, last, x_unit, y_unit)}"
-        most = max(range(len(line.y)), key=line.y.__getitem__)
-        if most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last]):
-            text += f", at most {_point(line, most, x_unit, y_unit)}"
-        told.append(text)
-    left = len(every) - len(told)
-    more = f"; and {counted(left, 'more line')}" if left else ""
-    return "; ".join(told) + more + "."
+    single, titled = len(every) == 1, len(panels) > 1
+    return message(
+        "fingerprint.chart.lines",
+        y=y,
+        x=across,
+        lines=[
+            _described(
+                line,
+                None
+                if single
+                else ", ".join([title, line.name] if title and titled else [line.name]),
+                x.unit,
+                unit,
+            )
+            for title, line in every[:_MOST_NAMED]
+        ],
+        more=max(0, len(every) - _MOST_NAMED),
+    )
 
 
-def _point(line: Line, i: int, x_unit: str, y_unit: str) -> str:
-    return f"{quantity(line.y[i], y_unit)} at {place(line.x[i], x_unit)}"
+def _described(line: Line, name: str | None, x_unit: str, y_unit: str) -> Message:
+    first, last = 0, len(line.x) - 1
+    most = max(range(len(line.y)), key=line.y.__getitem__)
+    beyond = most not in (first, last) and line.y[most] > 1.05 * max(line.y[first], line.y[last])
+    return message(
+        "fingerprint.chart.line",
+        name=name,
+        first=_point(line, first, x_unit, y_unit),
+        last=_point(line, last, x_unit, y_unit) if last else None,
+        most=_point(line, most, x_unit, y_unit) if beyond else None,
+    )
+
+
+def _point(line: Line, i: int, x_unit: str, y_unit: str) -> Message:
+    return message(
+        "fingerprint.chart.point", value=Amount(line.y[i], y_unit), at=place(line.x[i], x_unit)
+    )
 
 
 def _said(fingerprint: Fingerprint, cache: str) -> float | None:
@@ -276,14 +299,17 @@ def _said(fingerprint: Fingerprint, cache: str) -> float | None:
     return float(size) if isinstance(size, int | float) else None
 
 
-def _caches_told(rules: Sequence[Rule]) -> str:
+def _caches(rules: Sequence[Rule]) -> list[Message]:
     if not rules:
-        return ""
-    found = listing(rule.label.replace("\n", " ") for rule in rules)
-    said = [
-        f"{rule.label.split()[0]} {place(rule.said, 'bytes')}"
-        for rule in rules
+        return []
+    names = [rule.label.split()[0] for rule in rules]
+    found = [rule.label.replace("\n", " ") for rule in rules]
+    reported = [
+        message("fingerprint.chart.cache", name=name, size=place(rule.said, "bytes"))
+        for name, rule in zip(names, rules, strict=True)
         if rule.said is not None
     ]
-    text = f" Dashes mark the caches as found: {found}."
-    return f"{text} The kernel says (triangles) {listing(said)}." if said else text
+    said = [message("fingerprint.chart.caches", caches=found)]
+    if reported:
+        said.append(message("fingerprint.chart.reported", caches=reported))
+    return said

@@ -1,4 +1,4 @@
-"""How a page of a machine is divided: which probes stand together, and what is told of them."""
+"""How a page of a machine is divided: which probes stand together, and their answers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from math import floor, log10
 from tare.fingerprint.document import Axis, Curve, Figure, Fingerprint, Point
 from tare.registry import Axis as ProbeAxis
 from tare.registry import Probe, ProbeMetric
-from tare.render.words import listing
-from tare.units import fixed, percent, quantity, scale_for
+from tare.results.message import Amount, Message, message
+from tare.units import fixed, quantity, scale_for
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Group:
     probes : tuple of str
         First words of the metrics that stand in it.
     told : tuple of (str, str)
-        Metrics that the answer tells, with the words before their values.
+        Metrics that the answer has, with the words before their values.
     """
 
     anchor: str
@@ -38,7 +38,7 @@ GROUPS = (
         "How fast is memory, and how large are the caches?",
         ("memory",),
         (
-            ("memory.latency.l1", "a load takes from L1"),
+            ("memory.latency.l1", "load from L1"),
             ("memory.latency.l2", "from L2"),
             ("memory.latency.l3", "from L3"),
             ("memory.latency.dram", "from memory"),
@@ -51,23 +51,23 @@ GROUPS = (
         "How fast is the processor?",
         ("loop", "call", "branch", "cores", "cpu"),
         (
-            ("loop.effective_frequency", "the clock runs in fact at"),
-            ("loop.empty", "an empty iteration takes"),
-            ("call.int.0", "a call without arguments"),
-            ("branch.mispredict", "a branch predicted wrongly"),
+            ("loop.effective_frequency", "CPU clock"),
+            ("loop.empty", "empty iteration"),
+            ("call.int.0", "call without arguments"),
+            ("branch.mispredict", "mispredicted branch"),
         ),
     ),
     Group(
         "kernel",
-        "What does the kernel take?",
+        "How long do operations of the kernel take?",
         ("clock", "syscall", "process", "thread", "switch", "fault"),
         (
-            ("clock.vdso", "reading the clock takes"),
-            ("syscall.getpid", "the least system call"),
-            ("switch.process", "a switch between processes"),
-            ("process.fork", "a fork"),
-            ("thread.create_join", "a thread"),
-            ("fault.minor_anonymous", "a page fault"),
+            ("clock.vdso", "reading the clock"),
+            ("syscall.getpid", "shortest system call"),
+            ("switch.process", "switch between processes"),
+            ("process.fork", "fork"),
+            ("thread.create_join", "thread"),
+            ("fault.minor_anonymous", "page fault"),
         ),
     ),
     Group(
@@ -75,10 +75,10 @@ GROUPS = (
         "How fast is the network?",
         ("network",),
         (
-            ("network.round_trip.tcp_p50", "half of the round trips on the loopback take up to"),
-            ("network.round_trip.tcp_p99", "99 % of them up to"),
-            ("network.connect.whole", "a connection takes"),
-            ("network.bandwidth.loopback", "the loopback carries"),
+            ("network.round_trip.tcp_p50", "round trip on the loopback, median"),
+            ("network.round_trip.tcp_p99", "p99"),
+            ("network.connect.whole", "connection"),
+            ("network.bandwidth.loopback", "loopback bandwidth"),
         ),
     ),
     Group(
@@ -86,9 +86,9 @@ GROUPS = (
         "How fast are files?",
         ("file",),
         (
-            ("file.read.random.latency.4096", "a read of 4 KiB at random takes"),
-            ("file.read.sequential.bandwidth.1048576", "reads of 1 MiB in order bring"),
-            ("file.cache.speed", "the page cache brings"),
+            ("file.read.random.latency.4096", "random read of 4 KiB"),
+            ("file.read.sequential.bandwidth.1048576", "sequential reads of 1 MiB"),
+            ("file.cache.speed", "page cache"),
         ),
     ),
     Group(
@@ -96,10 +96,10 @@ GROUPS = (
         "How quiet is it?",
         ("noise", "steal"),
         (
-            ("noise.lost", "of the CPUs' time, detours take"),
-            ("noise.worst", "the longest of them"),
-            ("steal.share", "the host takes for others"),
-            ("steal.wait", "others here keep a thread waiting for"),
+            ("noise.lost", "CPU time lost to other work"),
+            ("noise.worst", "longest interruption"),
+            ("steal.share", "taken by the host"),
+            ("steal.wait", "time a thread waits for others"),
         ),
     ),
 )
@@ -118,21 +118,26 @@ def groups_of(names: Iterable[str]) -> list[Group]:
     return [group for group in (*GROUPS, _REST) if group.anchor in found]
 
 
-def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> str:
-    """Tell what matters most of a group, in a sentence or two."""
-    told = [f"{words} {value_told(metrics[name])}" for name, words in group.told if name in metrics]
-    if not told and metrics:
-        some = (f"{name} {value_told(figure)}" for name, figure in [*metrics.items()][:3])
-        told = [f"Measured: {', '.join(some)}"]
-    sentences = [f"{listing(told)}." if told else ""]
-    sizes = caches_found(metrics)
-    if sizes:
-        found = listing(f"{name.upper()} {quantity(size, 'bytes')}" for name, size in sizes.items())
-        sentences.append(f"By the curve, the caches hold: {found}.")
-    if not told and curves:
-        sentences.append("What was measured is a curve: see below.")
-    text = " ".join(s for s in sentences if s)
-    return text[:1].upper() + text[1:]
+def answer(group: Group, metrics: Mapping[str, Figure], curves: int) -> tuple[Message, ...]:
+    """Give what matters most of a group, in a sentence or two."""
+    some = [(words, metrics[name]) for name, words in group.told if name in metrics]
+    some = some or [*metrics.items()][:3]
+    figures = [
+        message("fingerprint.page.figure", what=what, value=_amount(figure))
+        for what, figure in some
+    ]
+    caches = [
+        message("fingerprint.staircase.cache", name=name.upper(), size=Amount(size, "bytes"))
+        for name, size in caches_found(metrics).items()
+    ]
+    said = []
+    if figures:
+        said.append(message("fingerprint.page.figures", figures=figures))
+    if caches:
+        said.append(message("fingerprint.page.caches", caches=caches))
+    if not figures and curves:
+        said.append(message("fingerprint.page.only_curves"))
+    return tuple(said)
 
 
 def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
@@ -144,11 +149,9 @@ def caches_found(metrics: Mapping[str, Figure]) -> dict[str, float]:
     }
 
 
-def value_told(figure: Figure) -> str:
-    """Write a figure's value; a share as per cent."""
-    if figure.unit == "1" and 0 <= figure.value <= 1:
-        return percent(figure.value) if figure.value else "nothing"
-    return quantity(figure.value, figure.unit)
+def _amount(figure: Figure) -> Amount:
+    share = figure.unit == "1" and 0 <= figure.value <= 1
+    return Amount(figure.value, "share" if share else figure.unit)
 
 
 def interval_told(figure: Figure) -> str:
@@ -163,20 +166,6 @@ def interval_told(figure: Figure) -> str:
     places = min(most, 1 - floor(log10(width))) if width > 0 else most
     one, start, end = (fixed(v, max(0, places)) if v else "0" for v in (value, low, high))
     return f"{one}{' ' if unit else ''}{unit} [{start}, {end}]"
-
-
-def half_width(figure: Figure) -> float | None:
-    """Half of the interval's width, relative to the value; None where there is none."""
-    if figure.ci is None or not figure.value:
-        return None
-    return (figure.ci[1] - figure.ci[0]) / 2 / abs(figure.value)
-
-
-def ratio(figure: Figure) -> float | None:
-    """Return the value as a multiple of the prediction; None where that is none."""
-    if not figure.predicted or figure.value <= 0 or figure.predicted <= 0:
-        return None
-    return figure.value / figure.predicted
 
 
 def listed(

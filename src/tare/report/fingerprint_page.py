@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from statistics import median
 
 from tare.findings.phrasing import fact
+from tare.fingerprint import summary
 from tare.fingerprint.document import Curve, Figure, Fingerprint
+from tare.fingerprint.summary import ratio
 from tare.registry import Probe
 from tare.render.tables import ABSENT, Head, Laid, lay
-from tare.render.words import listing
+from tare.render.words import sentence, text
 from tare.report import fingerprint_beside
 from tare.report import fingerprint_figures as charts
 from tare.report.fingerprint_groups import (
@@ -18,17 +19,15 @@ from tare.report.fingerprint_groups import (
     answer,
     group_of,
     groups_of,
-    half_width,
     interval_told,
     ordered,
-    ratio,
-    value_told,
 )
 from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.results.finding import Column, Finding, Table
-from tare.units import counted, duration, percent, quantity, significant
+from tare.results.message import Message, message
+from tare.units import duration, quantity, significant
 
 #: Rows of a table of figures that is shown as a whole: it is what the page is there for.
 _UNFOLDED = 48
@@ -76,15 +75,20 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
                 for group in groups]  # fmt: skip
     beside = fingerprint_beside.section(fingerprint)
     return Page(
-        name=f"fingerprint of {fingerprint.facts.get('cpu', 'a machine')}",
+        name=text(
+            message("fingerprint.page.name", cpu=str(fingerprint.facts.get("cpu", "a machine")))
+        ),
         question="What can this machine do?",
         lead=None,
-        headline=(_machine(fingerprint), *_trust(fingerprint)),
+        headline=_headline(fingerprint),
         strip=_strip(fingerprint),
         sections=(*([beside] if beside else []), *sections),
         overview=(),
         stops=None,
-        doubts=tuple(f"{p.probe}: {p.why}.".replace("..", ".") for p in fingerprint.problems),
+        doubts=tuple(
+            message("fingerprint.page.doubt", probe=p.probe, why=p.why)
+            for p in fingerprint.problems
+        ),
         machine=(_facts(fingerprint),) if fingerprint.facts else (),
         origin=Origin(
             file=None,
@@ -94,65 +98,20 @@ def make(fingerprint: Fingerprint, probes: Mapping[str, Probe], command: str) ->
             seed=None,
         ),
         doubtful="Not measured here",
-        calm="Everything that was asked could be measured.",
+        calm=sentence(message("fingerprint.page.complete")),
         rest=f"{command} --json -",
         badges=False,
         unfolded=_UNFOLDED,
     )
 
 
-def _machine(fingerprint: Fingerprint) -> str:
-    """Tell in one sentence what this machine is."""
-    facts = fingerprint.facts
-    name = str(facts.get("cpu", "A processor that does not tell its name"))
-    made = facts.get("microarchitecture")
-    parts = [f"{name} ({made})" if made else name]
-    guest = facts.get("hypervisor")
-    if guest not in (None, "none"):
-        parts.append(f"in a virtual machine of {guest}")
-    elif guest == "none":
-        parts.append("on bare metal")
-    has = [counted(int(facts["cpus"]), "CPU")] if isinstance(facts.get("cpus"), int) else []
-    if isinstance(memory := facts.get("memory_bytes"), int):
-        has.append(f"{quantity(memory, 'bytes')} of memory")
-    text = f"{' '.join(parts)}{', with ' if has else ''}{listing(has)}."
-    frequency = fingerprint.metrics.get("loop.effective_frequency")
-    promised = facts.get("base_hz") or facts.get("tsc_hz")
-    if frequency is not None:
-        text += f" Its clock runs at {quantity(frequency.value, 'Hz')}"
-        if isinstance(promised, int):
-            text += f" (it promises {quantity(promised, 'Hz')})"
-        text += "."
-    return text
-
-
-def _trust(fingerprint: Fingerprint) -> tuple[str, ...]:
-    """Tell how well the figures are known, and what disturbed them."""
-    widths = {n: w for n, f in fingerprint.metrics.items() if (w := half_width(f)) is not None}
-    told = []
-    if widths:
-        worst = max(widths, key=widths.__getitem__)
-        least = f"±{percent(widths[worst])}"
-        if widths[worst] > 1:
-            least = interval_told(fingerprint.metrics[worst])
-        told.append(
-            f"Half of the figures are known to within ±{percent(median(widths.values()))} or "
-            f"better; the least known is {worst}, {least}."
-        )
-    elif fingerprint.metrics:
-        told.append("There were too few rounds for intervals: take these figures as a first look.")
-    disturbed = [
-        f"{words} {value_told(f)}"
-        for name, words in (
-            ("noise.lost", "of the CPUs' time, what else runs took"),
-            ("steal.share", "the host took"),
-        )
-        if (f := fingerprint.metrics.get(name)) is not None and f.unit == "1"
-    ]
-    if disturbed:
-        text = f"{listing(disturbed)}."
-        told.append(f"{text[:1].upper()}{text[1:]}")
-    return tuple(told)
+def _headline(fingerprint: Fingerprint) -> tuple[Message, ...]:
+    clock = summary.clock(fingerprint)
+    return (
+        summary.machine(fingerprint),
+        *([clock] if clock else []),
+        *summary.trust(fingerprint),
+    )
 
 
 def _strip(fingerprint: Fingerprint) -> tuple[tuple[str, str], ...]:
@@ -186,7 +145,7 @@ def _section(
         question=group.question,
         answer=answer(group, metrics, len(curves)),
         verdict="none",
-        basis="median over rounds, with its 95 % interval" if metrics else None,
+        basis=text(message("fingerprint.page.basis")) if metrics else None,
     )
     tables = []
     if metrics:
@@ -245,7 +204,7 @@ def _by_cpu(curves: Mapping[str, Curve]) -> Laid | None:
 
 
 def _meanings(names: list[str], probes: Mapping[str, Probe]) -> Laid | None:
-    """Tell what each figure means, as its probe says."""
+    """List what each figure means, as its probe says."""
     rows = []
     for probe in probes.values():
         for metric in probe.metrics:
@@ -262,7 +221,7 @@ def _meanings(names: list[str], probes: Mapping[str, Probe]) -> Laid | None:
 
 def _facts(fingerprint: Fingerprint) -> Laid:
     return Laid(
-        title="What the machine says of itself",
+        title="Facts of the machine",
         heads=(Head("fact", "", numeric=False), Head("value", "", numeric=False)),
         rows=tuple((name, fact(name, v)) for name, v in sorted(fingerprint.facts.items())),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from tare.fingerprint.weights import Agreement, Cost, Holding, Weighed
+from tare.render.words import text
+from tare.results.message import Amount, message
 from tare.units import off_by, quantity, significant
 
 #: Of each primitive that programs rest on, the figures that stand for it.
@@ -48,10 +50,10 @@ def ratio_told(one: Weighed, metric: str) -> str | None:
     cost = cost_of(one, metric)
     if cost is None:
         return None
-    text = f"× {significant(cost.ratio)}"
+    ratio = f"× {significant(cost.ratio)}"
     if cost.low is not None and cost.high is not None:
-        text += f" [{significant(cost.low)}, {significant(cost.high)}]"
-    return f"({text})" if one.emulated else f"{text} {mark(cost)}"
+        ratio += f" [{significant(cost.low)}, {significant(cost.high)}]"
+    return f"({ratio})" if one.emulated else f"{ratio} {mark(cost)}"
 
 
 def clocks_told(clocks: Agreement | None, *, realtime: bool = False) -> str | None:
@@ -77,4 +79,5 @@ def cpu_told(held: Holding | None) -> str | None:
     """Write how much CPU time is used around the agent."""
     if held is None or held.around_cpu_share is None:
         return None
-    return f"{significant(100 * held.around_cpu_share, 2)} % of a CPU"
+    share = Amount(held.around_cpu_share, "share")
+    return text(message("fingerprint.platform.cpu", share=share))

@@ -1,4 +1,4 @@
-"""The page of several platforms: what each weighs beside the first."""
+"""The page of several platforms: the overhead of each vs. the first."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from tare.findings.phrasing import fact
+from tare.fingerprint import summary
 from tare.fingerprint.document import Figure
 from tare.fingerprint.weights import Cost, Weighed, Weights
 from tare.render.tables import ABSENT, Head, Laid
-from tare.render.words import listing
+from tare.render.words import paragraph, sentence, text
 from tare.report.fingerprint_groups import interval_told
 from tare.report.fingerprint_page import OPTION
 from tare.report.fingerprint_primitives import (
@@ -27,9 +28,8 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.results.finding import Finding
-from tare.units import counted, duration, quantity, significant
-
-_MOST_NAMED = 4
+from tare.results.message import message
+from tare.units import duration, quantity, significant
 
 
 def write(found: Weights, destination: Path, command: str) -> list[Path]:
@@ -63,48 +63,40 @@ def make(found: Weights, command: str) -> Page:
     """Lay the page out."""
     first = found.platforms[0].platform
     problems = [
-        f"{one.platform}, {p.probe}: {p.why}." for one in found.platforms for p in one.problems
+        message("fingerprint.platform.doubt", platform=one.platform, probe=p.probe, why=p.why)
+        for one in found.platforms
+        for p in one.problems
     ]
-    problems += [f"{one.platform}: {one.why}." for one in found.platforms if one.why is not None]
+    problems += [
+        message("fingerprint.platform.unknown", platform=one.platform, why=one.why)
+        for one in found.platforms
+        if one.why is not None
+    ]
     return Page(
-        name=f"weight of {listing(one.platform for one in found.platforms)}",
-        question="What does each platform weigh?",
+        name=text(
+            message(
+                "fingerprint.platform.name", platforms=[one.platform for one in found.platforms]
+            )
+        ),
+        question="What is the overhead of each platform?",
         lead=None,
-        headline=tuple(_headline(one, first) for one in found.platforms[1:]),
+        headline=tuple(summary.versus(one, first) for one in found.platforms[1:]),
         strip=_strip(found),
         sections=(_costs(found), _starting(found), _holding(found)),
         overview=(),
         stops=None,
-        doubts=tuple(text.replace("..", ".") for text in problems),
+        doubts=tuple(problems),
         machine=_machine(found),
         origin=Origin(
             file=None, commands=(command,), digests=(("agent", found.agent),),
             versions=(found.tare,), seed=None,
         ),
         doubtful="Not measured here",
-        calm="Everything that was asked could be measured.",
+        calm=sentence(message("fingerprint.page.complete")),
         rest=f"{command} --json -",
         badges=False,
         unfolded=60,
     )  # fmt: skip
-
-
-def _headline(one: Weighed, first: str) -> str:
-    if one.emulated:
-        return (
-            f"{one.platform} is emulated here: its instructions are translated, not executed, so "
-            "that nothing of its times is a cost of the platform."
-        )
-    if not one.costs:
-        return f"{one.platform} could not be measured."
-    dear = sorted((c for c in one.costs if c.verdict == "costs"), key=lambda c: -c.ratio)
-    same = sum(c.verdict == "same" for c in one.costs)
-    text = f"On {one.platform}, {same} of {counted(len(one.costs), 'figure')} are surely the same"
-    if not dear:
-        return f"{text} as on {first}, and none is surely dearer."
-    named = [f"{c.metric} × {significant(c.ratio)}" for c in dear[:_MOST_NAMED]]
-    more = [f"{len(dear) - len(named)} more"] if len(dear) > len(named) else []
-    return f"{text} as on {first}; surely dearer: {listing([*named, *more])}."
 
 
 def _strip(found: Weights) -> tuple[tuple[str, str], ...]:
@@ -114,7 +106,7 @@ def _strip(found: Weights) -> tuple[tuple[str, str], ...]:
         ("effort", found.effort),
         ("in", duration(found.seconds)),
         ("platforms", f"{len(found.platforms)}"),
-        ("beside", first.platform),
+        ("reference", first.platform),
     ]
     rounds = [
         f.n for one in found.platforms if one.fingerprint for f in one.fingerprint.metrics.values()
@@ -135,13 +127,13 @@ def _costs(found: Weights) -> Section:
     finding = Finding(
         name="costs",
         closed=False,
-        question="What does each layer cost per primitive?",
-        answer=f"Each figure as a multiple of that on {first.platform}: above one it is dearer, "
-        "whether it takes longer or brings less. ▲ surely dearer by more than matters, ▽ surely "
-        "cheaper, = the same, ? inconclusive; in brackets: emulated, no cost.",
+        question="How much slower is each primitive?",
+        answer=(
+            message("fingerprint.platform.costs", first=first.platform),
+            message("fingerprint.platform.signs"),
+        ),
         verdict="none",
-        basis="rounds of all platforms in one random order; Hodges–Lehmann ratio with its 95 % "
-        "interval, Holm over all figures and platforms",
+        basis=text(message("fingerprint.platform.costs_basis")),
     )
     figures = (_chart(first, measured, shown),) if measured and shown else ()
     return Section("costs", finding, figures, (_table(first, measured, names),))
@@ -162,13 +154,13 @@ def _chart(first: Weighed, others: Sequence[Weighed], shown: Sequence[tuple[str,
                 )  # fmt: skip
     rows = [metric for _, metric in shown]
     chart: Any = weights(fields, rows, [one.platform for one in others])
-    told = "; ".join(_headline(one, first.platform).removesuffix(".") for one in others)
-    return Chart("weights", f"Beside {first.platform}", chart.to_dict(), f"{told}.")
+    told = paragraph(summary.versus(one, first.platform) for one in others)
+    return Chart("weights", f"Relative to {first.platform}", chart.to_dict(), told)
 
 
 def _told(one: Weighed, cost: Cost) -> str:
-    text = f"× {significant(cost.ratio)}"
-    return f"({text})" if one.emulated else f"{text} {mark(cost)}"
+    ratio = f"× {significant(cost.ratio)}"
+    return f"({ratio})" if one.emulated else f"{ratio} {mark(cost)}"
 
 
 def _table(first: Weighed, others: Sequence[Weighed], names: Sequence[str]) -> Laid:
@@ -197,10 +189,12 @@ def _starting(found: Weights) -> Section:
         name="starting",
         closed=False,
         question="How long does it take to start and to end?",
-        answer="From asking for an instance to the agent's hello, and from closing it to its end. "
-        "The first start may have had to load what the later ones found in memory.",
+        answer=(
+            message("fingerprint.platform.starts"),
+            message("fingerprint.platform.first_start"),
+        ),
         verdict="none",
-        basis="medians; later starts in random order over platforms",
+        basis=text(message("fingerprint.platform.starts_basis")),
     )
     heads = (Head("platform", "", numeric=False), *(Head(t, "", numeric=True) for t in titles))
     return Section(
@@ -237,12 +231,10 @@ def _holding(found: Weights) -> Section:
     finding = Finding(
         name="holding",
         closed=False,
-        question="What does it take of the host, and do its clocks agree?",
-        answer="Around the agent is what the layers started for the instance, not the engines that "
-        "are there without it; where the host does not see the agent, it is in it.",
+        question="What does it use on the host, and do the clocks agree?",
+        answer=(message("fingerprint.platform.around"), message("fingerprint.platform.inside")),
         verdict="none",
-        basis="proportional memory (PSS) of the processes after the rounds; CPU time over the "
-        "rounds; the quickest of many exchanges with the agent",
+        basis=text(message("fingerprint.platform.holding_basis")),
     )
     heads = (Head("platform", "", numeric=False), *(Head(t, "", numeric=True) for t in titles))
     return Section("holding", finding, (), (Laid(title="Host", heads=heads, rows=tuple(rows)),))
@@ -254,7 +246,7 @@ def _machine(found: Weights) -> tuple[Laid, ...]:
         return ()
     return (
         Laid(
-            title="What the machine says of itself",
+            title="Facts of the machine",
             heads=(Head("fact", "", numeric=False), Head("value", "", numeric=False)),
             rows=tuple((name, fact(name, v)) for name, v in sorted(first.facts.items())),
         ),

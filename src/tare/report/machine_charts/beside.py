@@ -1,4 +1,4 @@
-"""Every figure beside its prediction: how far the machine is from its specification."""
+"""Every figure relative to its prediction: how far the machine is from its specification."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tare.drawing import colour, data, label_axis, label_width, panel_width, styled
+from tare.fingerprint.summary import NEAR
 
 _ROW = 19
-#: Between these factors it is as predicted.
-NEAR = 1.25
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
