@@ -39,7 +39,7 @@ def test_screen_says_bucket_figures_and_both_ends(
 ) -> None:
     net_fingerprint_screen.show(bucket)
     said = capsys.readouterr().out
-    assert said.startswith("Bucket: high")
+    assert said.startswith("Token bucket: high")
     for word in ("unpaced latency, p50", "throttled latency", "128 KiB", "mtu 1500", "refill"):
         assert word in said
 
@@ -237,9 +237,9 @@ def test_identify_tells_what_is_left_and_keeps_the_trace(
     )  # fmt: skip
     identify(options)
     said = capsys.readouterr().out
-    assert said.startswith("Bucket: high")
+    assert said.startswith("Token bucket: high")
     assert "Left now" in said
-    assert "Full after a rest of" in said
+    assert "Full after an idle period of" in said
     assert len(trace(tmp_path / "kept")) > 30
 
 
