@@ -53,7 +53,7 @@ def test_diff_answers_by_its_exit_code(
     assert "Another network" not in capsys.readouterr().out
     assert net_fingerprint_diff.diff(kept, other, None) == 1
     said = capsys.readouterr().out
-    assert "Another network, or one that has changed" in said
+    assert "Another network, or a changed one" in said
     assert "bucket: high rate" in said
     assert net_fingerprint_diff.diff(kept, other, str(tmp_path / "diff.json")) == 1
     assert json.loads((tmp_path / "diff.json").read_text())["verdict"] == "differs"
@@ -93,7 +93,7 @@ def test_diff_fits_a_terminal_and_cuts_nothing_silently(
     assert "unpaced latency, p50 inconclusive before" in one
     missing = len(compare(bucket, less).only_before)
     assert missing > 16
-    assert f"… and {missing - 16} more (--json - has all)" in one
+    assert f"… and {missing - 6} more (--json - has all)" in one
 
 
 def test_plan_fits_a_terminal(
@@ -166,7 +166,7 @@ def test_plan_says_what_to_write_into_the_file(
 ) -> None:
     _plan(kept, tmp_path, ["100Mbit"])
     said = capsys.readouterr().out
-    assert "Rest" in said
+    assert "between trials" in said
     assert 'rest = "1 s"' in said
     _plan(kept, tmp_path, ["send=100Mbit"], "-")
     assert json.loads(capsys.readouterr().out)["verdict"] == "rests"

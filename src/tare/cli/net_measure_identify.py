@@ -181,14 +181,14 @@ def _document(found: Found) -> dict[str, Any]:
 def _show(found: Found, out: Path | None) -> None:
     from tare.identification.document import kind_of
     from tare.network.starved import no_cpu
-    from tare.network_fingerprint.telling import account, bucket_of, estimates, took
+    from tare.network_fingerprint.telling import account, bucket_said, estimates, took
 
     say = output.out
     shaping = found.shaping
     if shaping is None:
         say.print(sentence(message("net.fingerprint.nothing")), style="bold")
         return
-    said = bucket_of(shaping) if shaping.kind in ("bucket", "drop") else kind_of(shaping)
+    said = bucket_said(shaping) if shaping.kind in ("bucket", "drop") else kind_of(shaping)
     say.print(sentence(said), style="bold", soft_wrap=True)
     for lack in found.lacks:
         say.print(f"Note    {sentence(no_cpu(lack))}", style="bold yellow", soft_wrap=True)

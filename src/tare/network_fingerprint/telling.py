@@ -71,7 +71,7 @@ def shaping_of(found: NetworkFingerprint) -> Message:
     """Say what shapes a network: never that nothing does, only how far it was looked."""
     shaping, searched = found.shaping, found.searched
     if shaping is not None and shaping.kind in ("bucket", "drop"):
-        return bucket_of(shaping)
+        return bucket_said(shaping)
     if searched is None:
         return message("net.fingerprint.not_searched")
     return message(
@@ -82,7 +82,7 @@ def shaping_of(found: NetworkFingerprint) -> Message:
     )
 
 
-def bucket_of(shaping: Identification) -> Message:
+def bucket_said(shaping: Identification) -> Message:
     """Say what is known of a bucket, or of what looks like one that was emptied once."""
     parts = [
         message("net.fingerprint.part", name=name, value=Amount(known.value, known.unit))
