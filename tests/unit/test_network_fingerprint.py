@@ -42,7 +42,7 @@ def test_no_bucket_is_never_called_none() -> None:
     sent = said.args["sent"]
     assert isinstance(sent, Amount)
     assert sent.unit == "bits"
-    assert "no bucket was seen within" in text(said)
+    assert "no bucket seen within" in text(said)
 
 
 def test_search_finds_the_bucket_and_rests_before_writes() -> None:
