@@ -122,7 +122,7 @@ def test_the_other_end_is_lost_and_the_front_is_killed(tmp_path: Path, key: Path
     whys = [gap["why"] for gap in end["gaps"]]
     assert sum("stopped and resumed" in why for why in whys) == 1
     assert len(whys) >= 2
-    assert any("could not be read" in one for one in end["caveats"])
+    assert any("cut off or damaged" in one for one in end["caveats"])
     assert re.search(r"\d gaps, \d+\.\d s: ", said)
 
 

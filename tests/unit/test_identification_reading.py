@@ -12,6 +12,8 @@ from tare.errors import InputError
 from tare.identification import identify
 from tare.identification.reading import Asked, Reading, read
 from tare.interop import units
+from tare.render.words import sentence
+from tare.results.message import Message, message
 from tare.shaping.trace import Trace
 
 DATA = Path(__file__).parents[1] / "data"
@@ -27,6 +29,10 @@ def table(tmp_path: Path) -> Callable[..., Path]:
         return file
 
     return write
+
+
+def ids(found: Reading) -> list[str]:
+    return [note.id for note in found.notes if isinstance(note, Message)]
 
 
 def only(file: Path, **asked: object) -> Reading:
@@ -104,18 +110,21 @@ def test_order_gaps_and_steps_of_the_clock(table: Callable[..., Path]) -> None:
     shuffled = [BASE[i] for i in np.random.default_rng(1).permutation(200)]
     found = only(table(shuffled))
     assert (np.diff(found.trace.start_s) > 0).all()
-    assert "not in order" in found.notes[0]
+    assert ids(found) == ["net.reading.order"]
     gap = only(table([row for row in BASE if not 60 <= row[0] < 75]))
     assert (gap.trace.start_s[1:] - gap.trace.end_s[:-1]).max() == pytest.approx(15)
     stepped = only(table([(t if t < 100 else t - 7, v) for t, v in BASE]))
     assert np.diff(stepped.trace.start_s) == pytest.approx(np.ones(199))
-    assert "line 102" in stepped.notes[0]
+    (note,) = stepped.notes
+    assert isinstance(note, Message)
+    assert (note.id, note.args["line"]) == ("net.reading.steps_back", 102)
 
 
 def test_what_is_missing_is_not_known(table: Callable[..., Path]) -> None:
     found = only(table([(t, "" if t in (5, 6) else v) for t, v in BASE]))
     assert np.isnan(found.trace.bits).sum() == 2
-    assert "2 rows have no bandwidth, the first is line 7" in found.notes[0]
+    (note,) = found.notes
+    assert sentence(note) == "2 rows without a bandwidth, from line 7."
 
 
 def test_dates_and_times_since_1970(table: Callable[..., Path]) -> None:
@@ -124,7 +133,7 @@ def test_dates_and_times_since_1970(table: Callable[..., Path]) -> None:
     stamps = [(1795269682566 + 1000 * i, 5.0) for i in range(100)]
     found = only(table(stamps, "timestamp,bandwidth_gbps"))
     assert found.trace.end_s[-1] == pytest.approx(100)
-    assert "milliseconds" in found.notes[0]
+    assert found.notes == (message("net.reading.unit", unit="milliseconds"),)
 
 
 @pytest.mark.parametrize("told", ["zeros", "gaps"])
@@ -133,7 +142,7 @@ def test_a_pattern_makes_rests(table: Callable[..., Path], told: str) -> None:
     rows = [(t, v if on else 0.0) for (t, v), on in zip(BASE, busy, strict=True)]
     if told == "gaps":
         rows = [row for row, on in zip(rows, busy, strict=True) if on]
-    assert "--pattern 10-30" in only(table(rows)).notes[-1]
+    assert "--pattern 10-30" in sentence(only(table(rows)).notes[-1])
     trace = only(table(rows), pattern=(10.0, 30.0)).trace
     resting = (trace.on_s == 0) & (trace.end_s <= 160)
     lasts = (trace.end_s - trace.start_s)[resting].sum()
@@ -177,7 +186,7 @@ def test_iperf3_with_one_run_and_several() -> None:
     assert (one.trace.on_s > 0).all()
     several = only(folder / "three_runs.json")
     assert (several.trace.start_s[1:] >= several.trace.end_s[:-1]).all()
-    assert "3 runs" in several.notes[-1]
+    assert several.notes[-1] == message("net.reading.runs", n=3)
     assert len(read(folder / "bidir.json", Asked())) == 2
     with pytest.raises(InputError, match="Connection refused"):
         read(folder / "refused.json", Asked())

@@ -211,7 +211,7 @@ def test_a_lost_end_is_told(tmp_path: Path, key: Path, scripts: list[ScriptedEnd
     )  # fmt: skip
     assert answer.exit_code == 0, answer.output
     assert "nothing was measured for" in answer.stderr
-    assert re.search(r"1 gap, \d+\.\d s: connection reset", answer.stdout)
+    assert re.search(r"1 gap, \d+ s in all: connection reset", answer.stdout)
     records = [json.loads(line)["record"] for line in (tmp_path / "live").open()]
     assert records.count("gap") == 1
     assert records.count("connected") == 2
@@ -323,7 +323,8 @@ def test_a_limit_that_is_reached_ends_it_and_is_written_down(tmp_path: Path) -> 
     told = caveats(measured, some)
     document = as_json(measured, some, told)
     assert (document["complete"], document["ended"]["limit"]) == (False, "bytes")
-    assert "allows 50 MB" in told[0]
+    assert told[0].id == "net.caveat.ended"
+    assert "allows 50 MB" in str(told[0].args["why"])
     # Who goes on with it has not ended yet.
     with writing.Writer(out) as writer:
         writer.stretch()

@@ -17,9 +17,11 @@ from tare.network_fingerprint import figures, file, remembered, searching
 from tare.network_fingerprint.difference import all_figures, change, compare, margin
 from tare.network_fingerprint.document import Figure, Write
 from tare.network_fingerprint.measuring import Wanted, take
-from tare.network_fingerprint.telling import doubts, figure_told, name_told, shaping_told
+from tare.network_fingerprint.telling import doubts, figure_told, name_told, shaping_of
 from tare.record import Connect
-from tare.report.network_fingerprint_page import fastest_told
+from tare.render.words import text
+from tare.report.network_fingerprint_page import fastest
+from tare.results.message import Amount
 
 
 def test_brief_finds_base_latency_bandwidth_and_latency_under_load() -> None:
@@ -35,9 +37,12 @@ def test_brief_finds_base_latency_bandwidth_and_latency_under_load() -> None:
 
 
 def test_no_bucket_is_never_called_none() -> None:
-    told = shaping_told(measured(Network(capacity=None)))
-    assert "no bucket seen within" in told
-    assert "Gbit in" in told or "Mbit in" in told
+    said = shaping_of(measured(Network(capacity=None)))
+    assert said.id == "net.fingerprint.unseen"
+    sent = said.args["sent"]
+    assert isinstance(sent, Amount)
+    assert sent.unit == "bits"
+    assert "no bucket seen within" in text(said)
 
 
 def test_search_finds_the_bucket_and_rests_before_writes() -> None:
@@ -60,7 +65,7 @@ def test_search_finds_the_bucket_and_rests_before_writes() -> None:
 def test_writes_that_met_an_empty_bucket_are_marked_and_not_compared() -> None:
     slow = measured(Network(), searching.Bounds(seconds=60), rest_s=0.0)
     assert any(one.throttled for one in slow.writes)
-    assert any("as fast as an empty one" in told for told in doubts(slow))
+    assert "net.fingerprint.throttled" in [one.id for one in doubts(slow)]
     found = compare(measured(Network(), searching.Bounds(seconds=60)), slow)
     assert found.throttled
     assert not any(one.figure.startswith(f"write.{found.throttled[0]}.") for one in found.changes)
@@ -260,11 +265,10 @@ def test_sizes_that_are_alike_are_not_ranked() -> None:
         return Write(write_bytes=size, bandwidth=bandwidth, round_trip=None, retransmitted=None)
 
     same = [write(1 << 10, 286.3e6, 286.7e6), write(1 << 20, 286.8e6, 286.9e6)]
-    assert "No size is shown to be faster" in fastest_told(same)
+    assert fastest(same).id == "net.fingerprint.sizes_alike"
     slow = write(64, 90e6, 95e6)
-    told = fastest_told([slow, *same])
-    assert told.startswith("Writes of 1 KiB, 1 MiB were alike")
-    assert fastest_told([slow, same[1]]).startswith("Writes of 1 MiB were the fastest")
+    assert text(fastest([slow, *same])).startswith("fastest with writes of 1 KiB, 1 MiB: ")
+    assert text(fastest([slow, same[1]])).startswith("fastest with writes of 1 MiB: ")
     # Of which nothing is known but one value.
     alone = msgspec.structs.replace(slow, bandwidth=Figure(value=9e7, ci=None, unit="bits/s", n=1))
-    assert "No size" in fastest_told([alone, *same])
+    assert fastest([alone, *same]).id == "net.fingerprint.sizes_alike"

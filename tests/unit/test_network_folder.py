@@ -34,6 +34,7 @@ from tare.record import (
     PortClosed,
     Skip,
 )
+from tare.results.message import message
 
 
 def test_trace_is_what_was_carried(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_last_line_cut_off(tmp_path: Path) -> None:
     path.write_bytes(data[:-40])
     read = folder.read(tmp_path / "m")
     assert len(read.courses["out"]) == 6
-    assert "could not be read" in read.notes[0]
+    assert read.notes == (message("net.placing.damaged", n=1),)
     # What is written after it stands by itself.
     with writing.Writer(tmp_path / "m") as writer:
         writer.stretch()
@@ -158,7 +159,7 @@ def test_stretches_follow_each_other(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*first, json.dumps(later).encode() + b"\n", *first[1:]]))
     read = folder.read(tmp_path / "m")
     assert read.courses["out"].start_s[6] == pytest.approx(60)
-    assert any("clock was set" in note for note in read.notes)
+    assert any(note.id.startswith("net.placing.clock") for note in read.notes)
     assert read.gaps[0][2] == "the machine was restarted"
 
 
@@ -172,7 +173,7 @@ def test_times_that_go_back_are_left_out(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines, interval, json.dumps(negative).encode() + b"\n"]))
     read = folder.read(tmp_path / "m")
     assert len(read.courses["out"]) == 3
-    assert "2 intervals had times or counts that cannot be" in read.notes[0]
+    assert read.notes == (message("net.placing.impossible", n=2),)
 
 
 @pytest.mark.parametrize("count", ["acked_bytes", "received_bytes"])
@@ -188,7 +189,7 @@ def test_what_no_network_carries_is_left_out(tmp_path: Path, count: str) -> None
         last = changed
         read = folder.read(tmp_path / "m")
         assert len(read.courses["out"]) == left
-        assert any("counts that cannot be" in note for note in read.notes) == (left == 2)
+        assert any(one.id == "net.placing.impossible" for one in read.notes) == (left == 2)
 
 
 @pytest.mark.parametrize("name", [writing.ASKED, writing.TRACE])

@@ -10,6 +10,7 @@ from tare.errors import ExperimentError
 from tare.network import interface
 from tare.network.interface import Counted, between, wire_bytes
 from tare.network_fingerprint.spending import Count, doubts
+from tare.results.message import Amount
 
 DEV = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo
@@ -71,6 +72,7 @@ def test_an_interface_that_was_made_anew_is_not_counted() -> None:
 def test_a_background_that_disturbs_is_told() -> None:
     quiet = doubts([Count("eth0", 1e9, 10.0, 1e3)])
     assert len(quiet) == 1
-    assert "12 % of" in " ".join(doubts([Count("eth0", 1e9, 10.0, 12e6)]))
+    (_, loud) = doubts([Count("eth0", 1e9, 10.0, 12e6)])
+    assert loud.args["share"] == Amount(pytest.approx(0.12), "share")
     wrong = doubts([Count("eth0", 10.0, 1.0, 1e3)])
-    assert "is it the interface" in wrong[1]
+    assert wrong[1].id == "net.plan_doubt.interface"

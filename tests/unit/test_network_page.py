@@ -16,8 +16,10 @@ from tare.errors import StoreError
 from tare.network import folder, writing
 from tare.network.caveats import caveats
 from tare.network.summary import summaries
+from tare.render.words import paragraph, sentence
 from tare.report import html, network_page
 from tare.report.network_charts.thinning import MOST_BINS, thin
+from tare.results.message import Message
 
 
 def a_bucket(path: Path) -> Path:
@@ -48,8 +50,8 @@ def test_page_of_a_bucket(tmp_path: Path) -> None:
     # No line joins what lies on both sides of the gap.
     assert len({row["p"] for row in rows if "p" in row}) == 2
     (shape,) = [one.finding for one in page.sections if one.anchor == "shape"]
-    assert "from 10.5 Gbit/s to 1.05 Gbit/s" in shape.answer  # headers counted
-    assert any("gap" in doubt for doubt in page.doubts)
+    assert "from 10.5 Gbit/s to 1.05 Gbit/s" in paragraph(shape.answer)  # headers counted
+    assert "net.caveat.gaps" in [one.id for one in page.doubts if isinstance(one, Message)]
     text = html.render(page)
     assert "10-30" in text
     assert "Gbit/s" in text
@@ -72,8 +74,8 @@ def test_page_of_a_sweep_and_several(tmp_path: Path) -> None:
     sweep = folder.read(a_sweep(tmp_path / "sweep", buffer=0.8))
     page = network_page.of([sweep], "tare net report sweep")
     assert page.sections[0].anchor == "sizes"
-    assert "1 MiB" in page.sections[0].finding.answer
-    assert any("its buffer" in doubt for doubt in page.doubts)
+    assert "1 MiB" in paragraph(page.sections[0].finding.answer)
+    assert any("sender's buffer" in sentence(doubt) for doubt in page.doubts)
     both = network_page.of([sweep, folder.read(a_bucket(tmp_path / "bucket"))], "both")
     assert "bucket · 10-30" in str(both.sections)
     html.render(both)
@@ -85,7 +87,7 @@ def test_page_of_nothing(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="holds no measurement"):
         network_page.write([tmp_path / "none"], tmp_path / "p.html", "x")
     page = network_page.of([folder.read(tmp_path / "m")], "x")
-    assert page.headline[0] == "Nothing was measured."
+    assert sentence(page.headline[0]) == "Nothing was measured."
     html.render(page)
 
 
@@ -122,18 +124,20 @@ def test_summary_of_a_bucket(tmp_path: Path) -> None:
     assert full.loaded is not None
     assert full.idle.p50_ns < full.loaded.p50_ns
     assert full.limit is None
-    told = " ".join(caveats(read, summaries(read)))
-    assert "connection reset" in told
-    assert "bucket larger than the" in told
+    said = {one.id: one for one in caveats(read, summaries(read))}
+    assert said["net.caveat.gaps"].args["reasons"] == ["connection reset"]
+    assert "net.caveat.unseen_bucket" in said
 
 
-@pytest.mark.parametrize(("cpu", "buffer", "word"), [(0.99, 0, "its CPU"), (0.2, 0.9, "buffer")])
-def test_the_sender_was_the_limit(tmp_path: Path, cpu: float, buffer: float, word: str) -> None:
+@pytest.mark.parametrize(
+    ("cpu", "buffer", "limit"),
+    [(0.99, 0, "net.limit.sender_cpu"), (0.2, 0.9, "net.limit.buffer")],
+)
+def test_the_sender_was_the_limit(tmp_path: Path, cpu: float, buffer: float, limit: str) -> None:
     path = measure(tmp_path / "m", ScriptedEnds(cpu=cpu, buffer=buffer), sending(0, 60))
     (one,) = summaries(folder.read(path))
     assert one.limit is not None
-    assert "the sender was the limit" in one.limit
-    assert word in one.limit
+    assert one.limit.id == limit
 
 
 def test_a_name_is_no_script(tmp_path: Path) -> None:

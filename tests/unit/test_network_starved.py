@@ -20,6 +20,7 @@ from tare.network.summary import summaries
 from tare.network_fingerprint import difference, file, searching, starving, telling
 from tare.network_fingerprint.searching import trace_of
 from tare.record import Interval
+from tare.render.words import text
 from tare.shaping.trace import QUANTUM_BITS
 
 N = 60
@@ -183,7 +184,8 @@ def test_measure_names_the_end_first(tmp_path: Path) -> None:
     assert folder.lacks(read) == (lack,)
     assert one.limit is not None
     first = blamed([one])
-    assert "sender had no CPU for 18.0 % of the time" in first[0]
+    assert first[0].args["limit"] == one.limit
+    assert "sender had no CPU for 18.0 % of the time" in text(first[0])
     assert caveats(read, [one])[: len(first)] == first
     trace = folder.trace(read)
     assert trace.starved is not None

@@ -9,18 +9,18 @@ from rich.text import Text
 
 from tare.cli import output
 from tare.render.terminal import fitted
+from tare.render.words import sentence, text
+from tare.results.message import Chosen, Message, message
 from tare.units import chosen, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tare.network_fingerprint.difference import Change, Difference, Lacking
+    from tare.network_fingerprint.difference import Change, Difference
 
 #: Exit codes: of what is known, and of what is not.
 SAME, DIFFERS, UNDECIDED = 0, 1, 2
 _CODES = {"same": SAME, "differs": DIFFERS, "inconclusive": UNDECIDED}
-#: Inconclusive figures, and facts, that are shown.
-_MOST = 16
+#: Inconclusive figures that are shown, and facts.
+_MOST, _MOST_FACTS = 12, 6
 _LONGEST = 80
 
 
@@ -49,7 +49,7 @@ def _show(found: Difference) -> None:
     from tare.network_fingerprint.telling import name_told
 
     out = output.out
-    out.print(headline(found), style="bold")
+    out.print(sentence(headline(found)), style="bold")
     shown = [*found.differing, *found.undecided[:_MOST]]
     if shown:
         rows: list[tuple[str, ...]] = [("figure", "before", "after", "change", "margin", "")]
@@ -57,60 +57,52 @@ def _show(found: Difference) -> None:
         for line in fitted(rows, out.width):
             out.print(Text(line), soft_wrap=True)
     if len(found.undecided) > _MOST:
-        out.print(
-            f"… and {len(found.undecided) - _MOST} more that are inconclusive (--json - has all)"
-        )
+        out.print(text(message("net.diff.rows_more", n=len(found.undecided) - _MOST)))
     same = sum(one.verdict == "same" for one in found.changes)
     if same:
-        out.print(f"Same     {same} of {len(found.changes)} figures, within what matters.")
+        said = message("net.diff.equivalent", n=same, of=len(found.changes))
+        out.print(f"Same     {sentence(said)}")
     both = [(name, was, now) for name, (was, now) in found.facts.items()
             if was is not None and now is not None]  # fmt: skip
-    for name, was, now in both[:_MOST]:
+    for name, was, now in both[:_MOST_FACTS]:
         word = "Setting" if name in SETTINGS else "Fact"
         word = "Differs" if name in found.deciding else word
-        out.print(f"{word:<8} {name}: {_fact(was)} → {_fact(now)}")
-    if len(both) > _MOST:
-        out.print(f"… and {len(both) - _MOST} more facts that differ (--json - has all)")
-    # What one of the two does not tell is no change.
-    of_one = [name for name, told in found.facts.items() if None in told]
+        fact = message("net.diff.fact", name=name, before=_fact(was), after=_fact(now))
+        out.print(f"{word:<8} {text(fact)}")
+    if len(both) > _MOST_FACTS:
+        out.print(text(message("net.diff.facts_more", n=len(both) - _MOST_FACTS)))
     if found.throttled:
-        sizes = ", ".join(chosen(size, "bytes") for size in found.throttled)
-        out.print(f"Without  writes of {sizes}: they met an empty bucket in one of the two")
+        sizes = [Chosen(size, "bytes") for size in found.throttled]
+        out.print(f"Without  {text(message('net.diff.without', sizes=sizes))}")
+    # What one of the two does not report is no change.
+    of_one = [name for name, values in found.facts.items() if None in values]
     for what, names in (
         ("Facts of one of the two only", of_one),
         ("Only in the first", [*map(name_told, found.only_before)]),
         ("Only in the second", [*map(name_told, found.only_after)]),
     ):
         if names:
-            told = names[:_MOST]
-            if len(names) > _MOST:
-                told.append(f"… and {len(names) - _MOST} more (--json - has all)")
-            out.print(f"{what}: {', '.join(told)}")
+            listed = names[:_MOST_FACTS]
+            only = message("net.diff.only", names=listed, more=len(names) - len(listed))
+            out.print(f"{what}: {text(only)}")
 
 
-def headline(found: Difference) -> str:
+def headline(found: Difference) -> Message:
     """Say in one sentence what came of it."""
     of = len(found.changes)
-    parts = []
-    if found.differing:
-        parts.append(f"{len(found.differing)} of {of} figures differ by more than matters")
-    if found.deciding:
-        parts.append(f"{', '.join(found.deciding)} {'is' if len(found.deciding) == 1 else 'are'} "
-                     "another")  # fmt: skip
     if found.verdict == "differs":
-        return f"Another network, or one that has changed: {'; '.join(parts)}."
+        parts = []
+        if found.differing:
+            parts.append(message("net.diff.figures", n=len(found.differing), of=of))
+        if found.deciding:
+            parts.append(message("net.diff.facts", facts=[*found.deciding]))
+        return message("net.diff.differs", parts=parts)
+    if found.verdict == "same":
+        return message("net.diff.same", of=of)
     without_cpu = sum(bool(one.starved) for one in found.undecided)
-    if found.verdict == "inconclusive" and without_cpu:
-        return (
-            f"Inconclusive: {without_cpu} of {of} figures differ by more than matters, but an end "
-            "had no CPU when they were measured."
-        )
-    if found.verdict == "inconclusive":
-        return (
-            f"Inconclusive: no figure of {of} surely differs by more than matters, but "
-            f"{len(found.undecided)} may."
-        )
-    return f"The same network, as far as {of} figures tell."
+    if without_cpu:
+        return message("net.diff.no_cpu", n=without_cpu, of=of)
+    return message("net.diff.inconclusive", n=len(found.undecided), of=of)
 
 
 def _row(one: Change) -> tuple[str, ...]:
@@ -134,15 +126,15 @@ def _row(one: Change) -> tuple[str, ...]:
         quantity(one.after, one.unit),
         told,
         margin,
-        f"{one.verdict} ({_without_cpu(one.starved)})" if one.starved else one.verdict,
+        text(_without_cpu(one)) if one.starved else one.verdict,
     )
 
 
-def _without_cpu(ends: Sequence[Lacking]) -> str:
-    named = [end for end in ends if end != "either"]
-    return f"the {' and the '.join(named)} had no CPU" if named else "round trips waited for a CPU"
+def _without_cpu(one: Change) -> Message:
+    ends = [end for end in one.starved if end != "either"]
+    return message("net.diff.verdict", verdict=one.verdict, ends=ends)
 
 
 def _fact(value: str) -> str:
-    text = " ".join(value.splitlines())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    line = " ".join(value.splitlines())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

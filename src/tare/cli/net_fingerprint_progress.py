@@ -5,6 +5,8 @@ from __future__ import annotations
 from tare.cli.output import err, seconds
 from tare.cli.progress import Live
 from tare.identification import Next
+from tare.render.words import sentence
+from tare.results.message import Message
 from tare.units import quantity
 
 
@@ -14,7 +16,7 @@ class Bar(Live):
     def __init__(self) -> None:
         super().__init__("connecting")
         self._what = ""
-        self._why = ""
+        self._why: Message | None = None
         self._left = 0.0
 
     def stage(self, what: str) -> None:
@@ -30,10 +32,10 @@ class Bar(Live):
 
     def phase(self, what: Next, seconds_left: float) -> None:
         """Tell that a phase of a search begins, and why, where there is another reason."""
-        self._what = "sending" if what.action == "send" else f"resting {seconds(what.seconds)}"
+        self._what = "sending" if what.action == "send" else f"idle for {seconds(what.seconds)}"
         if what.why != self._why:
             self._why = what.why
-            err.print(f"Phase   {self._what}: {what.why}", soft_wrap=True)
+            err.print(f"Phase   {self._what}: {sentence(what.why)}", soft_wrap=True)
         self.left(seconds_left)
 
     def seen(self, rate_bps: float | None, spent_bits: float, seconds_left: float) -> None:

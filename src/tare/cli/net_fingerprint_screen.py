@@ -12,9 +12,12 @@ from tare.network_fingerprint.telling import (
     doubts,
     figure_told,
     name_told,
-    shaping_told,
+    shaping_of,
+    took,
 )
 from tare.render.terminal import aligned
+from tare.render.words import sentence, sentences, text
+from tare.results.message import message
 from tare.units import chosen, quantity
 
 if TYPE_CHECKING:
@@ -31,13 +34,13 @@ _LONGEST = 60
 def show(found: NetworkFingerprint) -> None:
     """Print a fingerprint for a person."""
     out = output.out
-    told = shaping_told(found)
-    out.print(f"{told[:1].upper()}{told[1:]}.", style="bold", soft_wrap=True)
+    out.print(sentence(shaping_of(found)), style="bold", soft_wrap=True)
     if found.shaping is not None and found.shaping.kind in ("bucket", "drop"):
-        for reason in found.shaping.reasons:
+        for reason in sentences(found.shaping.reasons):
             out.print(f"        {reason}", soft_wrap=True)
     if found.searched is not None:
-        out.print(f"        The search stopped: {_sentence(found.searched.ended)}", soft_wrap=True)
+        stopped = message("net.fingerprint.stopped", why=found.searched.ended)
+        out.print(f"        {sentence(stopped)}", soft_wrap=True)
     out.print()
     _lines([("figure", "value [95 %]"), *_figures(found)])
     if found.writes:
@@ -48,10 +51,9 @@ def show(found: NetworkFingerprint) -> None:
         out.print(line, soft_wrap=True)
     for problem in found.problems:
         out.print(f"Missing {problem.what}: {problem.why}", style="yellow", soft_wrap=True)
-    for doubt in doubts(found):
+    for doubt in sentences(doubts(found)):
         out.print(f"Doubt   {doubt}", style="yellow", soft_wrap=True)
-    took = output.seconds(found.seconds)
-    out.print(f"Took    {took}, and {quantity(found.spent_bits, 'bits')} on the wire.")
+    out.print(f"Took    {text(took(found.seconds, found.spent_bits))}.")
 
 
 def _lines(rows: Sequence[tuple[str, ...]]) -> None:
@@ -84,10 +86,5 @@ def _ends(found: NetworkFingerprint) -> list[str]:
     told = []
     for label, facts in (("Here   ", found.here), ("There  ", found.there)):
         some = [f"{name} {facts[name][:_LONGEST]}" for name in _FACTS if name in facts]
-        told.append(f"{label} {', '.join(some) or 'nothing was told'}")
+        told.append(f"{label} {', '.join(some) or 'nothing was reported'}")
     return told
-
-
-def _sentence(text: str) -> str:
-    text = f"{text[:1].lower()}{text[1:]}"
-    return text if text.endswith(".") else f"{text}."

@@ -74,7 +74,8 @@ def identify(
     if json is not None:
         output.write_json(
             Document(
-                series=tuple(one for _, one in found), lacks=tuple(one.lacks for one, _ in found)
+                series=tuple(one.stored() for _, one in found),
+                lacks=tuple(one.lacks for one, _ in found),
             ),
             json,
         )

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tare.cli import output
-from tare.identification.document import Estimate, Identification
+from tare.identification.document import Estimate, Identification, kind_of
 from tare.identification.reading import Reading
-from tare.identification.telling import WORDS
 from tare.network.starved import no_cpu
 from tare.render.terminal import aligned
+from tare.render.words import sentence, sentences
+from tare.results.message import Message, message
 from tare.shaping.trace import Floats, Trace
 from tare.units import duration, quantity, significant
 
@@ -36,7 +37,7 @@ def show(
             if number:
                 output.out.print()
             _show_one(reading, one)
-    notes = dict.fromkeys(note for reading, _ in found for note in reading.notes)
+    notes = dict.fromkeys(note for reading, _ in found for note in sentences(reading.notes))
     for note in list(notes)[:5]:
         output.out.print(f"Note    {note}", style="yellow", soft_wrap=True)
     source = sources[0] if as_is and len(found) == len(sources) else None
@@ -47,13 +48,13 @@ def show(
 
 def _show_one(reading: Reading, one: Identification) -> None:
     out = output.out
-    name = f"{_named(one)}: " if one.key else ""
+    out.print(sentence(_of(one, kind_of(one))), style="bold", soft_wrap=True)
     for lack in reading.lacks:
-        out.print(f"Note    {name}{no_cpu(lack)}.", style="bold yellow", soft_wrap=True)
-    words = WORDS[one.kind] if one.is_known else "not known: too little was measured"
-    out.print(f"{name}{words}.", style="bold", soft_wrap=True)
-    for text in one.reasons:
-        out.print(f"  {text}", soft_wrap=True)
+        out.print(
+            f"Note    {sentence(_of(one, no_cpu(lack)))}", style="bold yellow", soft_wrap=True
+        )
+    for line in sentences(one.reasons):
+        out.print(f"  {line}", soft_wrap=True)
     out.print()
     for line in sparkline(reading.trace, one):
         out.print(line, soft_wrap=True)
@@ -62,6 +63,10 @@ def _show_one(reading: Reading, one: Identification) -> None:
     out.print()
     for line in aligned(_figures(one), left=1):
         out.print(line, soft_wrap=True)
+
+
+def _of(one: Identification, said: Message) -> Message:
+    return message("net.named", name=_named(one), said=said) if one.key else said
 
 
 def _figures(one: Identification) -> list[tuple[str, ...]]:
@@ -75,7 +80,7 @@ def _figures(one: Identification) -> list[tuple[str, ...]]:
         ]
     if one.kind == "bucket":
         rows.append(("left at the end", *_told(one.left_gbit, "Gbit")))
-        rows.append(("rest until full", *_told(one.full_after_s, "s")))
+        rows.append(("idle until full", *_told(one.full_after_s, "s")))
     return rows
 
 
@@ -118,7 +123,7 @@ def sparkline(trace: Trace, one: Identification) -> list[str]:
             mark = f"{words} ^".rjust(place + 1)
         lines.insert(1, f"{'':>14} {mark}")
     if "·" in line:
-        lines.append(f"{'':>14} · rest")
+        lines.append(f"{'':>14} · idle")
     if " " in line:
         lines.append(f"{'':>14} blank: not known")
     return lines
@@ -166,10 +171,12 @@ def _show_many(some: Sequence[Identification]) -> None:
         alike = [one for one in some if one.kind == kind]
         out = output.out
         out.print()
-        out.print(f"{len(alike)} × {WORDS[kind]}.", style="bold", soft_wrap=True)
-        out.print(f"  {_named(alike[0])}:", soft_wrap=True)
-        for text in alike[0].reasons:
-            out.print(f"  {text}", soft_wrap=True)
+        many = message("net.kind.many", n=len(alike), kind=message(f"net.kind.{kind}"))
+        out.print(sentence(many), style="bold", soft_wrap=True)
+        first, *others = sentences(alike[0].reasons)
+        named = message("net.named", name=_named(alike[0]), said=first)
+        for line in (sentence(named), *others):
+            out.print(f"  {line}", soft_wrap=True)
 
 
 def _short(known: Estimate | None, unit: str = "") -> str:
@@ -191,7 +198,7 @@ def _next(some: Sequence[Identification], source: Path | None) -> str | None:
         )
         return f"tare net emulate {shlex.quote(spec)} -- COMMAND   (your program behind it)"
     if any(one.next_rest_s is not None or one.kind == "drop" for one in some):
-        return "tare net measure HOST --identify   (rests, and looks whether it comes back)"
+        return "tare net measure HOST --identify   (alternates sending and idle periods)"
     silent = all(one.high_gbps is None and one.kind in ("interrupted", "noisy") for one in some)
     if source is not None and not silent:
         spec = shlex.quote(f"replay:{source}")

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tare.cli import output
 from tare.errors import AgentError, IncompleteError, InterruptError, UsageError
-from tare.units import quantity
+from tare.render.words import sentence, sentences, shown, text
+from tare.results.message import message
 
 if TYPE_CHECKING:
     from tare.network.writing import Asked
@@ -91,7 +92,7 @@ def identify(options: Options) -> None:
     if found.cut_short:
         failure = found.failure
         if failure is None:
-            raise InterruptError("interrupted; what was found is told above")
+            raise InterruptError("interrupted; the result until then is above")
         if isinstance(failure, EndedError) and isinstance(failure.ended, BeyondLimit):
             raise IncompleteError(f"not complete: {failure.message}", failure.hint)
         raise failure
@@ -169,37 +170,39 @@ def _asked(options: Options, pings: int) -> Asked:
 def _document(found: Found) -> dict[str, Any]:
     return {
         "version": 1,
-        "series": [] if found.shaping is None else [found.shaping],
+        "series": [] if found.shaping is None else [found.shaping.stored()],
         "lacks": found.lacks,
-        "ended": found.ended,
+        "ended": text(found.ended),
         "spent_bits": found.spent_bits,
         "seconds": found.seconds,
     }
 
 
 def _show(found: Found, out: Path | None) -> None:
-    from tare.identification.telling import WORDS
+    from tare.identification.document import kind_of
     from tare.network.starved import no_cpu
-    from tare.network_fingerprint.telling import account, bucket_told, estimates
+    from tare.network_fingerprint.telling import account, bucket_said, estimates, took
 
     say = output.out
     shaping = found.shaping
     if shaping is None:
-        say.print("Nothing was sent, so nothing is known.", style="bold")
+        say.print(sentence(message("net.fingerprint.nothing")), style="bold")
         return
+    said = bucket_said(shaping) if shaping.kind in ("bucket", "drop") else kind_of(shaping)
+    say.print(sentence(said), style="bold", soft_wrap=True)
     for lack in found.lacks:
-        say.print(f"Note    {no_cpu(lack)}.", style="bold yellow", soft_wrap=True)
-    told = bucket_told(shaping) if shaping.kind in ("bucket", "drop") else WORDS[shaping.kind]
-    say.print(f"{told[:1].upper()}{told[1:]}.", style="bold", soft_wrap=True)
+        say.print(f"Note    {sentence(no_cpu(lack))}", style="bold yellow", soft_wrap=True)
     for name, value in estimates(shaping):
-        say.print(f"{name:<16}{value}", soft_wrap=True)
-    for reason in (*shaping.reasons, *account(shaping)):
-        say.print(reason, soft_wrap=True)
-    ended = f"{found.ended[:1].lower()}{found.ended[1:]}".removesuffix(".")
-    say.print(
-        f"Stopped: {ended} ({output.seconds(found.seconds)}, "
-        f"{quantity(found.spent_bits, 'bits')} on the wire).",
-        soft_wrap=True,
+        say.print(f"{name:<16}{shown(value)}", soft_wrap=True)
+    for line in sentences((*shaping.reasons, *account(shaping))):
+        say.print(line, soft_wrap=True)
+    stopped = message(
+        "net.fingerprint.stopped_after",
+        why=found.ended,
+        took=took(found.seconds, found.spent_bits),
     )
+    say.print(sentence(stopped), soft_wrap=True)
     if out is not None:
-        say.print(f"Next    tare net identify {out}   (the same from what is kept)", soft_wrap=True)
+        say.print(
+            f"Next    tare net identify {out}   (the same, from the kept data)", soft_wrap=True
+        )

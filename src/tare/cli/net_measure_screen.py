@@ -12,6 +12,8 @@ from tare.network.caveats import blamed
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES, Latency, Summary
 from tare.render.tables import ABSENT
+from tare.render.words import sentences
+from tare.results.message import Message
 from tare.units import percent, quantity, significant
 
 #: Facts of an end that decide what was measured, as they are told.
@@ -24,15 +26,13 @@ _FACTS = {
 }
 
 
-def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) -> None:
+def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[Message]) -> None:
     """Print a measurement for a person."""
     out = output.out
     first = blamed(some)
-    for line in first:
-        out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
-    if first:
-        out.print()
     out.print(_headline(measured, some), style="bold", soft_wrap=True)
+    for line in sentences(first):
+        out.print(f"Note    {line}", style="bold yellow", soft_wrap=True)
     if some:
         for table in (_bandwidth(some), _latency(some)):
             out.print()
@@ -43,9 +43,10 @@ def show(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) ->
         out.print()
     for line in facts:
         out.print(line, soft_wrap=True)
-    if caveats[len(first) :]:
+    others = [one for one in caveats if one not in first]
+    if others:
         out.print()
-    for line in caveats[len(first) :]:
+    for line in sentences(others):
         out.print(f"Note    {line}", style="yellow", soft_wrap=True)
     out.print()
 

@@ -1,4 +1,4 @@
-"""``tare net plan``: what trials will spend of a bucket, and how long to rest between them."""
+"""``tare net plan``: what trials will spend of a bucket, and the idle periods between them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from rich.text import Text
 from tare import units
 from tare.cli import options, output, quantities
 from tare.errors import ExperimentError
+from tare.render.words import sentence, sentences
+from tare.results.message import Chosen, Duration, Message, message
 from tare.units import chosen
 
 if TYPE_CHECKING:
@@ -62,12 +64,12 @@ def plan(
     )
     made = structs.replace(made, doubts=(*made.doubts, *doubts))
     if json is not None:
-        output.write_json(made, json)
+        output.write_json(made.stored(), json)
     if json != "-":
         _show(made, prepared, fingerprint)
 
 
-def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[str]]:
+def _spendings(prepared: Prepared, words: list[str]) -> tuple[list[Spending], list[Message]]:
     """Return what each cell spends, and what makes that less certain."""
     from tare import store
     from tare.cli import net_plan_measured as measuring
@@ -101,14 +103,14 @@ def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
     from tare.render.terminal import fitted
 
     out = output.out
-    out.print(headline(made), style="bold")
+    out.print(sentence(headline(made)), style="bold")
     out.print()
     for line in fitted(_table(made), out.width):
         out.print(Text(line), soft_wrap=True)
     out.print()
-    for line in _account(made):
-        out.print(line)
-    for doubt in (*made.doubts, *_doubts(prepared)):
+    for label, said in _account(made).items():
+        out.print(f"{label:<8}{sentence(said)}")
+    for doubt in sentences((*made.doubts, *_doubts(prepared))):
         out.print(f"Note    {doubt}", style="yellow")
     lines = _lines(made, prepared)
     if lines:
@@ -118,34 +120,16 @@ def _show(made: RestPlan, prepared: Prepared, fingerprint: Path) -> None:
             out.print(f"    {line}")
     if made.verdict == "beyond":
         out.print(
-            f"Next    tare net fingerprint HOST --key FILE --json {fingerprint}   (look further)",
+            f"Next    tare net fingerprint HOST --key FILE --json {fingerprint}   (search further)",
             soft_wrap=True,
         )
 
 
-def headline(made: RestPlan) -> str:
+def headline(made: RestPlan) -> Message:
     """Say in one sentence what the plan is."""
-    rest = output.seconds(made.rest_s)
-    match made.verdict:
-        case "ample":
-            return "No rests are needed: a full bucket suffices for the whole experiment."
-        case "rests":
-            return f"Rest {rest} between trials: each then begins with a full bucket."
-        case "dry":
-            return (
-                "Some trial empties even a full bucket: it will measure the bucket as well. With "
-                f"{rest} of rest between trials, all of them do so alike."
-            )
-        case "unseen":
-            return (
-                "No rests are needed, as far as is known: no bucket was seen within what the "
-                "whole experiment sends."
-            )
-        case "beyond":
-            return (
-                "Not known: no bucket was seen, but the experiment sends more, or may, than was "
-                "sent to look for one."
-            )
+    if made.verdict in ("rests", "dry"):
+        return message(f"net.plan.{made.verdict}", rest=Duration(made.rest_s))
+    return message(f"net.plan.{made.verdict}")
 
 
 def _table(made: RestPlan) -> list[tuple[str, ...]]:
@@ -154,7 +138,7 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
         (
             "trial",
             "sends",
-            "needs of the bucket",
+            "draws from the bucket",
             "full bucket suffices",
             "refills in",
             "from",
@@ -175,58 +159,45 @@ def _table(made: RestPlan) -> list[tuple[str, ...]]:
     return rows
 
 
-def _account(made: RestPlan) -> list[str]:
-    from tare.units import counted
-
-    told = []
+def _account(made: RestPlan) -> dict[str, Message]:
+    """Return what the plan rests on, by label."""
+    said = {}
     bucket = made.bucket
     if bucket is not None:
-        told.append(
-            f"Bucket  {chosen(bucket.budget_bits, 'bits')}, "
-            f"{chosen(bucket.high_bps, 'bits/s')} then "
-            f"{chosen(bucket.low_bps, 'bits/s')}; {chosen(bucket.refill_bps, 'bits/s')} come "
-            "back (the "
-            "careful end of each interval)."
+        said["Bucket"] = message(
+            "net.plan.bucket",
+            budget=Chosen(bucket.budget_bits, "bits"),
+            high=Chosen(bucket.high_bps, "bits/s"),
+            low=Chosen(bucket.low_bps, "bits/s"),
+            refill=Chosen(bucket.refill_bps, "bits/s"),
         )
-    blocks = made.blocks_without_rest
-    told.append(
-        f"Block   {chosen(made.block_bits, 'bits')} for each cell once"
-        + ("." if blocks is None else f"; without rests, {blocks} of them fit.")
-    )
+    block = Chosen(made.block_bits, "bits")
+    said["Block"] = message("net.plan.block", block=block, blocks=made.blocks_without_rest)
     if made.experiment_bits is not None and made.n is not None:
-        told.append(
-            f"In all  {chosen(made.experiment_bits, 'bits')} for {counted(made.n, 'block')}."
-        )
+        whole = Chosen(made.experiment_bits, "bits")
+        said["In all"] = message("net.plan.whole", whole=whole, n=made.n)
     if made.least_rest_s is not None:
-        told.append(
-            f"Least   With {output.seconds(made.least_rest_s)} between trials none would run dry "
-            "either, but they begin with unlike budgets."
-        )
+        said["Least"] = message("net.plan.least", least=Duration(made.least_rest_s))
     if made.total_s is not None:
-        told.append(f"Time    {output.seconds(made.total_s)} with the rests, as trials last.")
+        said["Time"] = message("net.plan.total", total=Duration(made.total_s))
     if bucket is not None and made.verdict != "ample":
-        full = output.seconds(bucket.refill_s(bucket.budget_bits))
-        told.append(f"Before  Rest {full} before the first trial, if the bucket may be empty.")
-    told.append("Order   Random blocks, so that no cell always follows the one that spends most.")
-    return told
+        full = Duration(bucket.refill_s(bucket.budget_bits))
+        said["Before"] = message("net.plan.before", full=full)
+    said["Order"] = message("net.plan.order")
+    return said
 
 
-def _doubts(prepared: Prepared) -> list[str]:
+def _doubts(prepared: Prepared) -> list[Message]:
     from tare.network_fingerprint.spending import own_buckets
 
-    told = []
+    said = []
     if prepared.experiment.order != "blocks":
-        told.append('The file says order = "sequential": a cell always follows the same one.')
+        said.append(message("net.plan_doubt.sequential"))
     emulated = own_buckets(prepared.cells)
     if emulated:
-        budget = prepared.experiment.network.budget
-        how = (
-            "every trial begins with the level's own budget, and needs no rest"
-            if budget == "reset"
-            else 'rest = "refill" in [network] waits until every bucket is full'
-        )
-        told.append(f"Under network {', '.join(emulated)} this plan does not hold: {how}.")
-    return told
+        reset = prepared.experiment.network.budget == "reset"
+        said.append(message("net.plan_doubt.emulated", networks=[*emulated], reset=reset))
+    return said
 
 
 def _lines(made: RestPlan, prepared: Prepared) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tare.errors import InputError
 from tare.interop.series import FloatArray, IntArray
+from tare.results.message import Duration, Message, message
 
 #: Share of an interval by which rows must at least be apart, and by which the next may be late
 #: without a gap.
@@ -30,13 +31,13 @@ class Timed:
         Their places in what was given.
     start_s, end_s : array
         Seconds since the first.
-    notes : tuple of str
+    notes : tuple of Message
     """
 
     order: IntArray
     start_s: FloatArray
     end_s: FloatArray
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
 
 
 def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed:
@@ -67,8 +68,8 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     order = np.arange(len(times))
     back = np.flatnonzero(np.diff(times) < 0)
     if len(back):
-        times, order, told = _put_right(file, times, order, back, lines, place)
-        notes.append(told)
+        times, order, note = _put_right(file, times, order, back, lines, place)
+        notes.append(note)
     usual = float(np.median(np.diff(times)))
     near = np.flatnonzero(np.diff(times) <= _APART * usual)
     if len(near) or usual <= 0:
@@ -86,18 +87,18 @@ def in_time(file: Path, place: str, times: FloatArray, lines: IntArray) -> Timed
     return Timed(order, start, end, tuple(notes))
 
 
-def _in_seconds(times: FloatArray) -> tuple[FloatArray, list[str]]:
+def _in_seconds(times: FloatArray) -> tuple[FloatArray, list[Message]]:
     """Bring times since 1970 to seconds, which most of them are too large to be."""
     middle = float(np.median(np.abs(times)))
     for least, unit, name in _SMALLER:
         if middle >= least:
-            return (times - times[0]) * unit, [f"Times are taken for {name} since 1970."]
+            return (times - times[0]) * unit, [message("net.reading.unit", unit=name)]
     return times - times[0], []
 
 
 def _put_right(
     file: Path, times: FloatArray, order: IntArray, back: IntArray, lines: IntArray, place: str
-) -> tuple[FloatArray, IntArray, str]:
+) -> tuple[FloatArray, IntArray, Message]:
     """Sort rows, or, where sorting would mix them, take it that the clock stepped back."""
     by_time = np.argsort(times, kind="stable")
     line = int(lines[back[0] + 1])
@@ -113,10 +114,12 @@ def _put_right(
             "--group names the columns that tell series apart",
         )
     if not mixes:
-        return times[by_time], by_time, f"Rows were not in order of time (from {place} {line:,})."
+        note = message("net.reading.order", place=place, line=line)
+        return times[by_time], by_time, note
     steps = np.diff(times)
     shift = np.zeros(len(times))
     shift[back + 1] = usual - steps[back]
     first = -float(steps[back[0]])
-    told = f"At {place} {line:,} the clock steps back by {first:g} s; what follows is moved on."
-    return times + np.cumsum(shift), order, told
+    by = Duration(first)
+    note = message("net.reading.steps_back", place=place, line=line, by=by)
+    return times + np.cumsum(shift), order, note

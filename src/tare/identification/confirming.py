@@ -12,12 +12,12 @@ from tare.identification.document import Shape
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
 from tare.identification.steady import changing, falls_within
-from tare.identification.telling import stamp
+from tare.identification.telling import bits_of, rate_of, share_of, stamp
+from tare.results.message import Duration, Message, message
 from tare.shaping.trace import QUANTUM_BITS
 from tare.statistics.bucket import Refilling, refilling
 from tare.statistics.levels import Levels
 from tare.statistics.statistic import FloatArray
-from tare.units import duration, percent, quantity
 
 #: Relative difference, and standard errors, by which what came back may be off what a bucket would
 #: have gathered.
@@ -44,7 +44,7 @@ class Verdict:
     Attributes
     ----------
     kind : str
-    reasons : tuple of str
+    reasons : tuple of Message
     filling : Refilling or None
         How the bucket fills, where that is identified.
     next_rest_s : float or None
@@ -52,7 +52,7 @@ class Verdict:
     """
 
     kind: Shape
-    reasons: tuple[str, ...]
+    reasons: tuple[Message, ...]
     filling: Refilling | None = None
     next_rest_s: float | None = None
 
@@ -115,36 +115,20 @@ def judged(seen: Observed, levels: Levels, spent: Spending) -> Verdict:
         # Less was sent than a bucket would have been given meanwhile.
         return Verdict("stepped", ())
     if (lost := _lost_height(seen, levels, spent)) is not None:
-        return Verdict(
-            "declining",
-            (
-                f"{fell}, but not in a step: at {lost} rate it loses height all along, as a "
-                "machine does that grows hot. A bucket carries one rate until it is empty.",
-            ),
-        )
+        return Verdict("declining", (fell, message("net.fall.declining", rate=lost)))
     if not spent.refills:
         return _once(seen, levels, spent, fell)
     if spent.hidden:
-        return Verdict(
-            "drop",
-            (
-                f"{fell}: consistent with a bucket, not confirmed.",
-                "Every interval since then began with what came back in the rest before it, so "
-                "that the low rate is not identifiable from this pattern; shorter intervals or a "
-                "longer time of sending would show it.",
-            ),
-        )
+        return Verdict("drop", (fell, message("net.fall.hidden")))
     return _brought_back(spent, fell)
 
 
-def _fell(spent: Spending) -> str:
-    if spent.falls_s <= spent.begin_s and not spent.hidden:
-        return f"The rate begins at {quantity(spent.low_bps, 'bits/s')}, as if nothing was left"
+def _fell(spent: Spending) -> Message:
+    low = None if spent.hidden else rate_of(spent.low_bps)
+    if spent.falls_s <= spent.begin_s and low is not None:
+        return message("net.fall.empty", low=low)
     after = stamp(max(0.0, spent.falls_s - spent.begin_s))
-    rates = f"from {quantity(spent.high_bps, 'bits/s')}"
-    if not spent.hidden:
-        rates += f" to {quantity(spent.low_bps, 'bits/s')}"
-    return f"After {after} the rate fell {rates}"
+    return message("net.fall.after", time=after, high=rate_of(spent.high_bps), low=low)
 
 
 def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
@@ -152,35 +136,20 @@ def _lost_height(seen: Observed, levels: Levels, spent: Spending) -> str | None:
     depth = spent.high_bps - spent.low_bps
     low_from = np.minimum(levels.fall + 1, seen.ends)
     if falls_within(seen, seen.starts, levels.fall, depth):
-        return "the high"
-    return "the low" if falls_within(seen, low_from, seen.ends, depth) else None
+        return "high"
+    return "low" if falls_within(seen, low_from, seen.ends, depth) else None
 
 
-def _once(seen: Observed, levels: Levels, spent: Spending, fell: str) -> Verdict:
+def _once(seen: Observed, levels: Levels, spent: Spending, fell: Message) -> Verdict:
     """Judge a fall after which no rest was followed by another."""
     last = int(np.flatnonzero(levels.dry)[-1])
     rest = _half_full(spent)
     if last + 1 < len(levels.dry):
         since = float(seen.trace.start_s[seen.index[seen.starts[last + 1]]])
         up = float(seen.trace.end_s[seen.index[-1]]) - since
-        return Verdict(
-            "drop",
-            (
-                f"{fell}: consistent with a bucket, not confirmed.",
-                "After a rest it was back at the high rate, and did not fall again in "
-                f"{duration(up)}: "
-                "keep sending until it does.",
-            ),
-            next_rest_s=rest,
-        )
-    return Verdict(
-        "drop",
-        (
-            f"{fell}, and did so once: consistent with a bucket, not confirmed. Contention, or a "
-            "limit that was changed, would look the same.",
-        ),
-        next_rest_s=rest,
-    )
+        again = message("net.fall.not_again", time=Duration(up))
+        return Verdict("drop", (fell, again), next_rest_s=rest)
+    return Verdict("drop", (fell, message("net.fall.once")), next_rest_s=rest)
 
 
 def _half_full(spent: Spending) -> float | None:
@@ -213,11 +182,11 @@ def _returns(spent: Spending) -> _Returns:
     ).only(rest > 0)
 
 
-def _brought_back(spent: Spending, fell: str) -> Verdict:
+def _brought_back(spent: Spending, fell: Message) -> Verdict:
     """Judge what rests brought back."""
     back = _returns(spent)
     if len(back) == 0:
-        return Verdict("drop", (f"{fell}: consistent with a bucket, not confirmed.",))
+        return Verdict("drop", (fell,))
     least = np.maximum(_SEEN * back.agreed, _TRACE * spent.low_bps * back.rest)
     if not np.any(back.sent - back.meanwhile > least):
         return _nothing_back(spent, back, fell)
@@ -227,7 +196,7 @@ def _brought_back(spent: Spending, fell: str) -> Verdict:
     return _as_boost(spent, back, fell) or _otherwise(spent, back, fell)
 
 
-def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
+def _as_bucket(spent: Spending, back: _Returns, fell: Message) -> Verdict | None:
     """Return that it is a bucket, or would be if another rest agreed; None: it is none."""
     filling, closer = refilling(spent.refills), refilling(spent.agreed)
     if filling is None:
@@ -245,15 +214,8 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     error = float(np.median(some.agreed / (low * some.rest))) / math.sqrt(len(some))
     if _MATCH + _ERRORS * error > _SHARP:
         rest = 2 * float(back.rest.max())
-        return Verdict(
-            "drop",
-            (
-                f"{fell}, and {_rests(some)} brought back about what a bucket would have gathered, "
-                "too little to be sure of: consistent with a bucket, not confirmed. A longer rest, "
-                f"{duration(rest)}, would tell.",
-            ),
-            next_rest_s=rest,
-        )
+        little = message("net.fall.little", idle=_idle(some), next=Duration(rest))
+        return Verdict("drop", (fell, little), next_rest_s=rest)
     # What was sent over several rests together grows with time whatever shapes it.
     varied, several = _varied(some.rest[some.single]), len(some) >= _SEVERAL
     # Where the low rate is what comes back, nothing was fitted; any other rate that is fitted takes
@@ -264,21 +226,17 @@ def _as_bucket(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
     mean = float(np.mean(some.sent / (low * some.rest)))
     several = several and abs(mean - 1) <= _CLOSE + _ERRORS * error
     if fitted or (at_low and (varied or several)):
-        return Verdict("bucket", (_confirmed(back, own, filling, fell),), filling)
+        return Verdict("bucket", (fell, *_confirmed(back, own, filling)), filling)
     if not at_low and not varied:
         return None
     rest = _another(spent, some)
-    rate = "the low rate" if at_low else quantity(filling.rate, "bits/s")
-    return Verdict(
-        "drop",
-        (
-            f"{fell}, and {_rests(some)} brought back what a bucket refilling at {rate} would have "
-            f"gathered: probably a bucket. A rest of another length, {duration(rest)}, would "
-            "confirm "
-            "it.",
-        ),
-        next_rest_s=rest,
+    probable = message(
+        "net.fall.probable",
+        idle=_idle(some),
+        rate=None if at_low else rate_of(filling.rate),
+        next=Duration(rest),
     )
+    return Verdict("drop", (probable, fell), next_rest_s=rest)
 
 
 def _varied(rests: FloatArray) -> bool:
@@ -293,7 +251,7 @@ def _another(spent: Spending, back: _Returns) -> float:
     return longer if half is not None and longer <= 1.6 * half else longest / (2 * UNEQUAL)
 
 
-def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
+def _as_boost(spent: Spending, back: _Returns, fell: Message) -> Verdict | None:
     """Return that every burst begins alike, however long it rested; None: they differ."""
     each = float(np.median(back.sent))
     if each <= 0 or float(back.match(np.full(len(back), each)).mean()) < _MOSTLY:
@@ -306,41 +264,21 @@ def _as_boost(spent: Spending, back: _Returns, fell: str) -> Verdict | None:
         _MATCH * each + _ERRORS * math.hypot(float(np.median(back.error)), _error(spent))
     )
     faster = each - _ERRORS * float(np.median(back.error)) > (1 + _MATCH) * low * shortest
+    boost = message(
+        "net.fall.boost", high=rate_of(spent.high_bps), low=rate_of(low), sent=bits_of(each)
+    )
     # As much as a bucket that fills at the low rate could not have gathered.
     if faster and (like_first or _varied(back.rest)):
-        return Verdict(
-            "boost",
-            (
-                f"Every burst begins at {quantity(spent.high_bps, 'bits/s')} and falls to "
-                f"{quantity(low, 'bits/s')} after {quantity(each, 'bits')} sent beyond that "
-                "rate, also after "
-                f"a rest of {duration(shortest)}, in which no bucket fills so far: a boost of each "
-                "burst.",
-            ),
-        )
+        not_refilled = message("net.fall.not_refilled", shortest=Duration(shortest))
+        return Verdict("boost", (boost, not_refilled))
     rest = 0.5 * min(shortest, each / low)
-    would = f"A rest of {duration(rest)} would tell: only a bucket brings back less after it."
+    settle = message("net.fall.settle", next=Duration(rest))
     if len(back) >= 2 and (like_first or _varied(back.rest)):
-        return Verdict(
-            "boost",
-            (
-                f"Every burst begins at {quantity(spent.high_bps, 'bits/s')} and falls to "
-                f"{quantity(low, 'bits/s')} after {quantity(each, 'bits')} sent beyond that "
-                "rate, however "
-                f"long it rested: a boost of each burst, or a bucket that every rest has filled. "
-                f"{would}",
-            ),
-            next_rest_s=rest,
-        )
+        either = message("net.fall.boost_or_bucket")
+        return Verdict("boost", (boost, either, settle), next_rest_s=rest)
     if like_first:
-        return Verdict(
-            "drop",
-            (
-                f"{fell}, and {_rests(back)} brought back as much as there was at first: a bucket "
-                f"that the rest has filled, or a limit that cools down in it. {would}",
-            ),
-            next_rest_s=rest,
-        )
+        full = message("net.fall.full", idle=_idle(back))
+        return Verdict("drop", (fell, full, settle), next_rest_s=rest)
     return None
 
 
@@ -348,83 +286,56 @@ def _error(spent: Spending) -> float:
     return 0.0 if spent.first is None else spent.first.error
 
 
-def _otherwise(spent: Spending, back: _Returns, fell: str) -> Verdict:
+def _otherwise(spent: Spending, back: _Returns, fell: Message) -> Verdict:
     """Judge what fits neither a bucket nor a boost."""
     low = spent.low_bps
     shares = back.sent / (low * back.rest)
     no_more = bool(np.all(back.sent <= low * back.rest + back.allowed(low * back.rest)))
     if no_more and not _varied(back.rest):
         rest = 0.5 * float(back.rest.min())
-        return Verdict(
-            "drop",
-            (
-                f"{fell}, and {_rests(back)} brought back {percent(float(np.median(shares)))} of "
-                "what a bucket refilling at the low rate would have gathered: consistent with a "
-                "bucket that fills more slowly, or that the rest has filled; not confirmed. A rest "
-                f"of another length, {duration(rest)}, would tell.",
-            ),
-            next_rest_s=rest,
+        slower = message(
+            "net.fall.slower",
+            idle=_idle(back),
+            share=share_of(np.median(shares)),
+            next=Duration(rest),
         )
-    told = (
-        f"{fell}, and what came back after rests fits no bucket: {percent(float(shares.min()))} "
-        f"to {percent(float(shares.max()))} of what the low rate would have gathered"
+        return Verdict("drop", (fell, slower), next_rest_s=rest)
+    unlike = message(
+        "net.fall.no_bucket", least=share_of(shares.min()), most=share_of(shares.max())
     )
     order = np.argsort(back.rest, kind="stable")
     grows = np.all(np.diff(back.sent[order]) >= -back.allowed(back.sent)[order][1:])
     if no_more and grows and len(back) >= 2:
-        return Verdict(
-            "hysteresis",
-            (
-                f"{told}. Longer rests bring back more, but not in proportion: as a machine that "
-                "cools down.",
-            ),
-        )
-    return Verdict("contention", (f"{told}: others share the network, or its limit was changed.",))
+        return Verdict("hysteresis", (fell, unlike, message("net.fall.cools")))
+    return Verdict("contention", (fell, unlike, message("net.fall.shared")))
 
 
-def _nothing_back(spent: Spending, back: _Returns, fell: str) -> Verdict:
+def _nothing_back(spent: Spending, back: _Returns, fell: Message) -> Verdict:
     rest, low, high = float(back.rest.max()), spent.low_bps, spent.high_bps
     least = 2 * _SEEN * float(back.error.min())
     if low * rest < least:
         longer = 2 * least / low
-        return Verdict(
-            "drop",
-            (
-                f"{fell}: consistent with a bucket, not confirmed.",
-                f"What a rest of {duration(rest)} would bring back is too little to be seen: "
-                "rest for "
-                f"{duration(longer)}.",
-            ),
-            next_rest_s=longer,
-        )
+        unseen = message("net.fall.unseen", time=Duration(rest), next=Duration(longer))
+        return Verdict("drop", (fell, unseen), next_rest_s=longer)
     burst = low * rest / max(high - low, 1e-9)
-    return Verdict(
-        "stepped",
-        (
-            f"{fell}, and a rest of {duration(rest)} brought nothing back, after which a "
-            "bucket that "
-            f"fills at that rate would have sent at the high rate for {duration(burst)}: "
-            "others share "
-            "the network, or its limit was changed.",
-        ),
-    )
+    nothing = message("net.fall.no_refill", time=Duration(rest), burst=Duration(burst))
+    return Verdict("stepped", (fell, nothing, message("net.fall.shared")))
 
 
-def _rests(back: _Returns) -> str:
-    if len(back) == 1:
-        return f"a rest of {duration(float(back.rest[0]))}"
-    return f"{len(back)} rests of {duration(float(np.median(back.rest)))}"
+def _idle(back: _Returns) -> Message:
+    usual = Duration(float(np.median(back.rest)))
+    return message("net.idle.periods", n=len(back), time=usual)
 
 
-def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling, fell: str) -> str:
-    shortest, longest = float(back.rest.min()), float(back.rest.max())
-    rests = f"{len(back)} rests of {duration(shortest)}"
-    if varied := _varied(back.rest):
-        rests += f" to {duration(longest)}"
+def _confirmed(back: _Returns, predicted: FloatArray, filling: Refilling) -> tuple[Message, ...]:
+    varied = _varied(back.rest)
     apart = np.abs((back.total - filling.rate * back.fast) / np.maximum(predicted, 1e-9) - 1)
-    off = percent(max(0.001, float(np.median(apart))))
-    return (
-        f"{fell}, and after {rests} it was back for as long as a bucket refilling at "
-        f"{quantity(filling.rate, 'bits/s')} predicts (median error {off}): a token bucket."
-        + ("" if varied else " A boost of just as much would look the same after rests so alike.")
+    confirmed = message(
+        "net.fall.confirmed",
+        n=len(back),
+        shortest=Duration(float(back.rest.min())),
+        longest=Duration(float(back.rest.max())) if varied else None,
+        rate=rate_of(filling.rate),
+        error=share_of(max(0.001, float(np.median(apart)))),
     )
+    return (confirmed,) if varied else (confirmed, message("net.fall.alike"))

@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 from tare.network.starved import Lack
+from tare.render.words import sentences
+from tare.results.message import Message, Said, message
 
 #: ``drop``: it fell, as where a bucket is empty, but nothing tells that from contention yet;
 #: ``bucket``: emptied, and rests of unequal length brought back what it would have gathered;
@@ -61,8 +63,8 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     full_after_s: Estimate | None = None
     #: Where it is not known whether it is a bucket: the rest after which sending would tell.
     next_rest_s: float | None = None
-    #: Whole sentences: what speaks for the kind, and why what is None is not known.
-    reasons: tuple[str, ...]
+    #: What speaks for the kind, and why what is None is not known; as stored, sentences.
+    reasons: tuple[Said, ...]
     #: Of the trace: intervals, seconds, outages.
     intervals: int
     seconds: float
@@ -71,10 +73,19 @@ class Identification(msgspec.Struct, frozen=True, kw_only=True):
     #: trace tells what these add.
     wire: float = 1.0
 
+    def stored(self) -> Identification:
+        """Return it as documents have it: its reasons are sentences."""
+        return msgspec.structs.replace(self, reasons=tuple(sentences(self.reasons)))
+
     @property
     def is_known(self) -> bool:
         """Whether there was enough to say anything."""
         return self.kind != "noisy" or self.high_gbps is not None
+
+
+def kind_of(one: Identification) -> Message:
+    """Say what shapes a trace."""
+    return message(f"net.kind.{one.kind}") if one.is_known else message("net.kind.short")
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,11 +12,12 @@ from tare.identification.document import Estimate, Identification, Shape
 from tare.identification.estimates import estimate, of_level
 from tare.identification.observed import Observed, observe
 from tare.identification.spending import Spending, spending
-from tare.identification.steady import BACK, comes_back, contended, steady, told_outages
+from tare.identification.steady import BACK, comes_back, contended, outages, steady
+from tare.identification.telling import share_of
 from tare.identification.tokens import Tokens, tokens_of
+from tare.results.message import Duration, Message, message
 from tare.shaping.trace import Trace
 from tare.statistics.levels import two_levels
-from tare.units import duration, percent
 
 #: Intervals below which nothing is said.
 _FEWEST = 6
@@ -93,7 +94,7 @@ class _Document:
 
     def of_fall(self, spent: Spending, verdict: Verdict) -> Identification:
         """Fill in what a fall says, and what a bucket does."""
-        reasons = (*verdict.reasons, *told_outages(self.seen))
+        reasons = (*verdict.reasons, *outages(self.seen))
         if verdict.kind in ("stepped", "contention"):
             return self.of(verdict.kind, reasons)
         known = tokens_of(self.seen, spent, verdict)
@@ -103,7 +104,7 @@ class _Document:
         levels = verdict.kind != "declining"
         return self.of(
             verdict.kind,
-            (*verdict.reasons, *known.reasons, *told_outages(self.seen)),
+            (*verdict.reasons, *known.reasons, *outages(self.seen)),
             high=of_level(spent.high) if levels else None,
             low=of_level(spent.low) if levels and not spent.hidden else None,
             empty=empty if levels and spent.first is not None else None,
@@ -114,7 +115,7 @@ class _Document:
     def of(
         self,
         kind: Shape,
-        reasons: tuple[str, ...],
+        reasons: tuple[Message, ...],
         *,
         high: Estimate | None = None,
         low: Estimate | None = None,
@@ -144,18 +145,14 @@ class _Document:
 
     def starved(self, share: float) -> Identification:
         """Say that the ends had no CPU to tell by."""
-        reason = (
-            f"An end had no CPU in {percent(share)} of the time of sending, and what is left says "
-            "too little of the network: free CPUs on both ends, and measure again."
-        )
-        return self.of("starved", (reason, *told_outages(self.seen)))
+        reason = message("net.trace.starved", share=share_of(share))
+        return self.of("starved", (reason, *outages(self.seen)))
 
     def too_short(self) -> Identification:
         seen = self.seen
         if seen.outages and len(seen.index) == 0:
-            return self.of("interrupted", ("Nothing got through in the whole trace.",))
-        reason = (
-            f"In {len(seen.index)} intervals something was sent all along; fewer than {_FEWEST} "
-            f"say nothing of what shapes a network ({duration(seen.seconds)} in all)."
+            return self.of("interrupted", (message("net.trace.blocked"),))
+        reason = message(
+            "net.trace.short", n=len(seen.index), least=_FEWEST, time=Duration(seen.seconds)
         )
-        return self.of("noisy", (reason, *told_outages(seen)))
+        return self.of("noisy", (reason, *outages(seen)))

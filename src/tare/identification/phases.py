@@ -13,9 +13,9 @@ from tare.identification.estimates import of_level
 from tare.identification.identifying import identify
 from tare.identification.observed import Observed, drained_at, observe
 from tare.identification.spending import Spending, spending
+from tare.results.message import Amount, Duration, Message, message
 from tare.shaping.trace import QUANTUM_BITS, Trace
 from tare.statistics.levels import two_levels
-from tare.units import duration, quantity
 
 #: Intervals that a phase of sending lasts at least, and seconds; and its share of what was sent.
 _SOME, _SOME_S, _SHARE = 10, 2.0, 0.1
@@ -42,13 +42,12 @@ class Next(msgspec.Struct, frozen=True, kw_only=True):
         Send at full speed, send nothing, or end.
     seconds : float
         For how long; 0 where it is done.
-    why : str
-        One sentence.
+    why : Message
     """
 
     action: Literal["send", "rest", "done"]
     seconds: float
-    why: str
+    why: Message
 
 
 def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) -> Next:
@@ -69,18 +68,18 @@ def next_phase(trace: Trace, most_s: float = 3600.0, precision: float = 0.02) ->
     seen = observe(trace)
     sent_s = float(trace.on_s.sum())
     if len(seen.index) < _SOME:
-        return _more(seen, sent_s, most_s, "The first seconds say what the rate is.")
+        return _more(seen, sent_s, most_s, message("net.search.first"))
     found = identify(trace, {})
     levels = two_levels(np.log(seen.rate), seen.starts)
     if found.kind == "starved" and sent_s < most_s:
-        return _send(seen, "An end had no CPU: only more of it tells what the network does.")
+        return _send(seen, message("net.search.starved"))
     # Of one burst alone it is not to be told whether steps in it are noise: a rest tells more.
     rested = len(seen.starts) > 1
     if levels is None or levels.returns or (rested and found.kind not in _FALLS):
         return _not_fallen(seen, found, sent_s, most_s)
     spent = spending(seen, levels)
     if _resting(trace):
-        return _send(seen, "The rest is over; what came back is seen by sending.")
+        return _send(seen, message("net.search.refilled"))
     if spent.empty_s < float(trace.end_s[-1]) - 1e-6:
         return _back(seen, sent_s, most_s)
     return _after_low(seen, spent, found, precision)
@@ -93,37 +92,37 @@ _FALLS = ("drop", "bucket", "boost", "hysteresis")
 def _back(seen: Observed, sent_s: float, most_s: float) -> Next:
     """Go on until the rate that a rest brought back falls again."""
     if sent_s >= 2 * most_s:
-        return _done(f"It did not fall again in {duration(most_s)}.")
-    return _more(seen, sent_s, 2 * most_s, "It is back at the high rate, until it falls again.")
+        return _done(message("net.search.not_again", time=Duration(most_s)))
+    return _more(seen, sent_s, 2 * most_s, message("net.search.until_fall"))
 
 
 def _after_low(seen: Observed, spent: Spending, found: Identification, precision: float) -> Next:
     if spent.hidden:
-        return _send(seen, "Sending on shows the low rate by itself.")
+        return _send(seen, message("net.search.hidden"))
     rests = len(spent.refills)
     few = len(spent.low) < _LOW or float(spent.low.bits.sum()) < _PIECES * QUANTUM_BITS
     if few or (not rests and _loose(of_level(spent.low), precision)):
-        return _send(seen, "A little longer at the low rate makes it known.")
+        return _send(seen, message("net.search.low"))
     if (why := _enough(found, rests, precision)) is not None:
         return _done(why)
     seconds = _rest_s(seen, spent, found, precision)
     if found.kind == "bucket":
-        return Next(action="rest", seconds=seconds, why="Another rest makes the refill known.")
+        return Next(action="rest", seconds=seconds, why=message("net.search.refill"))
     return Next(
         action="rest",
         seconds=seconds,
-        why="If it is a bucket, a rest brings back what the low rate would have carried.",
+        why=message("net.search.if_bucket"),
     )
 
 
-def _enough(found: Identification, rests: int, precision: float) -> str | None:
-    """Return why no other rest is needed; None: one is."""
+def _enough(found: Identification, rests: int, precision: float) -> Message | None:
+    """Return why no other idle period is needed; None: one is."""
     wanted = (found.high_gbps, found.low_gbps, found.budget_gbit, found.refill_gbps)
     if found.kind == "bucket" and not any(_loose(one, precision) for one in wanted):
-        return "High, low, budget and refill are known as well as was asked."
+        return message("net.search.precise")
     if found.kind == "boost" and found.next_rest_s is None:
-        return "Every burst is fast at first, however long it rested: no bucket."
-    return f"After {rests} rests, another would say little more." if rests >= _RESTS else None
+        return message("net.search.boost")
+    return message("net.search.enough", n=rests) if rests >= _RESTS else None
 
 
 def _rest_s(seen: Observed, spent: Spending, found: Identification, precision: float) -> float:
@@ -159,26 +158,24 @@ _NO_BUCKET = ("stepped", "contention", "declining")
 
 def _not_fallen(seen: Observed, found: Identification, sent_s: float, most_s: float) -> Next:
     if found.kind in _NO_BUCKET and sent_s >= min(_VERDICT_S, most_s):
-        return _done("The rate changes in ways that no bucket explains.")
+        return _done(message("net.search.no_bucket"))
     if sent_s >= most_s:
-        total = float(seen.sent[-1])
-        return _done(
-            f"No bucket was seen within {quantity(total, 'bits')}, sent in {duration(sent_s)}."
-        )
-    return _more(seen, sent_s, most_s, "No fall so far: a bucket would not be empty yet.")
+        sent = Amount(float(seen.sent[-1]), "bits")
+        return _done(message("net.search.unseen", sent=sent, time=Duration(sent_s)))
+    return _more(seen, sent_s, most_s, message("net.search.no_fall"))
 
 
-def _more(seen: Observed, sent_s: float, most_s: float, why: str) -> Next:
+def _more(seen: Observed, sent_s: float, most_s: float, why: Message) -> Next:
     least = max(_SOME * seen.interval_s, _SOME_S)
     seconds = min(max(least, _SHARE * sent_s), max(least, most_s - sent_s))
     return Next(action="send", seconds=seconds, why=why)
 
 
-def _send(seen: Observed, why: str) -> Next:
+def _send(seen: Observed, why: Message) -> Next:
     return Next(action="send", seconds=max(_SOME * seen.interval_s, _SOME_S), why=why)
 
 
-def _done(why: str) -> Next:
+def _done(why: Message) -> Next:
     return Next(action="done", seconds=0.0, why=why)
 
 

@@ -19,8 +19,8 @@ from tare.interop.units import Unit
 from tare.network import folder
 from tare.network.folder import Measured
 from tare.network.starved import Lack
+from tare.results.message import Amount, Duration, Said, message
 from tare.shaping.trace import Trace
-from tare.units import percent
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Reading:
     key : mapping of str to str
         What tells it from the others.
     trace : Trace
-    notes : tuple of str
+    notes : tuple of Said
         What was odd, each a sentence.
     interface_bps : float or None
         What the interface can do, where the file tells.
@@ -66,7 +66,7 @@ class Reading:
 
     key: Mapping[str, str]
     trace: Trace
-    notes: tuple[str, ...] = ()
+    notes: tuple[Said, ...] = ()
     interface_bps: float | None = None
     lacks: tuple[Lack, ...] = ()
 
@@ -111,11 +111,9 @@ def of_measured(measured: Measured) -> list[Reading]:
     readings = []
     for direction in measured.courses or (None,):
         trace = folder.trace(measured, direction)
-        notes = list(measured.notes)
+        notes: list[Said] = [*measured.notes]
         if trace.wire != 1:
-            notes.append(
-                f"Rates and amounts count headers, {percent(trace.wire - 1)} of the payload."
-            )
+            notes.append(message("net.reading.headers", share=Amount(trace.wire - 1, "share")))
         named = {**key, **({"direction": str(direction)} if several else {})}
         lacking = folder.lacks(measured, direction)
         readings.append(Reading(named, trace, tuple(notes), interface, lacking))
@@ -141,11 +139,11 @@ def _iperf3(source: Path, asked: Asked) -> list[Reading]:
         # Rounding lets intervals overlap by microseconds.
         end[:-1] = np.minimum(end[:-1], start[1:])
         trace = Trace(start - start[0], end - start[0], bits, end - start)
-        notes = one.notes
+        notes: tuple[Said, ...] = one.notes
         between = np.flatnonzero(np.diff(run) > 0)
         if len(between):
             trace = rests.between(trace, between)
-            notes = (*notes, f"{len(between) + 1} runs follow each other: it rested in between.")
+            notes = (*notes, message("net.reading.runs", n=len(between) + 1))
         readings.append(_rested(Reading(one.key, trace, notes), asked.pattern, source))
     return readings
 
@@ -156,8 +154,10 @@ def _rested(found: Reading, pattern: tuple[float, float] | None, source: Path) -
     hint = rests.guess(found.trace)
     if hint is None:
         return found
-    note = (
-        f"Nothing is told about every {hint[0] + hint[1]:g} s, for {hint[1]:g} s: if it rested "
-        f"then, say --pattern {hint[0]:g}-{hint[1]:g}."
+    note = message(
+        "net.reading.idle",
+        every=Duration(hint[0] + hint[1]),
+        idle=Duration(hint[1]),
+        pattern=f"{hint[0]:g}-{hint[1]:g}",
     )
     return replace(found, notes=(*found.notes, note))

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from tare.identification.document import Shape
 from tare.identification.estimates import SHARED_S, level
 from tare.identification.observed import Observed
-from tare.identification.telling import stamp
+from tare.identification.telling import rate_of, share_of, stamp
+from tare.results.message import Chosen, Duration, Message, message
 from tare.statistics.changes import Changes, changes, short_dependence
 from tare.statistics.robust import robust_sd
 from tare.statistics.statistic import FloatArray
-from tare.units import duration, percent, quantity
 
 #: Relative SD up to which a rate is constant.
 _CONSTANT = 0.05
@@ -40,6 +40,8 @@ _ABOUT = 1.2
 #: neighbours; and how often it comes back while it sends where others share the network.
 _STAYS, _JUMP, _JUMP_SDS = 3, math.log(1.25), 6.0
 BACK = 2
+#: Moments and rates that are named.
+_MOST_TIMES, _MOST_RATES = 5, 6
 #: Share of what the interface can do up to which one rate is a cap.
 _CAPPED = 0.9
 
@@ -51,13 +53,13 @@ class Steady:
     Attributes
     ----------
     kind : str
-    reasons : tuple of str
+    reasons : tuple of Message
     one : bool
         Whether one level stands for the whole trace.
     """
 
     kind: Shape
-    reasons: tuple[str, ...]
+    reasons: tuple[Message, ...]
     one: bool
 
 
@@ -72,12 +74,12 @@ def steady(seen: Observed, interface_bps: float | None) -> Steady:
         shape: Shape = "contention" if _goes_back(found.levels) else "stepped"
         return Steady(shape, _stepped(seen, points, found.levels, shape), False)
     if (two := _two_rates(rate)) is not None:
-        return Steady("contention", (_between(*two), *told_outages(seen)), False)
+        return Steady("contention", (two, *outages(seen)), False)
     middle = float(np.median(rate))
-    reasons = list(told_outages(seen))
+    reasons = list(outages(seen))
     if abs(found.drift or 0.0) > _STEP:
-        drift = percent(found.drift or 0, sign=True)
-        reasons.append(f"From the beginning to the end the rate drifts by {drift}: no one rate.")
+        drift = float(found.drift or 0)
+        reasons.append(message("net.trace.drift", rises=drift > 0, drift=share_of(abs(drift))))
         return Steady("drifting", tuple(reasons), False)
     return _one_rate(seen, rate, middle, reasons, interface_bps)
 
@@ -86,7 +88,7 @@ def _one_rate(
     seen: Observed,
     rate: FloatArray,
     middle: float,
-    reasons: list[str],
+    reasons: list[Message],
     interface_bps: float | None,
 ) -> Steady:
     """Say how steady one rate is."""
@@ -94,31 +96,31 @@ def _one_rate(
     usual = robust_sd(rate, middle) / middle
     dips = int((rate < (1 - _STEP) * middle).sum())
     if dips >= _DIPS and 4 * usual < _STEP:
-        lasted = duration(dips * max(seen.interval_s, SHARED_S))
-        reasons.append(f"For {lasted} in all it is more than {percent(_STEP)} slower.")
-    # The one that the document tells, where intervals lie unevenly about their median.
-    told = level(seen.plateau(np.ones(len(seen.index), dtype=bool))).value
-    stays = "varies about" if sd > _CONSTANT else "stays at"
-    spread = f"It {stays} {quantity(told, 'bits/s')} with a standard deviation of {percent(sd)}"
+        lasted = Duration(dips * max(seen.interval_s, SHARED_S))
+        reasons.append(message("net.trace.dips", limit=Chosen(_STEP), time=lasted))
+    # The one that the document has, where intervals lie unevenly about their median.
+    value = level(seen.plateau(np.ones(len(seen.index), dtype=bool))).value
+    reasons.append(
+        message("net.trace.rate", varies=sd > _CONSTANT, rate=rate_of(value), sd=share_of(sd))
+    )
     if seen.outages:
-        reasons.append(f"{spread}; there is no other change of rate.")
+        reasons.append(message("net.trace.only_outages"))
         return Steady("interrupted", tuple(reasons), True)
     if sd > _CONSTANT:
-        reasons.append(f"{spread}; no fall from one rate to another is shown.")
+        reasons.append(message("net.trace.no_fall"))
         return Steady("noisy", tuple(reasons), True)
-    reasons.append(f"{spread}: no change is shown in {duration(seen.seconds)}.")
+    reasons.append(message("net.trace.no_change", time=Duration(seen.seconds)))
     if interface_bps is not None and middle < _CAPPED * interface_bps:
-        share = percent(middle / interface_bps)
         reasons.append(
-            f"That is {share} of the {quantity(interface_bps, 'bits/s')} that the interface "
-            "can do: it is "
-            "held there from the start."
+            message(
+                "net.trace.capped",
+                share=share_of(middle / interface_bps),
+                interface=rate_of(interface_bps),
+            )
         )
         return Steady("capped", tuple(reasons), True)
     if interface_bps is None:
-        reasons.append(
-            "Whether that is a cap is not known: nothing says what the interface can do."
-        )
+        reasons.append(message("net.trace.cap_unknown"))
     return Steady("constant", tuple(reasons), True)
 
 
@@ -127,30 +129,17 @@ def _smooth(seen: Observed, points: tuple[int, ...], levels: tuple[float, ...]) 
     cuts = np.union1d(seen.starts, np.array(points, dtype=np.int64))
     begins, ends = cuts, np.append(cuts[1:], len(seen.rate))
     depth = max(levels) - min(levels)
-    fastest, slowest = quantity(max(levels), "bits/s"), quantity(min(levels), "bits/s")
-    drifting = Steady(
-        "drifting",
-        (
-            f"The rate changes slowly, between {fastest} and {slowest}: no one rate.",
-            *told_outages(seen),
-        ),
-        False,
-    )
+    fastest, slowest = rate_of(max(levels)), rate_of(min(levels))
+    slow = message("net.trace.slow", fastest=fastest, slowest=slowest)
+    drifting = Steady("drifting", (slow, *outages(seen)), False)
     if _is_line(seen, begins, ends):
         return drifting
     falls = falls_within(seen, begins, ends, depth)
     if not falls and not falls_within(seen, begins, ends, depth, -1):
         return None
     if falls and _recovers(seen, depth):
-        return Steady(
-            "declining",
-            (
-                f"While it sends, the rate falls slowly from {fastest} to {slowest}, and rests "
-                "bring it back: as a machine that grows hot.",
-                *told_outages(seen),
-            ),
-            False,
-        )
+        falling = message("net.trace.declining", fastest=fastest, slowest=slowest)
+        return Steady("declining", (falling, *outages(seen)), False)
     return drifting
 
 
@@ -208,18 +197,9 @@ def comes_back(seen: Observed) -> int:
 
 def contended(seen: Observed, count: int) -> Steady:
     """Say that the rate goes up and down while data is being sent."""
-    rates = np.quantile(seen.rate, [0.95, 0.05])
-    return Steady(
-        "contention",
-        (
-            f"While it sends, the rate falls and comes back {count} times, between "
-            f"{quantity(float(rates[0]), 'bits/s')} and "
-            f"{quantity(float(rates[1]), 'bits/s')}: others share the "
-            "network.",
-            *told_outages(seen),
-        ),
-        False,
-    )
+    high, low = (rate_of(one) for one in np.quantile(seen.rate, [0.95, 0.05]))
+    recovers = message("net.trace.recovers", n=count, high=high, low=low)
+    return Steady("contention", (recovers, *outages(seen)), False)
 
 
 def falls_within(
@@ -279,21 +259,18 @@ def _off(n: int, found: Changes) -> float:
     return float(lengths[np.abs(levels / middle - 1) > _STEP].sum()) / n
 
 
-def told_outages(seen: Observed) -> tuple[str, ...]:
-    """Tell when nothing got through."""
+def outages(seen: Observed) -> tuple[Message, ...]:
+    """Say when nothing got through."""
     if not seen.outages:
         return ()
     n = len(seen.outages)
     lost = sum(end - start for start, end in seen.outages)
     longest = max(seen.outages, key=lambda one: one[1] - one[0])
     last = seen.outages[-1][1] >= float(seen.trace.end_s[-1]) - 1e-9
-    where = "to the end of the trace" if n == 1 and last else f"to {stamp(longest[1])}"
-    if n == 1:
-        return (f"Nothing got through from {stamp(longest[0])} {where}: {duration(lost)}.",)
-    return (
-        f"Nothing got through {n} times, {duration(lost)} in all; the longest from "
-        f"{stamp(longest[0])} {where}.",
-    )
+    start, end, lasted = stamp(longest[0]), stamp(longest[1]), Duration(lost)
+    if n > 1:
+        return (message("net.trace.outages", n=n, lasted=lasted, start=start, end=end),)
+    return (message("net.trace.outage", lasted=lasted, start=start, end=None if last else end),)
 
 
 def _goes_back(levels: tuple[float, ...]) -> bool:
@@ -303,8 +280,8 @@ def _goes_back(levels: tuple[float, ...]) -> bool:
     return int((np.diff(np.sign(large)) != 0).sum()) >= _TURNS
 
 
-def _two_rates(rate: FloatArray) -> tuple[float, float, float] | None:
-    """Return two rates that a trace jumps between, and the share of the lower one."""
+def _two_rates(rate: FloatArray) -> Message | None:
+    """Say between which two rates a trace jumps, and the share of the lower; None: it does not."""
     x = np.sort(np.log(rate))
     n = len(x)
     if n < _TWO_FEWEST:
@@ -323,32 +300,25 @@ def _two_rates(rate: FloatArray) -> tuple[float, float, float] | None:
     between = (x > np.median(low) + apart / 4) & (x < np.median(high) - apart / 4)
     if float(between.mean()) > _TWO_BETWEEN:
         return None
-    return float(np.exp(np.median(low))), float(np.exp(np.median(high))), at / n
-
-
-def _between(low: float, high: float, share: float) -> str:
-    return (
-        f"The rate jumps between {quantity(high, 'bits/s')} and {quantity(low, 'bits/s')}, "
-        "and is at the lower "
-        f"one for {percent(share)} of the time: others share the network."
+    return message(
+        "net.trace.two_rates",
+        high=rate_of(np.exp(np.median(high))),
+        low=rate_of(np.exp(np.median(low))),
+        share=share_of(at / n),
     )
 
 
 def _stepped(
     seen: Observed, points: tuple[int, ...], levels: tuple[float, ...], shape: Shape
-) -> tuple[str, ...]:
+) -> tuple[Message, ...]:
     at = [stamp(float(seen.trace.start_s[seen.index[p]])) for p in points]
-    listed = ", ".join(quantity(one, "bits/s") for one in levels[:6]) + (
-        ", …" if len(levels) > 6 else ""
+    changed = message(
+        "net.trace.changes",
+        n=len(points),
+        at=at[:_MOST_TIMES],
+        more_times=len(at) > _MOST_TIMES,
+        rates=[rate_of(one) for one in levels[:_MOST_RATES]],
+        more_rates=len(levels) > _MOST_RATES,
+        shared=shape == "contention",
     )
-    when = ", ".join(at[:5]) + (", …" if len(at) > 5 else "")
-    why = (
-        "others share the network"
-        if shape == "contention"
-        else "its limit was changed, or others came or left"
-    )
-    return (
-        f"The rate changes {len(points)} time{'s' * (len(points) != 1)} (at {when}), between "
-        f"{listed}, in ways that one bucket does not explain: {why}.",
-        *told_outages(seen),
-    )
+    return (changed, *outages(seen))

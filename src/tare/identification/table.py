@@ -22,6 +22,7 @@ from tare.interop.rows import Chunk, Rows
 from tare.interop.series import Columns, FloatArray, IntArray
 from tare.interop.text_file import label
 from tare.interop.units import Unit
+from tare.results.message import Said, message
 from tare.shaping.trace import Trace
 from tare.units import chosen
 
@@ -44,7 +45,7 @@ class Traced:
 
     key: dict[str, str]
     trace: Trace
-    notes: tuple[str, ...]
+    notes: tuple[Said, ...]
 
 
 def table(
@@ -205,12 +206,16 @@ class _Table:
         timed = in_time(self._file, self._rows.place, times, lines)
         bps = bps[timed.order]
         long = timed.end_s - timed.start_s
-        notes = list(timed.notes)
+        notes: list[Said] = [*timed.notes]
         missing = self._missing.get(k, [])
         if missing:
             notes.append(
-                f"{len(missing)} rows have no bandwidth, the first is {self._rows.place} "
-                f"{missing[0]:,}: nothing is known of them."
+                message(
+                    "net.reading.missing",
+                    n=len(missing),
+                    place=self._rows.place,
+                    line=missing[0],
+                )
             )
         trace = Trace(timed.start_s, timed.end_s, bps * long, long)
         return Traced(key, trace, (*self._rows.notes, *notes))

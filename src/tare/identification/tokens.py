@@ -11,9 +11,10 @@ from tare.identification.document import Estimate
 from tare.identification.estimates import DRAWS, normal, of_draws
 from tare.identification.observed import Observed
 from tare.identification.spending import Spending
+from tare.identification.telling import bits_of, rate_of
+from tare.results.message import Duration, Message, message
 from tare.statistics.bucket import Refilling
 from tare.statistics.statistic import FloatArray
-from tare.units import duration, quantity
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Tokens:
     capacity_shown: bool | None = None
     left: Estimate | None = None
     full_after: Estimate | None = None
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Message, ...] = ()
 
 
 def tokens_of(seen: Observed, spent: Spending, verdict: Verdict) -> Tokens:
@@ -36,31 +37,27 @@ def tokens_of(seen: Observed, spent: Spending, verdict: Verdict) -> Tokens:
     return _filled(seen, spent, verdict.filling)
 
 
-def _conditional(spent: Spending) -> tuple[str, ...]:
+def _conditional(spent: Spending) -> tuple[Message, ...]:
     """Say what a bucket would have held, if it was one."""
     first = spent.first
     if first is None or first.sent <= 0:
-        return ("Budget and refill are not identifiable: it was not seen to be emptied.",)
+        return (message("net.tokens.never_empty"),)
     if spent.hidden:
         rates = [one.rate for one in spent.refills]
         if not rates:
-            return ("Budget and refill are not identifiable from this pattern.",)
+            return (message("net.tokens.pattern"),)
         rate = float(np.mean(rates))
         held = first.beyond(rate)
-        return (
-            "Budget and refill are not identifiable from this pattern, since a lower rate would "
-            "look the same; if it is a bucket whose low rate is its refill, "
-            f"{quantity(rate, 'bits/s')} "
-            f"came back and it held {quantity(held, 'bits')}.",
-        )
+        return (message("net.tokens.hidden", rate=rate_of(rate), held=bits_of(held)),)
     low = spent.low_bps
     held = first.beyond(low)
     return (
-        f"Budget and refill are not identifiable from one drop: {quantity(first.sent, 'bits')} had "
-        f"been sent by then. If what comes back is the low rate, as CLOUDNET found on "
-        f"EC2, the bucket held {quantity(held, 'bits')} and is full again after "
-        f"{duration(held / low)} of "
-        f"rest; if nothing came back meanwhile, it held {quantity(first.sent, 'bits')}.",
+        message(
+            "net.tokens.drop",
+            sent=bits_of(first.sent),
+            held=bits_of(held),
+            idle=Duration(float(held / low)),
+        ),
     )
 
 
@@ -83,7 +80,7 @@ def _filled(seen: Observed, spent: Spending, filling: Refilling) -> Tokens:
         capacity_shown=filling.capacity is not None,
         left=of_draws(left, left_draws),
         full_after=of_draws(max(0.0, budget - left) / filling.rate, missing, 1.0),
-        reasons=_capacity(spent, filling, start, budget),
+        reasons=(_capacity(filling, start, budget),),
     )
 
 
@@ -131,20 +128,9 @@ def _left(
     return left, draws
 
 
-def _capacity(
-    spent: Spending, filling: Refilling, start: float | None, budget: float
-) -> tuple[str, ...]:
+def _capacity(filling: Refilling, start: float | None, budget: float) -> Message:
     if filling.capacity is not None:
-        return (
-            f"It holds {quantity(budget, 'bits')}: longer rests brought back no more than that.",
-        )
+        return message("net.tokens.capacity", budget=bits_of(budget))
     if start is not None and budget == start:
-        return (
-            f"It held {quantity(budget, 'bits')} at the start: all that it holds if it was "
-            "full then. "
-            "No rest was long enough to show more.",
-        )
-    return (
-        f"It was not full when the trace began, and no rest was long enough to fill it: it holds "
-        f"at least {quantity(budget, 'bits')}.",
-    )
+        return message("net.tokens.start", budget=bits_of(budget))
+    return message("net.tokens.least", budget=bits_of(budget))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tare.network.ended import describe
 from tare.network.folder import Measured
 from tare.network.summary import Summary
-from tare.units import quantity
+from tare.results.message import Amount, Chosen, Duration, Message, message
 
 #: Intervals without which the outermost percentiles are single intervals.
 _FOR_PERCENTILES = 100
@@ -18,91 +18,102 @@ _LIMITS = 3
 _NEEDED = ("congestion", "mtu", "qdisc")
 
 
-def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[str, ...]:
-    """Return what weakens a measurement, a sentence each: most serious first."""
-    told = [*_ended(measured), *blamed(some), *_gaps(measured), *measured.notes]
-    limits = [one for one in some if one.limit is not None and not one.lacks]
-    told += _limited(limits)
-    told += _short(some)
-    changed = _changed(measured)
-    if changed:
-        told.append(f"While it was measured, {changed} changed.")
-    return tuple(told)
+def caveats(measured: Measured, some: Sequence[Summary]) -> tuple[Message, ...]:
+    """Return what weakens a measurement: most serious first."""
+    return (
+        *_ended(measured),
+        *blamed(some),
+        *_gaps(measured),
+        *measured.notes,
+        *_limited([one for one in some if one.limit is not None and not one.lacks]),
+        *_short(some),
+        *_changed(measured),
+    )
 
 
-def blamed(some: Sequence[Summary]) -> tuple[str, ...]:
+def blamed(some: Sequence[Summary]) -> tuple[Message, ...]:
     """Return what is to blame before the network: ends that had no CPU."""
-    told = _limited([one for one in some if one.lacks])
-    for shares, name in (
+    found = _limited([one for one in some if one.lacks])
+    for shares, when in (
         ([one.loaded_late for one in some], "under load"),
         ([one.idle_late for one in some], "idle"),
     ):
         share = max((share for share in shares if share is not None), default=None)
         if share is not None:
-            told.append(
-                f"Round trips {name} waited for a CPU for {100 * share:.0f} % of their time: the "
-                "network's own are shorter."
-            )
-    return tuple(told)
+            found.append(message("net.caveat.late", when=when, share=Amount(share, "share")))
+    return tuple(found)
 
 
-def _limited(limits: Sequence[Summary]) -> list[str]:
-    told = [
-        f"{one.pattern}, writes of {one.write_bytes:,} bytes, {one.direction}: {one.limit}; the "
-        "network may carry more."
+def _limited(limits: Sequence[Summary]) -> list[Message]:
+    found = [
+        message(
+            "net.caveat.limited",
+            pattern=one.pattern,
+            size=Chosen(one.write_bytes, "bytes"),
+            direction=one.direction,
+            limit=one.limit,
+        )
         for one in limits[:_LIMITS]
     ]
     if len(limits) > _LIMITS:
-        told.append(f"So it was for {len(limits) - _LIMITS} more.")
-    return told
+        found.append(message("net.caveat.limited_more", n=len(limits) - _LIMITS))
+    return found
 
 
-def _gaps(measured: Measured) -> list[str]:
+def _gaps(measured: Measured) -> list[Message]:
     if not measured.gaps:
         return []
-    lost = sum(end - start for start, end, _ in measured.gaps)
-    reasons = ", ".join(dict.fromkeys(why for _, _, why in measured.gaps[:20]))
-    n = len(measured.gaps)
-    return [f"{n} gap{'s' * (n > 1)}, {lost:.1f} s: {reasons}."]
+    return [
+        message(
+            "net.caveat.gaps",
+            n=len(measured.gaps),
+            time=Duration(sum(end - start for start, end, _ in measured.gaps)),
+            reasons=[*dict.fromkeys(why for _, _, why in measured.gaps[:20])],
+        )
+    ]
 
 
-def _ended(measured: Measured) -> list[str]:
+def _ended(measured: Measured) -> list[Message]:
     if measured.ended is None:
         return []
-    return [f"Not complete: {describe(measured.ended)}."]
+    return [message("net.caveat.ended", why=describe(measured.ended))]
 
 
-def _short(some: Sequence[Summary]) -> list[str]:
+def _short(some: Sequence[Summary]) -> list[Message]:
     if not some:
-        return ["No data was sent in any interval."]
+        return [message("net.caveat.no_data")]
     longest = max(some, key=lambda one: one.seconds)
     fewest = min(some, key=lambda one: one.intervals)
     sent: dict[str, float] = {}
     for one in some:
         sent[one.direction] = sent.get(one.direction, 0.0) + one.sent_bytes
-    told = []
+    found = []
     if fewest.intervals < _FOR_PERCENTILES:
-        n = fewest.intervals
-        told.append(f"{n} interval{'s' * (n > 1)}: p1 and p99 are about the minimum and maximum.")
+        found.append(message("net.caveat.few", n=fewest.intervals))
     if longest.seconds < _DAY_S:
         # Each direction has a bucket of its own.
-        most = " and ".join(
-            quantity(8 * bits, "bits") + (f" ({direction})" if len(sent) > 1 else "")
-            for direction, bits in sent.items()
-        )
-        told.append(f"A token bucket larger than the {most} that were sent would not show.")
+        most = [
+            message(
+                "net.caveat.sent",
+                sent=Amount(8 * bytes_, "bits"),
+                direction=direction if len(sent) > 1 else None,
+            )
+            for direction, bytes_ in sent.items()
+        ]
+        found.append(message("net.caveat.unseen_bucket", sent=most))
     if _HOUR_S <= longest.seconds < _WEEK_S:
-        span = "a day" if longest.seconds < _DAY_S else "a week"
-        told.append(f"Measured for less than {span}: changes within {span} are unknown.")
-    return [" ".join(told)] if told else []
+        span = "day" if longest.seconds < _DAY_S else "week"
+        found.append(message("net.caveat.span", span=span))
+    return found
 
 
-def _changed(measured: Measured) -> str:
-    """Return the facts that were not the same at every connection."""
+def _changed(measured: Measured) -> list[Message]:
+    """Name the facts that were not the same at every connection."""
     seen: dict[str, set[str]] = {}
     for _, one in measured.connected:
         for where, facts in (("here", one.here), ("there", one.there)):
             for fact in facts:
                 if fact.name in _NEEDED or fact.name in ("kernel", "interface", "tso", "gro"):
                     seen.setdefault(f"{fact.name} {where}", set()).add(fact.value)
-    return ", ".join(name for name, values in seen.items() if len(values) > 1)
+    changed = [name for name, values in seen.items() if len(values) > 1]
+    return [message("net.caveat.changed", facts=changed)] if changed else []

@@ -17,6 +17,7 @@ from tare.network.placing import Reader
 from tare.network.starved import Lack
 from tare.network.writing import Asked
 from tare.record import Connected, Direction, Ended, Interval
+from tare.results.message import Message
 from tare.shaping.trace import Floats, Trace
 
 #: Ethernet, IP of version 4, TCP with its time stamps: what the wire has beside a segment.
@@ -45,7 +46,7 @@ class Measured:
         When nothing was measured, and why.
     courses : dict of str to Course
         By direction.
-    notes : tuple of str
+    notes : tuple of Message
         What was wrong with the trace.
     ended : Ended or None
         Why it ended before all that was asked; None: it did not, or it is not known.
@@ -60,7 +61,7 @@ class Measured:
     connected: tuple[tuple[float, Connected], ...]
     gaps: tuple[tuple[float, float, str], ...]
     courses: dict[Direction, Course]
-    notes: tuple[str, ...]
+    notes: tuple[Message, ...]
     ended: Ended | None = None
 
     @property

@@ -10,9 +10,11 @@ import msgspec
 from tare.network.folder import Measured
 from tare.network.lines import VERSION
 from tare.network.summary import Summary
+from tare.render.words import sentences, text
+from tare.results.message import Said
 
 
-def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[str]) -> dict[str, Any]:
+def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[Said]) -> dict[str, Any]:
     """Return a measurement as a document; None: not known."""
     asked = measured.asked
     return {
@@ -24,8 +26,11 @@ def as_json(measured: Measured, some: Sequence[Summary], caveats: Sequence[str])
         "interval_ns": asked.interval_ns,
         "complete": not measured.left_ns(),
         "ended": None if measured.ended is None else msgspec.to_builtins(measured.ended),
-        "summaries": [msgspec.to_builtins(one) for one in some],
+        "summaries": [
+            {**msgspec.to_builtins(one), "limit": None if one.limit is None else text(one.limit)}
+            for one in some
+        ],
         "ends": measured.facts,
         "gaps": [{"start_s": a, "end_s": b, "why": why} for a, b, why in measured.gaps],
-        "caveats": list(caveats),
+        "caveats": sentences(caveats),
     }

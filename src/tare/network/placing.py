@@ -16,6 +16,7 @@ from tare.network import lines
 from tare.network.lines import READ, VERSION, Phase, Stretch
 from tare.network.writing import TRACE
 from tare.record import Connected, Ended, Gap, Interval, MeasureOver, PhaseOver
+from tare.results.message import Deviation, Message, message
 
 #: A line longer than this is none of ours.
 _LINE_LIMIT = 1 << 20
@@ -47,7 +48,7 @@ class Reader:
         Every connection, with its time.
     gaps : list of (float, float, str)
         When nothing was measured, and why.
-    notes : list of str
+    notes : list of Message
         What was wrong with it; each a sentence.
     """
 
@@ -59,7 +60,7 @@ class Reader:
     phases_over: set[int] = field(default_factory=set)
     connected: list[tuple[float, Connected]] = field(default_factory=list)
     gaps: list[tuple[float, float, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
     #: Why the last stretch ended before all that was asked; None: it did not, or it is not known.
     ended: Ended | None = None
     _stretch: Stretch | None = None
@@ -118,7 +119,7 @@ class Reader:
                     if line is not None:
                         yield line
                 if first:
-                    self.notes.append("Nothing was measured: the trace is empty.")
+                    self.notes.append(message("net.placing.empty"))
         except OSError as error:
             raise StoreError(
                 f"cannot read {self.path}: {error.strerror}",
@@ -178,10 +179,7 @@ class Reader:
         start_ns = self._offset_ns + passed_ns
         end_ns = self._end_ns
         if not end_ns <= start_ns < _BEYOND_NS:
-            self.notes.append(
-                "The clock was set between two stretches of it: how long nothing was measured "
-                "there is not known, and shown as no time."
-            )
+            self.notes.append(message("net.placing.clock_between"))
             start_ns = end_ns
         self._offset_ns = start_ns
         why = "the measurement was stopped and resumed" if same else "the machine was restarted"
@@ -195,10 +193,8 @@ class Reader:
         if self._wall_ns is None:
             self._wall_ns = wall_ns
         elif abs(wall_ns - self._wall_ns) > _STEPPED_NS:
-            self.notes.append(
-                f"The wall clock was set by {(wall_ns - self._wall_ns) / 1e9:+.1f} s while it was "
-                "measured; times since the beginning do not depend on it."
-            )
+            by = Deviation(wall_ns - self._wall_ns, "ns")
+            self.notes.append(message("net.placing.clock_set", by=by))
             self._wall_ns = wall_ns
         self.connected.append((placed[0] / 1e9, line))
 
@@ -225,12 +221,6 @@ class Reader:
 
     def _conclude(self) -> None:
         if self._damaged:
-            self.notes.append(
-                f"{self._damaged} line{'s' * (self._damaged > 1)} could not be read and "
-                f"{'were' if self._damaged > 1 else 'was'} left out: cut off, or damaged."
-            )
+            self.notes.append(message("net.placing.damaged", n=self._damaged))
         if self._late:
-            self.notes.append(
-                f"{self._late} interval{'s' * (self._late > 1)} had times or counts that cannot "
-                f"be, and {'were' if self._late > 1 else 'was'} left out."
-            )
+            self.notes.append(message("net.placing.impossible", n=self._late))

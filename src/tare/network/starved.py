@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from tare.network.course import Course, column
 from tare.network.histogram import Floats
 from tare.record import Interval
+from tare.results.message import Amount, Message, message
 from tare.shaping.trace import QUANTUM_BITS
-from tare.units import percent
 
 End = Literal["sender", "receiver"]
 Mask = NDArray[np.bool_]
@@ -232,9 +232,11 @@ def late_share(waited_ns: float, round_trips_ns: float, n: int) -> float | None:
     return share if share >= _LATE else None
 
 
-def no_cpu(lack: Lack) -> str:
-    """Say in words that an end had no CPU, and what that spoils."""
-    return (
-        f"the {lack.end} had no CPU for {percent(lack.waited)} of the time, and "
-        f"{percent(lack.intervals)} of the intervals say nothing of the network"
+def no_cpu(lack: Lack) -> Message:
+    """Say that an end had no CPU, and what that spoils."""
+    return message(
+        "net.no_cpu",
+        end=lack.end,
+        waited=Amount(lack.waited, "share"),
+        intervals=Amount(lack.intervals, "share"),
     )

@@ -14,6 +14,7 @@ from tare.network.histogram import Floats, Times
 from tare.network.lines import Phase, pattern
 from tare.network.starved import Lack, lacks, late_share, no_cpu, of_course, starved
 from tare.record import Direction
+from tare.results.message import Amount, Message, message
 
 #: As the boxes of CLOUDNET's figures have them.
 PERCENTILES = (1, 25, 50, 75, 99)
@@ -78,7 +79,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     loaded_late: float | None
     idle_late: float | None
     #: What was the limit, unless it was the network as far as both ends can tell.
-    limit: str | None
+    limit: Message | None
 
 
 def summaries(measured: Measured) -> tuple[Summary, ...]:
@@ -168,8 +169,9 @@ def _summary(measured: Measured, course: Course, phases: Sequence[Phase]) -> Sum
         lacks=lacking,
         loaded_late=_late(course, mine & (course.on_s > 0), course.round_trips, ids),
         idle_late=_late(course, course.on_s == 0, course.idle, list(course.idle)),
-        limit="; ".join(no_cpu(lack) for lack in lacking)
-        or _limit(held, cpus, busy, measured.asked.streams),
+        limit=message("net.limit.lacks", lacks=[no_cpu(lack) for lack in lacking])
+        if lacking
+        else _limit(held, cpus, busy, measured.asked.streams),
     )
 
 
@@ -237,21 +239,18 @@ def _limit(
     cpus: Sequence[float | None],
     busy: float | None,
     streams: int,
-) -> str | None:
+) -> Message | None:
     buffer, window = (share or 0.0 for share in held)
     sender, receiver = (used or 0.0 for used in cpus)
     # Each stream is sent by a thread of its own.
     if sender >= _FULL * streams and sender >= receiver:
-        return f"the sender was the limit: its CPU ({sender:.2f} CPUs for {streams} streams)"
+        return message("net.limit.sender_cpu", cpus=sender, streams=streams)
     if receiver >= _FULL * streams:
-        return f"the receiver was the limit: its CPU ({receiver:.2f} CPUs for {streams} streams)"
+        return message("net.limit.receiver_cpu", cpus=receiver, streams=streams)
     if buffer >= _HELD:
-        return f"the sender was the limit: its buffer (full for {100 * buffer:.0f} % of the time)"
+        return message("net.limit.buffer", share=Amount(buffer, "share"))
     if window >= _HELD:
-        return f"the receiver was the limit: its window (for {100 * window:.0f} % of the time)"
+        return message("net.limit.window", share=Amount(window, "share"))
     if busy is not None and busy < _BUSY:
-        return (
-            "the sender was the limit: it had nothing under way for "
-            f"{100 * (1 - busy):.0f} % of the time, since its CPU was slow or had other work"
-        )
+        return message("net.limit.idle", share=Amount(1 - busy, "share"))
     return None

@@ -115,5 +115,7 @@ def _check_shaping(shaping: Identification) -> None:
         if not numbers[0] <= numbers[1] <= numbers[2]:
             raise msgspec.DecodeError("what shapes it has a value outside its interval")
     texts = [*shaping.reasons, *shaping.key, *shaping.key.values()]
-    if len(texts) > _MOST_TOLD or any(len(text) > _LONGEST for text in texts):
+    if not all(isinstance(text, str) for text in texts):
+        raise msgspec.DecodeError("what shapes it has reasons that are no text")
+    if len(texts) > _MOST_TOLD or any(len(str(text)) > _LONGEST for text in texts):
         raise msgspec.DecodeError("what shapes it is told in more words than anybody reads")

@@ -29,6 +29,8 @@ from tare.network_fingerprint.document import (
 )
 from tare.network_fingerprint.searching import INTERVAL_S, Bounds, Course, Found, Teller, search
 from tare.record import Connect, Interval
+from tare.render.words import text
+from tare.results.message import message
 
 #: Sizes of writes, of CLOUDNET's Figure 12 and beyond; and those of a brief look.
 SIZES = tuple(1 << power for power in range(10, 21))
@@ -205,7 +207,7 @@ def _loaded(
         _note_ends(ends, taken)
         if found.cut_short:
             if found.failure is not None:
-                taken.problems.append(Problem(what="sizes of writes", why=found.ended))
+                taken.problems.append(Problem(what="sizes of writes", why=text(found.ended)))
             return
         _writes(wanted, taken, ends, progress, clock)
 
@@ -277,7 +279,7 @@ def _searched(
         unidentified=None if sent else "nothing was sent",
         spent_bits=course.spent_bits,
         seconds=seconds,
-        ended="no bucket was to be looked for any further",
+        ended=message("net.search.not_wanted"),
         intervals=tuple(course.intervals),
         lacks=course.lacks(),
     )
@@ -351,7 +353,7 @@ def _document(
     searched = None
     if found is not None and found.shaping is not None:
         bits, sent_s = stages.in_one_go(found)
-        searched = Searched(bits=bits, seconds=sent_s, ended=found.ended)
+        searched = Searched(bits=bits, seconds=sent_s, ended=text(found.ended))
     return NetworkFingerprint(
         tare=tare.__version__,
         agent=agent.digest(),
@@ -363,7 +365,7 @@ def _document(
         streams=wanted.streams,
         figures=taken.figures,
         writes=tuple(sorted(taken.writes, key=lambda one: one.write_bytes)),
-        shaping=None if found is None else found.shaping,
+        shaping=None if found is None or found.shaping is None else found.shaping.stored(),
         searched=searched,
         course=() if found is None else stages.course(found),
         here=taken.here,

@@ -18,7 +18,8 @@ from tare.journal import MachineFact
 from tare.network_fingerprint import file
 from tare.network_fingerprint.difference import DECIDING, Difference, between, decisive
 from tare.network_fingerprint.document import VERSION, Figure, NetworkFingerprint, Unit
-from tare.network_fingerprint.telling import shaping_told
+from tare.network_fingerprint.telling import shaping_of
+from tare.render.words import text
 
 NAME = "networks.json"
 SOURCE = "tare net fingerprint"
@@ -101,7 +102,7 @@ def of(fingerprint: NetworkFingerprint, origin: str) -> list[MachineFact]:
         "origin": origin,
         "date": fingerprint.started[:16].replace("T", " "),
         "end": fingerprint.end,
-        "shaping": shaping_told(fingerprint),
+        "shaping": text(shaping_of(fingerprint)),
         "kind": "not looked for" if fingerprint.shaping is None else fingerprint.shaping.kind,
     }
     for side, told in (("here", fingerprint.here), ("there", fingerprint.there)):

@@ -14,6 +14,8 @@ from typing import Literal
 import msgspec
 
 from tare.network_fingerprint.document import Figure, NetworkFingerprint
+from tare.render.words import sentences
+from tare.results.message import Said, message
 
 #: ``ample``: all trials together fit into a full bucket; ``rests``: each fits into a full one;
 #: ``dry``: some empties even a full one; ``unseen``: no bucket was seen, and all trials together
@@ -28,8 +30,8 @@ class Bucket(msgspec.Struct, frozen=True, kw_only=True):
     low_bps: float
     budget_bits: float
     refill_bps: float
-    #: What of it is a guess, each a sentence.
-    doubts: tuple[str, ...] = ()
+    #: What of it is a guess; as stored, sentences.
+    doubts: tuple[Said, ...] = ()
 
     def drawn_bits(self, spent_bits: float) -> float:
         """Return what sending so much in one burst takes out of it."""
@@ -95,8 +97,15 @@ class RestPlan(msgspec.Struct, frozen=True, kw_only=True):
     least_rest_s: float | None
     #: Of the whole experiment with its rests; None: n, or how long trials take, is not known.
     total_s: float | None
-    #: What makes the plan less certain, each a sentence.
-    doubts: tuple[str, ...] = ()
+    #: What makes the plan less certain; as stored, sentences.
+    doubts: tuple[Said, ...] = ()
+
+    def stored(self) -> RestPlan:
+        """Return it as documents have it: its doubts are sentences."""
+        bucket = self.bucket
+        if bucket is not None:
+            bucket = msgspec.structs.replace(bucket, doubts=tuple(sentences(bucket.doubts)))
+        return msgspec.structs.replace(self, bucket=bucket, doubts=tuple(sentences(self.doubts)))
 
 
 def bucket_of(found: NetworkFingerprint) -> Bucket | None:
@@ -116,17 +125,14 @@ def bucket_of(found: NetworkFingerprint) -> Bucket | None:
         return None
     doubts = []
     if found.shaping is not None and found.shaping.kind == "drop":
-        doubts.append("One drop was seen and no refilled burst: it may be no bucket at all.")
+        doubts.append(message("net.plan_doubt.one_drop"))
     if budget is None:
-        doubts.append(
-            "Its budget is not identified; it is taken to be what was sent before the drop beyond "
-            "the low rate."
-        )
+        doubts.append(message("net.plan_doubt.budget"))
     if found.shaping is not None and found.shaping.capacity_shown is False:
-        doubts.append("The bucket may hold more than the budget that was seen.")
+        doubts.append(message("net.plan_doubt.capacity"))
     comes = refill or low
     if refill is None:
-        doubts.append("Refill was not seen; it is taken to be the low rate.")
+        doubts.append(message("net.plan_doubt.refill"))
     if comes is None or _low(comes) <= 0:
         return None
     return Bucket(

@@ -26,8 +26,8 @@ from tare.network.folder import carried, wire_bits
 from tare.network.lines import Happening
 from tare.network.starved import Lack
 from tare.record import Gap, Interval, Sending
+from tare.results.message import Chosen, Duration, Message, message
 from tare.shaping.trace import Trace
-from tare.units import chosen
 
 #: How long intervals are: what a short rest brings back to a small bucket lasts for some of them.
 INTERVAL_S = 0.02
@@ -83,8 +83,8 @@ class Found:
     #: On the wire, and from the first phase to the last.
     spent_bits: float
     seconds: float
-    #: Why it ended, a sentence.
-    ended: str
+    #: Why it ended.
+    ended: Message
     intervals: tuple[Interval, ...]
     #: Whether somebody pressed Ctrl-C, or the other end was lost, so that this is not all.
     cut_short: bool = False
@@ -218,14 +218,14 @@ def search(
     try:
         ended = one.run()
     except KeyboardInterrupt:
-        ended, cut_short = "it was interrupted", True
+        ended, cut_short = message("net.search.interrupted"), True
     except AgentError as error:
         if not one.course.intervals:
             raise
         ended = (
-            error.message
+            message("net.search.ended", why=error.message)
             if isinstance(error, EndedError)
-            else f"the other end was lost: {error.message}"
+            else message("net.search.lost", why=error.message)
         )
         cut_short, failure = True, error
     shaping, why = _identified(course, key)
@@ -272,18 +272,19 @@ class _Search:
     def elapsed_s(self) -> float:
         return self._clock() - self._began
 
-    def run(self) -> str:
+    def run(self) -> Message:
         """Go from phase to phase; returns why it ended."""
         what: Next | None = None
         while True:
             left_s = self._bounds.seconds - self.elapsed_s
             if left_s < _LEAST_S:
-                return f"the limit of {self._bounds.seconds:g} s was reached"
+                return message("net.search.time_limit", time=Duration(self._bounds.seconds))
             what = what or self._next()
             if what.action == "done":
                 return what.why
             if what.action == "rest" and what.seconds >= left_s:
-                return f"a rest of {what.seconds:.0f} s would be next, and {left_s:.0f} s are left"
+                idle, left = Duration(what.seconds), Duration(left_s)
+                return message("net.search.no_time", idle=idle, left=left)
             self._teller.phase(what, left_s)
             if what.action == "rest":
                 for _ in self._told(_whole(what.seconds), send=False):
@@ -292,7 +293,8 @@ class _Search:
             else:
                 what = self._send(what, _whole(left_s))
             if self._spent:
-                return f"the limit of {chosen(self._bounds.bits or 0, 'bits')} was reached"
+                bits = Chosen(self._bounds.bits or 0, "bits")
+                return message("net.search.bits_limit", bits=bits)
 
     @property
     def _spent(self) -> bool:

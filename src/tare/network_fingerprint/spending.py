@@ -9,10 +9,12 @@ from tare.errors import ExperimentError, StoreError
 from tare.experiment import NO_NETWORK, Cell
 from tare.frames import Results
 from tare.network_fingerprint.rests import Spending
-from tare.units import chosen
+from tare.results.message import Amount, Chosen, Message, message
 
 #: A background of more than this share of what a trial sends is worth a word.
 _DISTURBED = 0.1
+#: Share of headers that an interface may not count.
+_HEADERS = 0.046
 #: Levels that say nothing of what is sent.
 _ELSEWHERE = ("network",)
 
@@ -84,28 +86,26 @@ def counted(cells: Sequence[Cell], counts: Mapping[int, Count]) -> list[Spending
     ]
 
 
-def doubts(counts: Iterable[Count]) -> list[str]:
+def doubts(counts: Iterable[Count]) -> list[Message]:
     """Say what makes what an interface counted less certain."""
     some = list(counts)
     name, background = some[0].interface, some[0].background_bps
-    rate = chosen(round(background), "bits/s")
-    told = [
-        f"What trials send was counted on {name} in one trial of each cell, less a background of "
-        f"{rate}; trials may differ, and up to 4.6 % of headers may be missing."
+    said = [
+        message(
+            "net.plan_doubt.counted",
+            interface=name,
+            background=Amount(background, "bits/s"),
+            headers=Chosen(_HEADERS),
+        )
     ]
     most = max(some, key=lambda one: one.bits)
     others = background * most.seconds
     if most.bits <= others:
-        told.append(
-            f"No trial sent more than the background of {name}: is it the interface by which they "
-            "send? --spend measured:IFACE"
-        )
+        said.append(message("net.plan_doubt.interface", interface=name))
     elif others > _DISTURBED * most.bits:
-        told.append(
-            f"The background of {name} is {100 * others / most.bits:.0f} % of what the trial that "
-            "sends most sends: end what else sends, and measure again."
-        )
-    return told
+        share = Amount(others / most.bits, "share")
+        said.append(message("net.plan_doubt.background", interface=name, share=share))
+    return said
 
 
 def measured(cells: Sequence[Cell], results: Results, name: str) -> list[Spending]:

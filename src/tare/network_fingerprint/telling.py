@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tare.identification.document import Estimate, Identification
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Starved
+from tare.results.message import Amount, Chosen, Duration, Message, message
 from tare.units import chosen, interval, quantity
 
 #: Names of figures as people say them, by how they begin and end.
@@ -20,37 +21,28 @@ _SUBJECTS = {
 }
 
 
-#: Why two latencies of an idle network differ, to be told where both can be seen.
-PACING = (
-    "Unpaced round trips follow one another at once and keep both CPUs awake; at 100 a second, as "
-    "tare net measure takes its idle latency, each first wakes a sleeping CPU and takes longer."
-)
-
-
-def starved_told(one: Starved) -> str:
-    """Say that an end had no CPU."""
-    tries = "" if one.tries == 1 else f", in the best of {one.tries} tries"
-    if one.end is None:
-        return f"round trips waited for a CPU for {100 * one.waited:.0f} % of their time{tries}"
-    share = "" if one.intervals is None else (
-        f", and {100 * one.intervals:.0f} % of the intervals say nothing of the network"
-    )  # fmt: skip
-    return f"the {one.end} had no CPU for {100 * one.waited:.0f} % of the time{share}{tries}"
-
-
-def doubts(found: NetworkFingerprint) -> list[str]:
+def doubts(found: NetworkFingerprint) -> list[Message]:
     """Say what was measured, but not as it should be."""
-    told = [
-        f"{', '.join(name_told(name) for name in one.figures)}: {starved_told(one)}"
-        for one in found.starved
-    ]
-    sizes = [chosen(one.write_bytes, "bytes") for one in found.writes if one.throttled]
+    said = [_starved(one) for one in found.starved]
+    sizes = [Chosen(one.write_bytes, "bytes") for one in found.writes if one.throttled]
     if sizes:
-        told.append(
-            f"writes of {', '.join(sizes)}: the bucket held less than they needed and there "
-            "was no time left to wait until it had filled, so that they are as fast as an empty one"
-        )
-    return told
+        said.append(message("net.fingerprint.throttled", sizes=sizes))
+    return said
+
+
+def _starved(one: Starved) -> Message:
+    figures = [name_told(name) for name in one.figures]
+    waited = Amount(one.waited, "share")
+    if one.end is None:
+        return message("net.fingerprint.late", figures=figures, waited=waited, tries=one.tries)
+    return message(
+        "net.fingerprint.starved",
+        figures=figures,
+        end=one.end,
+        waited=waited,
+        tries=one.tries,
+        intervals=None if one.intervals is None else Amount(one.intervals, "share"),
+    )
 
 
 def name_told(name: str) -> str:
@@ -75,63 +67,67 @@ def figure_told(figure: Figure) -> str:
     return interval(figure.unit, figure.value, *figure.ci)
 
 
-def shaping_told(found: NetworkFingerprint) -> str:
+def shaping_of(found: NetworkFingerprint) -> Message:
     """Say what shapes a network: never that nothing does, only how far it was looked."""
     shaping, searched = found.shaping, found.searched
     if shaping is not None and shaping.kind in ("bucket", "drop"):
-        return bucket_told(shaping)
+        return bucket_said(shaping)
     if searched is None:
-        return "a bucket was not looked for"
-    within = f"{quantity(searched.bits, 'bits')} in {searched.seconds:.3g} s"
-    kind = "" if shaping is None or shaping.kind == "constant" else f"{shaping.kind}; "
-    return f"{kind}no bucket seen within {within}"
+        return message("net.fingerprint.not_searched")
+    return message(
+        "net.fingerprint.unseen",
+        kind=None if shaping is None or shaping.kind == "constant" else shaping.kind,
+        sent=Amount(searched.bits, "bits"),
+        time=Duration(searched.seconds),
+    )
 
 
-def bucket_told(shaping: Identification) -> str:
+def bucket_said(shaping: Identification) -> Message:
     """Say what is known of a bucket, or of what looks like one that was emptied once."""
     parts = [
-        f"{word} {_estimate(value, rate=rate)}"
-        for word, value, rate in (
-            ("high", shaping.high_gbps, True),
-            ("low", shaping.low_gbps, True),
-            ("budget", shaping.budget_gbit, False),
-            ("refill", shaping.refill_gbps, True),
-        )
-        if value is not None
+        message("net.fingerprint.part", name=name, value=Amount(known.value, known.unit))
+        for name, known in estimates(shaping)
     ]
-    what = "bucket" if shaping.kind == "bucket" else "drop, not confirmed to be a bucket's"
-    return f"{what}: {', '.join(parts)}" if parts else what
+    confirmed = shaping.kind == "bucket"
+    return message("net.fingerprint.bucket", confirmed=confirmed, parts=parts)
 
 
-def estimates(shaping: Identification) -> list[tuple[str, str]]:
+def estimates(shaping: Identification) -> list[tuple[str, Amount]]:
     """Return what is known of a bucket by name, each with its interval."""
-    rows = []
-    for name, known, rate in (
-        ("high", shaping.high_gbps, True),
-        ("low", shaping.low_gbps, True),
-        ("budget", shaping.budget_gbit, False),
-        ("refill", shaping.refill_gbps, True),
-    ):
-        if known is not None:
-            ends = (1e9 * max(0.0, x) for x in (known.value, *known.ci))
-            rows.append((name, interval("bits/s" if rate else "bits", *ends)))
-    return rows
+    return [
+        (name, Amount(*_scaled(known, unit)))
+        for name, known, unit in (
+            ("high", shaping.high_gbps, "bits/s"),
+            ("low", shaping.low_gbps, "bits/s"),
+            ("budget", shaping.budget_gbit, "bits"),
+            ("refill", shaping.refill_gbps, "bits/s"),
+        )
+        if known is not None
+    ]
 
 
-def _estimate(value: Estimate, *, rate: bool) -> str:
-    return quantity(1e9 * value.value, "bits/s" if rate else "bits")
+def _scaled(known: Estimate, unit: str) -> tuple[float, str, float, float]:
+    value, low, high = (1e9 * max(0.0, x) for x in (known.value, *known.ci))
+    return value, unit, low, high
 
 
-def account(shaping: Identification) -> list[str]:
-    """Say what is left in a bucket now, and how long to rest until it is full."""
-    told = []
-    wire = shaping.wire
+def took(seconds: float, bits: float) -> Message:
+    """Say how long it took, and what was sent."""
+    return message("net.fingerprint.took", time=Duration(seconds), sent=Amount(bits, "bits"))
+
+
+def account(shaping: Identification) -> list[Message]:
+    """Say what is left in a bucket now, and after which idle period it is full."""
+    said = []
+    scale = 1e9 * shaping.wire
     if shaping.left_gbit is not None:
-        told.append(f"Left now: {quantity(1e9 * wire * shaping.left_gbit.value, 'bits')}.")
+        left = Amount(scale * shaping.left_gbit.value, "bits")
+        said.append(message("net.fingerprint.left", bits=left))
     if shaping.full_after_s is not None:
         value, (low, high) = shaping.full_after_s.value, shaping.full_after_s.ci
-        told.append(f"Full after a rest of {value:.0f} s [{low:.0f}, {high:.0f}].")
+        time = Amount(1e9 * value, "ns", 1e9 * low, 1e9 * high)
+        said.append(message("net.fingerprint.full", time=time))
     if shaping.refill_gbps is not None:
-        rate = quantity(1e9 * wire * shaping.refill_gbps.value, "bits/s")
-        told.append(f"The bucket fills at {rate} while you send less.")
-    return told
+        rate = Amount(scale * shaping.refill_gbps.value, "bits/s")
+        said.append(message("net.fingerprint.fills", rate=rate))
+    return said

@@ -8,11 +8,10 @@ from pathlib import Path
 from tare.network_fingerprint.difference import DECIDING
 from tare.network_fingerprint.document import Figure, NetworkFingerprint, Write
 from tare.network_fingerprint.telling import (
-    PACING,
     doubts,
     figure_told,
     name_told,
-    shaping_told,
+    shaping_of,
 )
 from tare.render.tables import ABSENT, Head, Laid
 from tare.report import network_fingerprint_figures as charts
@@ -20,6 +19,7 @@ from tare.report.origin import Origin
 from tare.report.page import Figure as Chart
 from tare.report.page import Page, Section
 from tare.results.finding import Finding
+from tare.results.message import Amount, Chosen, Message, Said, message
 from tare.units import chosen, duration, quantity
 
 #: With which the page is asked for.
@@ -56,10 +56,12 @@ def write(found: NetworkFingerprint, destination: Path, command: str) -> list[Pa
 
 def make(found: NetworkFingerprint, command: str) -> Page:
     """Lay the page of a fingerprint out."""
-    told = shaping_told(found)
-    headline = [f"{told[:1].upper()}{told[1:]}."]
-    headline += [
-        f"{name_told(name)[:1].upper()}{name_told(name)[1:]}: {figure_told(found.figures[name])}."
+    headline = [
+        message(
+            "net.fingerprint.figure",
+            name=name_told(name),
+            value=figure_told(found.figures[name]),
+        )
         for name in ("bandwidth.fresh", "latency.unpaced.p50", "latency.loaded.p99")
         if name in found.figures
     ]
@@ -67,14 +69,14 @@ def make(found: NetworkFingerprint, command: str) -> Page:
         name=f"network to {found.end}",
         question="What does this network do?",
         lead=None,
-        headline=tuple(headline),
+        headline=(shaping_of(found), *headline),
         strip=_strip(found),
         sections=(_figures(found), *_shaping(found), *_latency(found), *_writes(found)),
         overview=(),
         stops=None,
-        doubts=tuple(
-            f"{told.removesuffix('.')}."
-            for told in (*(f"{p.what}: {p.why}" for p in found.problems), *doubts(found))
+        doubts=(
+            *(message("net.fingerprint.missing", what=p.what, why=p.why) for p in found.problems),
+            *doubts(found),
         ),
         machine=(_ends(found),),
         origin=Origin(
@@ -84,8 +86,8 @@ def make(found: NetworkFingerprint, command: str) -> Page:
             versions=(found.tare,),
             seed=None,
         ),
-        doubtful="Not measured, or not as it should be",
-        calm="Everything that was asked could be measured.",
+        doubtful="Not measured, or doubtful",
+        calm="Everything was measured.",
         rest=f"{command} --json -",
         badges=False,
         unfolded=48,
@@ -107,7 +109,7 @@ def _strip(found: NetworkFingerprint) -> tuple[tuple[str, str], ...]:
 
 
 def _section(
-    anchor: str, question: str, answer: str, figures: list[Chart], tables: list[Laid]
+    anchor: str, question: str, answer: tuple[Said, ...], figures: list[Chart], tables: list[Laid]
 ) -> Section:
     finding = Finding(name=anchor, question=question, answer=answer, verdict="none")
     return Section(anchor, finding, tuple(figures), tuple(tables))
@@ -121,9 +123,8 @@ def _figures(found: NetworkFingerprint) -> Section:
     heads = (("figure", False), ("value [95 %]", True), ("parts", True))
     return _section(
         "published",
-        "What is to be published with results, and checked before others are compared with them?",
-        "Bandwidth is payload that was acknowledged; of a bucket, rates and amounts are those on "
-        "the wire, as it counts them. Intervals are of parts of the time.",
+        "Which figures belong to results on this network?",
+        (message("net.fingerprint.published"),),
         [],
         [_laid("Every figure", heads, rows)],
     )
@@ -142,13 +143,11 @@ def _laid(
 def _shaping(found: NetworkFingerprint) -> tuple[Section, ...]:
     if found.shaping is None:
         return ()
-    told = shaping_told(found)
-    answer = " ".join([f"{told[:1].upper()}{told[1:]}.", *found.shaping.reasons])
+    answer: list[Said] = [shaping_of(found), *found.shaping.reasons]
     if found.searched is not None:
-        ended = found.searched.ended.removesuffix(".")
-        answer += f" The search ended since {ended[:1].lower()}{ended[1:]}."
+        answer.append(message("net.fingerprint.stopped", why=found.searched.ended))
     drawn = [chart for chart in (charts.course(found),) if chart is not None]
-    return (_section("bucket", "Does a token bucket shape it?", answer, drawn, []),)
+    return (_section("bucket", "Does a token bucket shape it?", tuple(answer), drawn, []),)
 
 
 def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
@@ -156,12 +155,14 @@ def _latency(found: NetworkFingerprint) -> tuple[Section, ...]:
     if drawn is None:
         return ()
     unpaced, loaded = (found.figures.get(f"latency.{name}.p50") for name in ("unpaced", "loaded"))
-    answer = "Round trips of 64 bytes as an application sees them, on a connection of their own."
+    answer: tuple[Said, ...] = (message("net.fingerprint.round_trips"),)
     if unpaced is not None and loaded is not None and unpaced.value > 0:
-        answer = (
-            f"The median grows from {quantity(unpaced.value, 'ns')} unpaced to "
-            f"{quantity(loaded.value, 'ns')} loaded. {answer} {PACING}"
+        grows = message(
+            "net.fingerprint.grows",
+            unpaced=Amount(unpaced.value, "ns"),
+            loaded=Amount(loaded.value, "ns"),
         )
+        answer = (grows, *answer, message("net.fingerprint.pacing"))
     return (_section("latency", "How does latency change under load?", answer, [drawn], []),)
 
 
@@ -188,15 +189,14 @@ def _writes(found: NetworkFingerprint) -> tuple[Section, ...]:
         _section(
             "writes",
             "What does the size of writes do?",
-            f"{fastest_told(found.writes)} (As in CLOUDNET's Figure 12; round trips are the "
-            "kernel's smoothed ones of the stream itself.)",
+            (fastest(found.writes), message("net.fingerprint.sizes_note")),
             [chart for chart in charts.writes(found) if chart is not None],
             [_laid("By size", heads, rows)],
         ),
     )
 
 
-def fastest_told(writes: Sequence[Write]) -> str:
+def fastest(writes: Sequence[Write]) -> Message:
     """Say which sizes of writes were the fastest: those that no other is shown to be faster than.
 
     Parameters
@@ -209,13 +209,11 @@ def fastest_told(writes: Sequence[Write]) -> str:
     slower = [one for one in writes if _is_slower(one.bandwidth, best.bandwidth)]
     alike = [one for one in writes if one not in slower]
     some = [one.bandwidth.value for one in alike]
-    rates = [quantity(value, "bits/s") for value in (min(some), max(some))]
-    span = " to ".join(dict.fromkeys(rates))
+    ends = dict.fromkeys(quantity(value, "bits/s") for value in (min(some), max(some)))
     if not slower:
-        return f"No size is shown to be faster than another by more than 1 %: {span}."
-    names = ", ".join(chosen(one.write_bytes, "bytes") for one in alike)
-    which = "were the fastest" if len(alike) == 1 else "were alike, and the fastest"
-    return f"Writes of {names} {which}: {span}."
+        return message("net.fingerprint.sizes_alike", rates=[*ends])
+    sizes = [Chosen(one.write_bytes, "bytes") for one in alike]
+    return message("net.fingerprint.fastest", sizes=sizes, rates=[*ends])
 
 
 def _is_slower(one: Figure, best: Figure) -> bool:
@@ -229,4 +227,4 @@ def _ends(found: NetworkFingerprint) -> Laid:
     names = list(dict.fromkeys([*found.here, *found.there]))
     rows = tuple((n, found.here.get(n, ABSENT), found.there.get(n, ABSENT)) for n in names)
     heads = (("fact", False), ("here", False), ("there", False))
-    return _laid("What both ends say of themselves", heads, rows)
+    return _laid("What both ends report", heads, rows)

@@ -11,6 +11,7 @@ import tare
 from tare.errors import StoreError
 from tare.network.caveats import blamed, caveats
 from tare.network.folder import Measured, read
+from tare.network.summary import summaries
 from tare.render.tables import Laid
 from tare.render.words import paragraph, text
 from tare.report import network_shape
@@ -28,6 +29,7 @@ from tare.report.network_charts.series import Group, Series, grouped, series
 from tare.report.origin import Origin
 from tare.report.page import Figure, Page, Section
 from tare.results.finding import Finding
+from tare.results.message import Message, Said, message
 
 OPTION = "--report network.html"
 #: Side by side, a page holds no more.
@@ -92,40 +94,38 @@ def of(some: Sequence[Measured], command: str) -> Page:
         question=text(kept[0].finding.question),
         lead=None,
         headline=(
-            *blamed([one.summary for one in groups]),
             *(paragraph(s.finding.answer) for s in kept[: 2 if groups else 1]),
+            *blamed([one.summary for one in groups]),
         ),
         strip=tables.strip(some),
         sections=kept,
         overview=(),
         stops=None,
-        doubts=_doubts(some, groups),
+        doubts=_doubts(some),
         machine=tables.facts(some),
         origin=Origin(
             file=None, commands=(command,), digests=(), versions=(tare.__version__,), seed=None,
             title="How to make this page again",
         ),
-        doubtful="What weakens it, and what cannot be concluded",
-        calm="Nothing was doubtful.",
+        doubtful="Caveats",
+        calm="No caveats.",
         badges=False,
         unfolded=24,
     )  # fmt: skip
 
 
-def _doubts(some: Sequence[Measured], groups: Sequence[Group]) -> tuple[str, ...]:
-    told = []
-    for one in some:
-        from tare.network.summary import summaries
-
-        before = f"{one.name}: " if len(some) > 1 else ""
-        told += [f"{before}{line}" for line in caveats(one, summaries(one))]
-    return tuple(told)
+def _doubts(some: Sequence[Measured]) -> tuple[Message, ...]:
+    return tuple(
+        message("net.named", name=one.name, said=said) if len(some) > 1 else said
+        for one in some
+        for said in caveats(one, summaries(one))
+    )
 
 
 def _section(
     anchor: str,
     question: str,
-    answer: str,
+    answer: Said | tuple[Said, ...],
     courses: Sequence[Series],
     of_courses: Sequence[ModuleType],
     groups: Sequence[Group],

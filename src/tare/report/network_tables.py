@@ -9,57 +9,49 @@ from typing import Any
 from tare.network.folder import Measured
 from tare.network.summary import PERCENTILES
 from tare.render.tables import ABSENT, Head, Laid, lay
+from tare.render.words import text
 from tare.report.network_charts import write_sizes
 from tare.report.network_charts.series import Group, rate_unit
 from tare.results.finding import Column, Table
-from tare.units import counted, percent, quantity
+from tare.results.message import Amount, Message, message
+from tare.units import quantity
 
 #: Of these many, each has its sentence.
 _TOLD = 3
 
 
-def carried(groups: Sequence[Group]) -> str:
-    """Tell the bandwidth; of many sizes of writes, that of the best."""
-    told = []
+def carried(groups: Sequence[Group]) -> tuple[Message, ...]:
+    """Say what the bandwidth is; of many sizes of writes, that of the best."""
+    said = []
     for one in _outstanding(groups):
         s = one.summary
-        steady = "" if s.coefficient_of_variation is None else (
-            f", varying by {percent(s.coefficient_of_variation)} (coefficient of variation)"
-        )  # fmt: skip
-        jump = "" if s.largest_change is None else (
-            f"; from one interval to the next it changed by up to {percent(s.largest_change)}"
-        )  # fmt: skip
-        told.append(
-            f"{one.name}: median {quantity(s.bandwidth_bps['p50'], 'bits/s')}, from "
-            f"{quantity(s.bandwidth_bps['p1'], 'bits/s')} to "
-            f"{quantity(s.bandwidth_bps['p99'], 'bits/s')} "
-            f"(percentiles 1 and 99){steady}{jump}."
+        median, low, high = (Amount(s.bandwidth_bps[p], "bits/s") for p in ("p50", "p1", "p99"))
+        said.append(message("net.page.bandwidth", name=one.name, median=median, low=low, high=high))
+        if s.coefficient_of_variation is not None:
+            variation = Amount(s.coefficient_of_variation, "share")
+            said.append(message("net.page.varies", variation=variation))
+        if s.largest_change is not None:
+            said.append(message("net.page.step", change=Amount(s.largest_change, "share")))
+    return tuple(said) or (message("net.page.nothing"),)
+
+
+def late(groups: Sequence[Group]) -> tuple[Message, ...]:
+    """Say how long round trips take."""
+    said = [
+        message(
+            "net.page.loaded",
+            name=one.name,
+            median=Amount(s.loaded.p50_ns, "ns"),
+            p99=Amount(s.loaded.p99_ns, "ns"),
+            idle=None if s.idle is None else Amount(s.idle.p50_ns, "ns"),
         )
-    return " ".join(told) or "Nothing was measured."
-
-
-#: Why the latency of an idle network is no single number.
-_PACING = (
-    "Idle latency is that of paced messages, each of which wakes a sleeping CPU: the unpaced "
-    "latency of tare net fingerprint, and the min RTT that the kernel sees, are shorter."
-)
-
-
-def late(groups: Sequence[Group]) -> str:
-    """Tell the round trips."""
-    told = []
-    for one in _outstanding(groups):
-        s = one.summary
-        if s.loaded is None:
-            continue
-        idle = "" if s.idle is None else f", against {quantity(s.idle.p50_ns, 'ns')} idle"
-        told.append(
-            f"{one.name}: a small message takes {quantity(s.loaded.p50_ns, 'ns')} in the median "
-            f"and {quantity(s.loaded.p99_ns, 'ns')} at the 99th percentile under load{idle}."
-        )
+        for one in _outstanding(groups)
+        if (s := one.summary).loaded is not None
+    ]
+    # Why the latency of an idle network is no single number.
     if any(one.summary.idle is not None for one in groups):
-        told.append(_PACING)
-    return " ".join(told) or "No round trips were measured beside the data."
+        said.append(message("net.page.pacing"))
+    return tuple(said) or (message("net.page.no_round_trips"),)
 
 
 def _outstanding(groups: Sequence[Group]) -> list[Group]:
@@ -73,23 +65,30 @@ def by_size(groups: Sequence[Group]) -> str:
     return write_sizes.tell(groups)
 
 
-def again(groups: Sequence[Group]) -> str:
-    """Tell the retransmissions."""
-    told = []
-    for one in _outstanding(groups):
-        n, share = one.summary.retransmits, one.summary.retransmit_share
-        of_all = "" if share is None else f", {100 * share:.2g} % of all"
-        told.append(f"{one.name}: {counted(n, 'segment')}{of_all}." if n else f"{one.name}: none.")
-    return " ".join(told) or "Nothing was sent."
-
-
-def limited(groups: Sequence[Group]) -> str:
-    """Tell the limit."""
-    told = [f"{one.name}: {one.summary.limit}." for one in groups if one.summary.limit][:_TOLD]
-    return " ".join(told) or (
-        "Neither end's CPU, buffer or window was the limit, as far as they tell: it was the "
-        "network, or congestion control."
+def again(groups: Sequence[Group]) -> tuple[Message, ...]:
+    """Say how much was retransmitted."""
+    said = tuple(
+        message(
+            "net.page.retransmitted",
+            name=one.name,
+            n=one.summary.retransmits,
+            share=None
+            if one.summary.retransmit_share is None
+            else Amount(one.summary.retransmit_share, "share"),
+        )
+        for one in _outstanding(groups)
     )
+    return said or (message("net.page.nothing_sent"),)
+
+
+def limited(groups: Sequence[Group]) -> tuple[Message, ...]:
+    """Say what the limit was."""
+    said = tuple(
+        message("net.named", name=one.name, said=one.summary.limit)
+        for one in groups
+        if one.summary.limit is not None
+    )
+    return said[:_TOLD] or (message("net.page.network_limit"),)
 
 
 def bandwidth(groups: Sequence[Group]) -> Laid:
@@ -157,7 +156,7 @@ def ends_at_work(groups: Sequence[Group]) -> Laid:
             "busy": _percent(one.summary.busy),
             "buffer": _percent(one.summary.buffer_limited),
             "window": _percent(one.summary.receiver_limited),
-            "limit": one.summary.limit,
+            "limit": None if one.summary.limit is None else text(one.summary.limit),
         }
         for one in groups
     ]
@@ -165,10 +164,10 @@ def ends_at_work(groups: Sequence[Group]) -> Laid:
         Column(key="name", title="what"),
         Column(key="sender", title="CPUs of the sender", unit="1"),
         Column(key="receiver", title="CPUs of the receiver", unit="1"),
-        Column(key="busy", title="data under way", unit="%"),
+        Column(key="busy", title="data in flight", unit="%"),
         Column(key="buffer", title="held by the sender's buffer", unit="%"),
         Column(key="window", title="held by the receiver's window", unit="%"),
-        Column(key="limit", title="so"),
+        Column(key="limit", title="limit"),
     ]
     return _laid("Ends at work", columns, rows)
 
@@ -183,7 +182,7 @@ def facts(some: Sequence[Measured]) -> tuple[Laid, ...]:
             heads = (Head("fact", "", numeric=False), Head("here", "", numeric=False),
                      Head("there", "", numeric=False))  # fmt: skip
             rows = tuple((n, here.get(n, ABSENT), there.get(n, ABSENT)) for n in names)
-            title = "What the ends say of themselves"
+            title = "What the ends report"
             laid.append(Laid(f"{title}: {one.name}" if len(some) > 1 else title, heads, rows))
     return tuple(laid)
 
