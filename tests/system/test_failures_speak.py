@@ -155,7 +155,8 @@ def test_an_experiment_says_first_what_was_given_up(programs: Path, name: str) -
     done = tare(programs, "experiment", "run", "locks.toml")
     assert done.returncode == 18
     told = words(done)
-    first = done.stdout.decode().splitlines()[0]
+    question, first, *_ = done.stdout.decode().splitlines()
+    assert question == "Which program is fast?"
     assert first.startswith(f"{name} was given up after ")
     assert WORDS[name] in told
     assert WORDS["third"] in told
