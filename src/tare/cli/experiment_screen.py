@@ -28,6 +28,8 @@ _LEAST = 3
 MOST_ANSWERS = 7
 #: Columns that only the page has.
 _PAGE_ONLY = {"median_low", "median_high"}
+#: Questions that a trustworthy result answers with yes, where nothing else says so.
+_CHECKS = {"parallelism_check"}
 #: What is left out where a terminal has no room for it, in this order.
 _DISPENSABLE = ({"n"}, {"crowded_low", "crowded_high"}, {"crowded"}, {"spread"})
 
@@ -59,7 +61,7 @@ def show(answers: Answers, written: Sequence[Path], next_: str | None) -> None:
     if others[MOST_ANSWERS:]:
         say(f"… and {counted(len(others[MOST_ANSWERS:]), 'more sentence')} in the report")
     for finding in answers.findings:
-        if finding.shown == "no" and not finding.head:
+        if finding.shown == "no" and finding.name in _CHECKS:
             say(f"No: {text(finding.question)}")
     undecided = [f for f in answers.findings if f.verdict in ("inconclusive", "partly")]
     if undecided:

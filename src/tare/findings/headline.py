@@ -75,7 +75,9 @@ def summarize(results: Results, found: Sequence[Finding]) -> Headline:
         As :func:`tare.findings.answers.all_findings` gave them.
     """
     told = [line for f in found for line in f.advice]
-    told += [one for f in found for one in each(f.summary)]
+    # What is known stands before what is not.
+    known_first = sorted(found, key=lambda f: f.verdict == "inconclusive")
+    told += [one for f in known_first for one in each(f.summary)]
     if any(f.name == "platform_advice" and f.advice for f in found):
         # What each platform costs is in the advice already.
         told = [one for one in told if not (isinstance(one, Message) and one.id == _COSTS)]

@@ -73,7 +73,7 @@ def find(results: Results) -> Finding | None:
         ),
         answer=(*_answer(compared, overall, cells), message("cells.blocks", n=least), *detectable),
         verdict=_verdict(compared, list(overall.values())),
-        summary=(_summary(compared, overall), *detectable),
+        summary=_summary(compared, overall),
         settle=more([(p, c) for p, c in compared if not c.verdict.conclusive]),
         basis=str(basis),
         estimates=(
